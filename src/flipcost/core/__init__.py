@@ -1,0 +1,1 @@
+"""The mathematics of flipcost: pure functions of arrays, numpy and scipy only."""

@@ -68,6 +68,10 @@ class WeightedZeroOne:
         price = np.where(positive, 1 - self.cost, self.cost / self.margin)
         return np.asarray(np.where(positive == called, 0.0, price))
 
+    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
+        """Return zero, the derivative wherever there is one: no gradient can train this loss."""
+        return np.zeros(np.broadcast_shapes(np.shape(y), np.shape(f)))
+
     def minimiser(self, eta: ArrayLike) -> Array:
         """Return the best decision, +1 or -1, where the positive class has probability ``eta``."""
         return np.where(np.asarray(eta, dtype=float) > self.threshold, 1.0, -1.0)
@@ -75,6 +79,8 @@ class WeightedZeroOne:
     @property
     def threshold(self) -> float:
         """Probability above which calling a row positive pays."""
+        if self.margin == 1:
+            return self.cost  # to the last digit
         false_alarm = self.cost / self.margin
         return false_alarm / (false_alarm + 1 - self.cost)
 

@@ -1,0 +1,270 @@
+"""Reading rows: the one place where they are turned into weights, means and scatters by group.
+
+A group is any label of rows: a class, or a class within a fold. Dense rows are read once, in
+cache-sized blocks, and no full-size copy of them is made.
+"""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from scipy import sparse
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+
+Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array"
+Group: TypeAlias = "tuple[int, float, Array, Array]"
+
+# A block of rows is gathered by class into one buffer that stays in a second-level cache. Times for
+# 100,000 x 50 and 1,000,000 x 20 are flat between 1 and 2 MB and 10 to 60 % worse at 0.25 MB.
+_BLOCK_BYTES = 1_500_000
+_SPARSE_BLOCK_ROWS = 65_536
+# A block is accumulated about the current shift. When the squared offset of its mean exceeds this
+# many variances, more than five of sixteen digits are at stake: centre the block, move the shift.
+_OFFSET_LIMIT = 1e5
+
+
+def gather(
+    X: Any,
+    group: NDArray[np.signedinteger],
+    n_groups: int,
+    sample_weight: ArrayLike | None = None,
+) -> list[Group]:
+    """Return rows, weight, mean and centred scatter of each group; -1 leaves a row out."""
+    rows: Any = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    weight = _check_rows(rows, group, sample_weight)
+    read = _gather_sparse if sparse.issparse(rows) else _gather_dense
+    with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is named below
+        groups = read(rows, group, n_groups, weight)
+    if not all(np.isfinite(mean).all() and np.isfinite(s).all() for _, _, mean, s in groups):
+        raise ValueError(_non_finite_message(rows))
+    return groups
+
+
+def group_codes(
+    positive: ArrayLike, folds: ArrayLike | None, n_folds: int
+) -> NDArray[np.signedinteger]:
+    """Return the class within the fold as ``2 * fold + class``; -1 for a row that is left out."""
+    # Small integers sort in one or two passes.
+    dtype: type[np.signedinteger] = np.int8 if n_folds < 64 else np.int32
+    group: NDArray[np.signedinteger] = np.asarray(positive, dtype=bool).astype(dtype)
+    if folds is None:
+        return group
+    fold: NDArray[np.signedinteger] = np.asarray(folds).astype(dtype)
+    return np.where(fold < 0, fold, 2 * fold + group)
+
+
+def block_size(n_features: int) -> int:
+    """Return how many rows make a block."""
+    return int(np.clip(_BLOCK_BYTES // (8 * max(n_features, 1)), 64, 65_536))
+
+
+def pool(weight: Array, mean: Array, scatter: Array) -> tuple[float, Array, Array]:
+    """Pool K parts, with weights of either sign, given the sum of their scatters.
+
+    A scatter without columns is left alone, for callers who want the mean only.
+    """
+    total = float(weight.sum())
+    if total == 0:
+        return 0.0, np.zeros(mean.shape[1]), np.zeros_like(scatter)
+    heaviest = mean[int(np.argmax(np.abs(weight)))]
+    # Deviations from one of the parts, so that a common offset cancels before it is multiplied.
+    centre = heaviest + weight @ (mean - heaviest) / total
+    deviation = mean - centre
+    if scatter.shape[1]:
+        scatter = scatter + (deviation.T * weight) @ deviation
+    return total, centre, scatter
+
+
+def check_feature_count(n_features: int) -> None:
+    """Refuse more features than moments fit for in memory, before anything is allocated.
+
+    Examples
+    --------
+    >>> check_feature_count(1000)
+    """
+    # Two scatters, and about as much again for the solve.
+    needed = 32 * n_features**2
+    memory = _physical_memory()
+    if needed > memory:
+        largest = int((memory / 32) ** 0.5)
+        msg = (
+            f"Class moments of {n_features} features need about {needed / 1e9:,.0f} GB (32 bytes "
+            f"for each pair of features), but this machine has {memory / 1e9:,.0f} GB. Select, "
+            f"hash or project to fewer features (here at most {largest})."
+        )
+        raise ValueError(msg)
+
+
+def _physical_memory() -> float:
+    try:
+        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
+    except (AttributeError, ValueError, OSError):  # not a POSIX system: let the allocation decide
+        return float("inf")
+
+
+def _check_rows(
+    X: Matrix, group: NDArray[np.signedinteger], sample_weight: ArrayLike | None
+) -> Array | None:
+    if X.ndim != 2:
+        msg = f"`X` must have two dimensions, rows and features; got {X.ndim}."
+        raise ValueError(msg)
+    check_feature_count(X.shape[1])
+    if group.shape != (X.shape[0],):
+        msg = f"`positive` must have shape ({X.shape[0]},), one entry a row; got {group.shape}."
+        raise ValueError(msg)
+    if sample_weight is None:
+        return None
+    weight = np.asarray(sample_weight, dtype=float)
+    if weight.shape != group.shape:
+        msg = f"`sample_weight` must have shape {group.shape}; got {weight.shape}."
+        raise ValueError(msg)
+    if not (np.isfinite(weight).all() and (weight >= 0).all()):
+        msg = "`sample_weight` must be finite and non-negative; drop or mend the rows that are not."
+        raise ValueError(msg)
+    return weight
+
+
+def _gather_dense(
+    X: NDArray[Any], group: NDArray[np.signedinteger], n_groups: int, weight: Array | None
+) -> list[Group]:
+    """Pool blocks of rows, each sorted by group in a buffer."""
+    n, d = X.shape
+    size = block_size(d)
+    n_blocks = -(-n // size)
+    counts = np.zeros((n_groups, n_blocks), np.int64)
+    weights = np.zeros((n_groups, n_blocks))
+    means = np.zeros((n_groups, n_blocks, d))
+    scatters = np.zeros((n_groups, d, d))
+    buffer = np.empty((min(size, n), d))
+    shift = np.zeros(d)
+    for b in range(n_blocks):
+        rows = slice(b * size, min((b + 1) * size, n))
+        order, bounds = sort_groups(group[rows], n_groups)
+        block = np.take(
+            np.ascontiguousarray(X[rows], dtype=float),
+            order,
+            axis=0,
+            out=buffer[: len(order)],
+            mode="clip",
+        )
+        block_weight = None if weight is None else weight[rows][order]
+        for g in range(n_groups):
+            inside = slice(bounds[g], bounds[g + 1])
+            if inside.start == inside.stop:
+                continue
+            part_weight = None if block_weight is None else block_weight[inside]
+            counts[g, b] = inside.stop - inside.start
+            weights[g, b], means[g, b], shift = _add_block(
+                block[inside], part_weight, shift, scatters[g]
+            )
+    return [
+        (int(counts[g].sum()), *pool(weights[g], means[g], scatters[g])) for g in range(n_groups)
+    ]
+
+
+def sort_groups(
+    group: NDArray[np.signedinteger], n_groups: int
+) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+    """Return row numbers sorted by group, and where each group starts among them."""
+    if n_groups == 2 and group.min() >= 0:  # twice as fast as sorting
+        positive = group == 1
+        negative_rows, positive_rows = np.flatnonzero(~positive), np.flatnonzero(positive)
+        order = np.concatenate([negative_rows, positive_rows])
+        return order, np.array([0, len(negative_rows), len(order)])
+    order = np.argsort(group, kind="stable")
+    left_out = np.count_nonzero(group < 0)
+    sizes = np.bincount(group[order[left_out:]], minlength=n_groups)
+    return order[left_out:], np.concatenate([[0], np.cumsum(sizes)])
+
+
+def _add_block(
+    part: Array, weight: Array | None, shift: Array, scatter: Array
+) -> tuple[float, Array, Array]:
+    """Add the scatter of rows about their mean to ``scatter``; overwrite the rows.
+
+    Returns their weight, their mean, and the shift for the next block.
+    """
+    total = float(len(part)) if weight is None else float(weight.sum())
+    if total == 0:
+        return 0.0, np.zeros_like(shift), shift
+    if shift.any():
+        part -= shift
+    root = None if weight is None else np.sqrt(weight)
+    mean, second = _mean_and_second(part, weight, root, total)
+    squared_offset = total * mean**2
+    if np.any(squared_offset > _OFFSET_LIMIT * (second.diagonal() - squared_offset)):
+        part -= mean
+        residual, second = _mean_and_second(part, weight, root, total)
+        absolute = shift + mean + residual
+        # A handful of rows says little about where the next block lies.
+        next_shift = absolute if len(part) >= 32 else shift
+        mean = residual
+    else:
+        absolute, next_shift = shift + mean, shift
+    scatter += second
+    scatter -= np.outer(total * mean, mean)
+    return total, absolute, next_shift
+
+
+def _mean_and_second(
+    part: Array, weight: Array | None, root: Array | None, total: float
+) -> tuple[Array, Array]:
+    """Return the mean of rows and their raw second moment."""
+    if weight is None or root is None:
+        return np.ones(len(part)) @ part / total, part.T @ part
+    scaled = part * root[:, None]
+    return weight @ part / total, scaled.T @ scaled
+
+
+def _gather_sparse(
+    X: sparse.csr_matrix, group: NDArray[np.signedinteger], n_groups: int, weight: Array | None
+) -> list[Group]:
+    """Pool sparse rows about zero, in blocks that bound the size of the products."""
+    d = X.shape[1]
+    groups: list[Group] = []
+    for g in range(n_groups):
+        rows = np.flatnonzero(group == g)
+        total, first, second = 0.0, np.zeros(d), np.zeros((d, d))
+        for start in range(0, len(rows), _SPARSE_BLOCK_ROWS):
+            inside = rows[start : start + _SPARSE_BLOCK_ROWS]
+            part = X[inside].astype(float)
+            w = np.ones(len(inside)) if weight is None else weight[inside]
+            total += float(w.sum())
+            first += part.T @ w
+            second += (part.T @ part.multiply(w[:, None]).tocsr()).toarray()
+        mean = first / total if total > 0 else np.zeros(d)
+        groups.append((len(rows), total, mean, second - np.outer(first, mean)))
+    return groups
+
+
+def _non_finite_message(X: Matrix) -> str:
+    """Say where X is not finite, or that its squares overflow."""
+    if not isinstance(X, np.ndarray):
+        values = X.tocoo()
+        bad = np.flatnonzero(~np.isfinite(values.data))[:1]
+        where = [(values.row[i], values.col[i], values.data[i]) for i in bad]
+    else:
+        where = []
+        for start in range(0, X.shape[0], 8192):
+            found = np.argwhere(~np.isfinite(X[start : start + 8192]))
+            if len(found):
+                i, j = found[0]
+                where = [(start + i, j, X[start + i, j])]
+                break
+    if not where:
+        return (
+            "The squares of `X` must not overflow; some values are too large (infinite when "
+            "squared). Rescale the features."
+        )
+    i, j, value = where[0]
+    name = "NaN" if np.isnan(value) else "infinity (inf)"
+    return (
+        f"`X` must be finite: it contains {name}, first in row {i}, column {j}. "
+        "Impute or drop missing values first, for instance with SimpleImputer in a pipeline."
+    )

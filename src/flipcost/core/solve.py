@@ -1,0 +1,432 @@
+r"""The closed form: Proposition 1 of the paper as the minimiser of its stated objective.
+
+With :math:`z = (x, 1)`, class weights :math:`W_\pm` and :math:`m = W_+ + W_-`, minimise over
+:math:`w = (\beta, b)`
+
+.. math::
+
+    \frac1m \Bigl[\sum_{+} (1-\alpha)(1 - w^\top z)^2
+    + \sum_{-} \frac{\alpha}{\gamma} (1 + \gamma w^\top z)^2\Bigr] + \lambda |w|^2 .
+
+The solution is :math:`(A + m\lambda I)^{-1} c` with
+:math:`A = (1-\alpha) M_+ + \gamma\alpha M_-` and :math:`c = (1-\alpha) s_+ - \alpha s_-`, where
+:math:`M_\pm` are the raw second moments of :math:`z` in each class and :math:`s_\pm` their last
+columns. (The paper prints :math:`\lambda I` in the solution, which belongs to the summed loss.)
+
+Solving around an offset
+------------------------
+Write the score as :math:`f = \beta^\top (x - \mu) + t` around the centre :math:`\mu` of :math:`A`.
+With :math:`a` the total weight in :math:`A`, :math:`S` its scatter about :math:`\mu`, :math:`c_0`
+the sum of the targets, :math:`r` their cross moment about :math:`\mu`, and penalties :math:`L` on
+:math:`\beta` and :math:`L_0` on :math:`b` (equal, or :math:`L_0 = 0`), eliminating :math:`t` gives
+
+.. math::
+
+    (S + L I + \kappa\mu\mu^\top)\,\beta = r + \sigma\mu, \qquad
+    \kappa = \frac{L_0 a}{a + L_0}, \quad \sigma = \frac{L_0 c_0}{a + L_0},
+
+and with :math:`u = (S + LI)^{-1} r`, :math:`v = (S + LI)^{-1}\mu`
+
+.. math::
+
+    \beta = u + v\,\frac{\sigma - \kappa\mu^\top u}{1 + \kappa\mu^\top v}, \qquad
+    t = \frac{c_0 + L_0\mu^\top\beta}{a + L_0}, \qquad b = t - \mu^\top\beta .
+
+No difference of large numbers is left in it: features may sit at any offset.
+
+Label noise
+-----------
+Noise mixes :math:`M_+` and :math:`M_-`, and leaves their sum alone. Along the generalised
+eigenvectors of :math:`\tilde M_+` against that sum, :math:`\tilde M_+` has eigenvalues
+:math:`\tilde\theta \in [0, 1]`, and denoising maps each of them as it maps a probability:
+:math:`\theta = (\tilde\theta - \rho_-)/(1 - \rho_+ - \rho_-)`. Whatever the clean labels are,
+:math:`\theta \in [0, 1]`; sampling can throw the estimate out of that range, and the system with it
+out of definiteness. We clip :math:`\theta` to [0, 1]. That projects the denoised moments onto the
+matrices between zero and the total, a convex set that holds the moments of every labelling of these
+very rows, the clean one too, so it never leads away from it (in the norm of the total moments). It
+has no tuning constant, does not depend on the units of the features, changes continuously with the
+rate, and does nothing where the denoised moments are possible as they are; where it acts, it trades
+unbiasedness for variance. The objective is then bounded below and convex at every cost and margin.
+How many directions were clipped is reported.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import numpy as np
+from scipy.linalg import eigh
+
+from flipcost.core.costs import CostLike, cost_share, margin_value
+from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from flipcost.core.moments import ClassMoments
+
+    Array = NDArray[np.float64]
+
+# Grids are solved in stacks of systems of about this many bytes.
+_STACK_BYTES = 64_000_000
+# How far outside [0, 1] a share must fall to count as clipped, not as rounded.
+_SHARE_TOLERANCE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class DenoisedSystem:
+    """Second moments of both classes about the common centre, denoised and made possible.
+
+    Attributes
+    ----------
+    centre : ndarray of shape (d,)
+        Weighted mean of all rows.
+    second : ndarray of shape (2, d + 1, d + 1)
+        Second moments of ``(x - centre, 1)`` per class, each positive semidefinite.
+    total_weight : float
+        Weight of all rows.
+    shares : ndarray
+        Denoised shares of the positive class along each direction, before they were clipped; empty
+        without noise.
+    """
+
+    centre: Array
+    second: Array
+    total_weight: float
+    shares: Array
+
+    @property
+    def n_clipped(self) -> int:
+        """Directions in which the denoised moments were impossible and were mended."""
+        outside = np.maximum(-self.shares, self.shares - 1) > _SHARE_TOLERANCE
+        return int(np.count_nonzero(outside))
+
+    def is_indefinite(self, cost: CostLike, margin: float) -> bool:
+        """Tell whether the system of a cost and margin would not be definite, had we not clipped.
+
+        Examples
+        --------
+        >>> from flipcost.core.moments import ClassMoments
+        >>> X = np.array([[0.0], [1.0], [2.0], [9.0]])
+        >>> moments = ClassMoments.from_rows(X, [False, False, True, True])
+        >>> system = denoised_systems(moments, [0.3])[0]
+        >>> system.is_indefinite(0.1, 1.0), system.is_indefinite(0.5, 1.0)
+        (True, False)
+        """
+        alpha, gamma = cost_share(cost), margin_value(margin)
+        curvature = (1 - alpha) * self.shares + gamma * alpha * (1 - self.shares)
+        return bool(np.any(curvature <= 0))
+
+
+@dataclass(frozen=True, eq=False)
+class NormalEquations:
+    r"""The system of one cost and margin around its own centre; the symbols are the module's.
+
+    Attributes
+    ----------
+    weight, target : float
+        Total weight :math:`a` of the quadratic part; sum :math:`c_0` of the targets.
+    centre, cross : ndarray of shape (d,)
+        Centre :math:`\mu`; cross moment :math:`r` of rows and targets about it.
+    scatter : ndarray of shape (d, d)
+        Scatter :math:`S` about the centre.
+    total_weight : float
+        Weight :math:`m` of all rows, which turns a penalty on the mean into one on the sum.
+    """
+
+    weight: float
+    target: float
+    centre: Array
+    cross: Array
+    scatter: Array
+    total_weight: float
+
+
+def denoised_systems(
+    moments: ClassMoments, noise_rates: Sequence[NoiseRateLike]
+) -> list[DenoisedSystem]:
+    """Denoise moments at several rates; one eigendecomposition serves them all.
+
+    Raises
+    ------
+    ValueError
+        When a rate is impossible for the labels; see `ClassMoments.denoise`.
+
+    Examples
+    --------
+    >>> from flipcost.core.moments import ClassMoments
+    >>> moments = ClassMoments.from_rows(np.array([[0.0], [1.0], [3.0], [4.0]]), [0, 0, 1, 1])
+    >>> denoised_systems(moments, [None, 0.2])[1].second[:, -1, -1]
+    array([2., 2.])
+    """
+    centre = moments.centre()
+    noisy = moments.about(centre)
+    total = float(moments.weight.sum())
+    spectrum: tuple[Array, Array] | None = None
+    systems = []
+    for rate in noise_rates:
+        if rate_pair(rate) == (0.0, 0.0):
+            systems.append(DenoisedSystem(centre, noisy, total, np.empty(0)))
+            continue
+        moments.check_possible(rate)
+        if spectrum is None:
+            spectrum = _positive_shares(noisy)
+        noisy_share, directions = spectrum
+        rho_pos, rho_neg = rate_pair(rate)
+        share = (noisy_share - rho_neg) / (1 - rho_pos - rho_neg)
+        clean = np.tensordot(unmixing_matrix(rate), noisy, axes=1)
+        system = DenoisedSystem(centre, clean, total, share)
+        if system.n_clipped:
+            excess = share - np.clip(share, 0.0, 1.0)
+            correction = (directions * excess) @ directions.T
+            clean[1] -= correction
+            clean[0] += correction
+        systems.append(system)
+    return systems
+
+
+def _positive_shares(noisy: Array) -> tuple[Array, Array]:
+    """Diagonalise the positive class' moments against those of all rows.
+
+    Returns shares in [0, 1] and directions B (as columns): the positive class has the moments
+    ``B diag(shares) B.T`` and all rows have ``B B.T``.
+    """
+    total = noisy[0] + noisy[1]
+    scale = np.sqrt(total.diagonal())
+    scale = np.where(scale > 0, scale, 1.0)
+    values, vectors = eigh(total / np.outer(scale, scale))
+    kept = values > len(values) * np.finfo(float).eps * values[-1]
+    root = np.sqrt(values[kept])
+    whiten = vectors[:, kept] / scale[:, None] / root
+    shares, rotation = eigh(whiten.T @ noisy[1] @ whiten)
+    return shares, (vectors[:, kept] * scale[:, None] * root) @ rotation
+
+
+def normal_equations(system: DenoisedSystem, cost: CostLike, margin: float) -> NormalEquations:
+    """Weigh the class moments by a cost and a margin, and centre the result.
+
+    Examples
+    --------
+    >>> from flipcost.core.moments import ClassMoments
+    >>> moments = ClassMoments.from_rows(np.array([[0.0], [4.0]]), [False, True])
+    >>> equations = normal_equations(denoised_systems(moments, [None])[0], 0.25, 1.0)
+    >>> equations.centre
+    array([3.])
+    """
+    alpha, gamma = cost_share(cost), margin_value(margin)
+    negative, positive = system.second
+    quadratic = gamma * alpha * negative + (1 - alpha) * positive
+    linear = (1 - alpha) * positive[-1] - alpha * negative[-1]
+    weight = float(quadratic[-1, -1])
+    offset = quadratic[:-1, -1] / weight
+    target = float(linear[-1])
+    return NormalEquations(
+        weight=weight,
+        target=target,
+        centre=system.centre + offset,
+        cross=linear[:-1] - target * offset,
+        scatter=quadratic[:-1, :-1] - weight * np.outer(offset, offset),
+        total_weight=system.total_weight,
+    )
+
+
+def solve(
+    moments: ClassMoments,
+    cost: CostLike = 0.5,
+    margin: float = 1.0,
+    l2: float = 0.1,
+    *,
+    noise_rate: NoiseRateLike = None,
+    l2_scale: Literal["mean", "sum"] = "mean",
+    penalise_bias: bool = True,
+) -> Array:
+    """Return the coefficients of the uneven-margin squared-loss classifier.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the rows with their labels as observed.
+    cost : float or Costs, default=0.5
+        Share of the cost that a false positive bears.
+    margin : float, default=1.0
+        Uneven margin of the negative class.
+    l2 : float, default=0.1
+        Ridge penalty. At zero, and wherever features are collinear to rounding, the solution of
+        least norm in standardised features is taken.
+    noise_rate : float, pair of floats, or None
+        None takes the labels as they are: the paper's estimator, which label noise *does* move
+        unless the cost is 1/2 and the margin 1. A rate denoises the moments first.
+    l2_scale : {"mean", "sum"}, default="mean"
+        Whether the penalty goes with the mean loss, as in the paper's objective, or with the sum,
+        as in its printed solution.
+    penalise_bias : bool, default=True
+        Whether the penalty includes the bias, as in the paper.
+
+    Returns
+    -------
+    ndarray of shape (d + 1,)
+        Coefficients, the bias last.
+
+    Examples
+    --------
+    >>> from flipcost.core.moments import ClassMoments
+    >>> X = np.array([[0.0], [1.0], [3.0], [4.0]])
+    >>> moments = ClassMoments.from_rows(X, [False, False, True, True])
+    >>> solve(moments, cost=0.5, l2=0.0).round(6)
+    array([ 0.6, -1.2])
+    """
+    path = solve_path(
+        moments,
+        [cost],
+        [margin],
+        [l2],
+        [noise_rate],
+        l2_scale=l2_scale,
+        penalise_bias=penalise_bias,
+    )
+    return np.asarray(path[0, 0, 0, 0])
+
+
+def solve_path(
+    moments: ClassMoments,
+    costs: Sequence[CostLike],
+    margins: Sequence[float],
+    l2s: Sequence[float],
+    noise_rates: Sequence[NoiseRateLike] = (None,),
+    *,
+    l2_scale: Literal["mean", "sum"] = "mean",
+    penalise_bias: bool = True,
+) -> Array:
+    """Solve a whole grid from one set of moments, without reading a row again.
+
+    Parameters
+    ----------
+    moments : ClassMoments
+        Moments of the rows with their labels as observed.
+    costs, margins, l2s, noise_rates : sequence
+        Values as in `solve`.
+    l2_scale, penalise_bias
+        As in `solve`.
+
+    Returns
+    -------
+    ndarray of shape (n_costs, n_margins, n_l2s, n_noise_rates, d + 1)
+        Coefficients, the bias last.
+
+    Examples
+    --------
+    >>> from flipcost.core.moments import ClassMoments
+    >>> moments = ClassMoments.from_rows(np.array([[0.0], [1.0], [3.0], [4.0]]), [0, 0, 1, 1])
+    >>> solve_path(moments, [0.2, 0.5], [1.0], [0.01, 0.1, 1.0], [None, 0.1]).shape
+    (2, 1, 3, 2, 2)
+    """
+    systems = denoised_systems(moments, noise_rates)
+    return path_of_systems(
+        systems, costs, margins, l2s, l2_scale=l2_scale, penalise_bias=penalise_bias
+    )
+
+
+def path_of_systems(
+    systems: Sequence[DenoisedSystem],
+    costs: Sequence[CostLike],
+    margins: Sequence[float],
+    l2s: Sequence[float],
+    *,
+    l2_scale: Literal["mean", "sum"] = "mean",
+    penalise_bias: bool = True,
+) -> Array:
+    """Solve the grid of `solve_path` from systems that are denoised already.
+
+    Examples
+    --------
+    >>> from flipcost.core.moments import ClassMoments
+    >>> moments = ClassMoments.from_rows(np.array([[0.0], [1.0], [3.0], [4.0]]), [0, 0, 1, 1])
+    >>> path_of_systems(denoised_systems(moments, [None]), [0.5], [1.0], [0.1]).shape
+    (1, 1, 1, 1, 2)
+    """
+    penalties = np.array([_penalty(l2) for l2 in l2s])
+    if l2_scale not in ("mean", "sum"):
+        msg = f"`l2_scale` must be 'mean' or 'sum'; got {l2_scale!r}."
+        raise ValueError(msg)
+    d = len(systems[0].centre)
+    path = np.empty((len(costs), len(margins), len(penalties), len(systems), d + 1))
+    cells = [
+        (i, j, k)
+        for k in range(len(systems))
+        for i in range(len(costs))
+        for j in range(len(margins))
+    ]
+    step = max(1, _STACK_BYTES // (8 * max(d, 1) ** 2 * max(len(penalties), 1)))
+    for start in range(0, len(cells), step):
+        inside = cells[start : start + step]
+        equations = [normal_equations(systems[k], costs[i], margins[j]) for i, j, k in inside]
+        solutions = _solve_stack(
+            equations, penalties, mean=l2_scale == "mean", penalise_bias=penalise_bias
+        )
+        for (i, j, k), solution in zip(inside, solutions, strict=True):
+            path[i, j, :, k] = solution
+    return path
+
+
+def _penalty(l2: float) -> float:
+    value = float(l2)
+    if not (value >= 0 and np.isfinite(value)):
+        msg = f"`l2` must be zero or a positive number; got {value:g}."
+        raise ValueError(msg)
+    return value
+
+
+def _solve_stack(
+    equations: Sequence[NormalEquations], penalties: Array, *, mean: bool, penalise_bias: bool
+) -> Array:
+    """Solve each system at each penalty; shape (systems, penalties, d + 1)."""
+    weight = np.array([e.weight for e in equations])[:, None]
+    target = np.array([e.target for e in equations])[:, None]
+    centre = np.stack([e.centre for e in equations])[:, None, :]
+    cross = np.stack([e.cross for e in equations])[:, None, :]
+    scatter = np.stack([e.scatter for e in equations])[:, None, :, :]
+    per_row = np.array([e.total_weight if mean else 1.0 for e in equations])[:, None]
+    ridge = per_row * penalties
+    bias_ridge = ridge if penalise_bias else np.zeros_like(ridge)
+
+    d = centre.shape[-1]
+    matrix = scatter + ridge[..., None, None] * np.eye(d)
+    right = np.broadcast_to(np.stack([cross, centre], axis=-1), (*ridge.shape, d, 2))
+    u, v = np.moveaxis(_solve_definite(matrix, right), -1, 0)
+
+    kappa = bias_ridge * weight / (weight + bias_ridge)
+    sigma = bias_ridge * target / (weight + bias_ridge)
+    along_u, along_v = (centre * u).sum(-1), (centre * v).sum(-1)
+    beta = u + v * ((sigma - kappa * along_u) / (1 + kappa * along_v))[..., None]
+    along_beta = (centre * beta).sum(-1)
+    t = (target + bias_ridge * along_beta) / (weight + bias_ridge)
+    return np.concatenate([beta, (t - along_beta)[..., None]], axis=-1)
+
+
+def _solve_definite(matrix: Array, right: Array) -> Array:
+    """Solve stacks of positive semidefinite systems, by pseudo-inverse where they are singular.
+
+    Whether a system counts as singular is judged at unit diagonal, so that it does not depend on
+    the units of the features; so is which of its solutions is the smallest.
+    """
+    d = matrix.shape[-1]
+    if d == 0:
+        return right
+    diagonal = np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 0.0)
+    # Rounding in the moments leaves about this much in a direction without variance.
+    tolerance = 16 * d * np.finfo(float).eps
+    try:
+        pivots = np.diagonal(np.linalg.cholesky(matrix), axis1=-2, axis2=-1) ** 2
+        if np.all(pivots > tolerance * diagonal):
+            return np.asarray(np.linalg.solve(matrix, right), dtype=float)
+    except np.linalg.LinAlgError:
+        pass  # not definite to rounding
+    scale = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
+    values, vectors = np.linalg.eigh(matrix / (scale[..., :, None] * scale[..., None, :]))
+    kept = values > tolerance * values[..., -1:]
+    inverse = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
+    rotated = np.swapaxes(vectors, -1, -2) @ (right / scale[..., None])
+    return np.asarray(vectors @ (inverse[..., None] * rotated) / scale[..., None])

@@ -1,0 +1,270 @@
+r"""Bayes rules, clean and noisy, of the weighted 0-1, uneven 0-1 and uneven squared losses.
+
+Each loss, minimised over *all* functions, decides by comparing the probability of the positive
+class with a threshold t. Trained on noisy labels it compares the *noisy* probability
+:math:`\tilde\eta = \rho_- + (1-\rho_+-\rho_-)\eta` with the same t, and so amounts to comparing the
+clean probability with
+
+.. math:: t' = \frac{t - \rho_-}{1 - \rho_+ - \rho_-},
+
+which is another threshold unless t is the fixed point :math:`\rho_-/(\rho_++\rho_-)` of the noise.
+Under symmetric noise that point is one half: even costs are safe, and no other cost is. Comparing
+the noisy probability with :math:`\rho_- + (1-\rho_+-\rho_-)t` mends it, and takes the rates.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flipcost.core.costs import cost_share, margin_value
+from flipcost.core.losses import uneven_squared, weighted_zero_one
+from flipcost.core.noise import (
+    NoiseRateLike,
+    clean_threshold,
+    noisy_eta,
+    noisy_threshold,
+    rate_pair,
+)
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.costs import CostLike
+    from flipcost.theory.law import DiscreteLaw
+
+
+@dataclass(frozen=True)
+class BayesRules:
+    """Where one loss cuts the probability of the positive class, clean and under noise.
+
+    Attributes
+    ----------
+    loss : str
+        Name of the loss.
+    cost, margin : float
+        Its parameters.
+    noise_rate : tuple of float
+        ``(rho_pos, rho_neg)``.
+    threshold : float
+        The clean rule: positive where the clean probability exceeds this.
+    induced_threshold : float
+        What the rule learnt from noisy labels amounts to on the *clean* probability. Below 0 it
+        calls everything positive, at 1 or above everything negative.
+    corrected_threshold : float
+        Where to cut the *noisy* probability to get the clean rule back.
+
+    Examples
+    --------
+    >>> rules = weighted_zero_one_rules(cost=0.2, noise_rate=0.3)
+    >>> print(rules.threshold, round(rules.induced_threshold, 6), rules.corrected_threshold)
+    0.2 -0.25 0.38
+    >>> eta = [0.05, 0.15, 0.25]
+    >>> rules.clean(eta), rules.noisy(eta)
+    (array([False, False,  True]), array([ True,  True,  True]))
+    """
+
+    loss: str
+    cost: float
+    margin: float
+    noise_rate: tuple[float, float]
+    threshold: float
+    induced_threshold: float
+    corrected_threshold: float
+
+    def clean(self, eta: ArrayLike) -> NDArray[np.bool_]:
+        """Return the decisions of the clean rule at clean probabilities."""
+        return np.asarray(np.asarray(eta, dtype=float) > self.threshold)
+
+    def noisy(self, eta: ArrayLike) -> NDArray[np.bool_]:
+        """Return the decisions, at *clean* probabilities, of the rule learnt from noisy labels."""
+        return np.asarray(np.asarray(eta, dtype=float) > self.induced_threshold)
+
+    def corrected(self, eta_noisy: ArrayLike) -> NDArray[np.bool_]:
+        """Return the decisions of the mended rule at *noisy* probabilities."""
+        return np.asarray(np.asarray(eta_noisy, dtype=float) > self.corrected_threshold)
+
+    def costs(self, law: DiscreteLaw) -> tuple[float, float]:
+        """Return what the clean and the noisy rule cost on clean labels, at margin 1."""
+        clean = law.expected_cost(self.clean(law.eta), self.cost)
+        return clean, law.expected_cost(self.noisy(law.eta), self.cost)
+
+
+def _rules(
+    loss: str, cost: float, margin: float, threshold: float, noise_rate: NoiseRateLike
+) -> BayesRules:
+    return BayesRules(
+        loss=loss,
+        cost=cost,
+        margin=margin,
+        noise_rate=rate_pair(noise_rate),
+        threshold=threshold,
+        induced_threshold=float(clean_threshold(threshold, noise_rate)),
+        corrected_threshold=float(noisy_threshold(threshold, noise_rate)),
+    )
+
+
+def weighted_zero_one_rules(cost: CostLike, noise_rate: NoiseRateLike = None) -> BayesRules:
+    r"""Return the Bayes rules of the weighted 0-1 loss, whose threshold is the cost.
+
+    At a point, calling positive costs :math:`\alpha(1-\eta)` and calling negative
+    :math:`(1-\alpha)\eta`; the first is the smaller one when :math:`\eta > \alpha`.
+
+    Parameters
+    ----------
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    noise_rate : float, pair of floats, or None
+        The noise rate.
+
+    Examples
+    --------
+    >>> rules = weighted_zero_one_rules(cost=0.65, noise_rate=0.3)
+    >>> print(rules.threshold, round(rules.induced_threshold, 12))
+    0.65 0.875
+    """
+    share = cost_share(cost)
+    return _rules("weighted 0-1", share, 1.0, share, noise_rate)
+
+
+def uneven_zero_one_rules(
+    cost: CostLike, margin: float, noise_rate: NoiseRateLike = None
+) -> BayesRules:
+    r"""Return the Bayes rules of the uneven-margin weighted 0-1 loss.
+
+    A false positive costs :math:`\alpha/\gamma`, so the threshold is
+    :math:`\alpha / (\gamma + (1-\gamma)\alpha)`: the margin is one more way to move the cost.
+
+    Parameters
+    ----------
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    margin : float
+        Uneven margin of the negative class.
+    noise_rate : float, pair of floats, or None
+        The noise rate.
+
+    Examples
+    --------
+    The margin that puts the threshold at one half, where symmetric noise cannot move it:
+
+    >>> rules = uneven_zero_one_rules(cost=0.2, margin=0.25, noise_rate=0.3)
+    >>> print(rules.threshold, round(rules.induced_threshold, 12))
+    0.5 0.5
+    """
+    loss = weighted_zero_one(cost, margin)
+    return _rules("uneven weighted 0-1", loss.cost, loss.margin, loss.threshold, noise_rate)
+
+
+def uneven_squared_rules(
+    cost: CostLike, margin: float = 1.0, noise_rate: NoiseRateLike = None
+) -> BayesRules:
+    """Return the Bayes rules of the uneven-margin squared loss, whose threshold is the cost.
+
+    The margin shapes the scores and never moves the threshold; see :func:`uneven_squared_scores`.
+
+    Parameters
+    ----------
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    margin : float, default=1
+        Uneven margin of the negative class.
+    noise_rate : float, pair of floats, or None
+        The noise rate.
+
+    Examples
+    --------
+    >>> rules = uneven_squared_rules(cost=0.25, margin=0.4, noise_rate=0.3)
+    >>> print(rules.threshold, round(rules.induced_threshold, 12))
+    0.25 -0.125
+    """
+    share = cost_share(cost)
+    return _rules("uneven squared", share, margin_value(margin), share, noise_rate)
+
+
+def uneven_squared_scores(
+    eta: ArrayLike, cost: CostLike, margin: float = 1.0, noise_rate: NoiseRateLike = None
+) -> NDArray[np.float64]:
+    """Return the best scores of the uneven squared loss, over all functions, under noise.
+
+    Parameters
+    ----------
+    eta : array-like
+        Clean probabilities of the positive class.
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    margin : float, default=1
+        Uneven margin of the negative class.
+    noise_rate : float, pair of floats, or None
+        Rate of the labels on which the risk is minimised.
+
+    Examples
+    --------
+    The paper's Example 3: the same point, on either side of zero.
+
+    >>> print(uneven_squared_scores(0.2, 0.25, 0.4).round(4))
+    -0.2174
+    >>> print(uneven_squared_scores(0.2, 0.25, 0.4, noise_rate=0.3).round(4))
+    0.3746
+    """
+    return uneven_squared(cost, margin).minimiser(noisy_eta(eta, noise_rate))
+
+
+def noise_fixed_point(noise_rate: NoiseRateLike) -> float:
+    r"""Return the one threshold that noise leaves where it is, :math:`\rho_-/(\rho_++\rho_-)`.
+
+    The map from clean to noisy probabilities shrinks everything towards this point, so a
+    probability never changes sides of it and, for any other threshold, some probability does.
+    It is one half for symmetric noise, whatever the rate, and without noise is taken as that.
+
+    Examples
+    --------
+    >>> noise_fixed_point(0.1), noise_fixed_point(0.4), noise_fixed_point((0.3, 0.1))
+    (0.5, 0.5, 0.25)
+    """
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    return 0.5 if rho_pos == rho_neg else rho_neg / (rho_pos + rho_neg)
+
+
+def keeps_side(
+    eta: ArrayLike, noise_rate: NoiseRateLike, threshold: float | None = None
+) -> NDArray[np.bool_]:
+    r"""Say for which probabilities the clean and the noisy one are on one side of a threshold.
+
+    The monotonicity lemma of the paper's section 4: under symmetric noise below one half, every
+    class marginal and every :math:`\eta` stays below, at or above **one half**. It says nothing
+    of other thresholds, and for each of them it fails somewhere.
+
+    Parameters
+    ----------
+    eta : array-like
+        Clean probabilities, at points or of a whole class.
+    noise_rate : float, pair of floats, or None
+        The noise rate.
+    threshold : float, optional
+        Threshold looked at; by default the fixed point of the noise, one half when symmetric.
+
+    Notes
+    -----
+    :math:`\tilde\eta - t = k(\eta - t) + (\rho_- - (\rho_++\rho_-)t)` with
+    :math:`k = 1-\rho_+-\rho_- > 0`: the lemma and its converse, the last term being zero at the
+    fixed point alone.
+
+    Examples
+    --------
+    >>> eta = [0.0, 0.24, 0.49, 0.5, 0.51, 1.0]
+    >>> keeps_side(eta, noise_rate=0.4).all()
+    np.True_
+    >>> keeps_side(eta, noise_rate=0.4, threshold=0.25)
+    array([False, False,  True,  True,  True,  True])
+    """
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    clean_offset = np.asarray(eta, dtype=float) - (
+        noise_fixed_point(noise_rate) if threshold is None else threshold
+    )
+    # At the fixed point the shift is zero by algebra; computing it would leave a rounding error.
+    shift = 0.0 if threshold is None else rho_neg - (rho_pos + rho_neg) * threshold
+    noisy_offset = (1 - rho_pos - rho_neg) * clean_offset + shift
+    return np.asarray(np.sign(clean_offset) == np.sign(noisy_offset))

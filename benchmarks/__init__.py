@@ -1,0 +1,1 @@
+"""Speed and quality against the peers a user would pick instead, as ratios within one run."""

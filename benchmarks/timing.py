@@ -1,0 +1,52 @@
+"""Timing and memory for benchmarks: best of several, everything in one process."""
+
+from __future__ import annotations
+
+import gc
+import tracemalloc
+from time import perf_counter
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def best_of(call: Callable[[], object], repeats: int = 5) -> float:
+    """Return the shortest of several times in seconds, after one warm-up."""
+    call()
+    times = []
+    for _ in range(repeats):
+        started = perf_counter()
+        call()
+        times.append(perf_counter() - started)
+    return min(times)
+
+
+def best_of_each(calls: dict[str, Callable[[], object]], repeats: int = 5) -> dict[str, float]:
+    """Time several calls in turns, so that a busy spell of the machine hits all of them."""
+    for call in calls.values():
+        call()
+    best = dict.fromkeys(calls, float("inf"))
+    for _ in range(repeats):
+        for name, call in calls.items():
+            started = perf_counter()
+            call()
+            best[name] = min(best[name], perf_counter() - started)
+    return best
+
+
+def peak_extra_bytes(call: Callable[[], object]) -> int:
+    """Return how far a call's allocations rise above what was there before it."""
+    gc.collect()
+    tracemalloc.start()
+    before, _ = tracemalloc.get_traced_memory()
+    call()
+    _, peak = tracemalloc.get_traced_memory()
+    tracemalloc.stop()
+    return peak - before
+
+
+def verdict(value: float, goal: float, *, at_most: bool) -> str:
+    """Say whether a figure reaches its goal."""
+    reached = value <= goal if at_most else value >= goal
+    return f"{'reached' if reached else 'MISSED'} (goal: {'<=' if at_most else '>='} {goal:g})"

@@ -1,0 +1,81 @@
+"""What the closed-form classifiers share: scoring rows with coefficients."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.utils.extmath import safe_sparse_dot
+
+from flipcost._validation import check_is_fitted, positive_index, validate_data
+from flipcost.core.losses import uneven_squared
+
+
+class LinearMomentsClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers with `coef_` and `intercept_` that come from class moments."""
+
+    def _store(self, solution, cost, margin):
+        """Keep coefficients in scikit-learn's orientation: a positive score means classes_[1]."""
+        self._sign = 1.0 if positive_index(self.classes_, self.pos_label) == 1 else -1.0
+        self._cost, self._margin = cost, margin
+        self.coef_ = self._sign * solution[None, :-1]
+        self.intercept_ = self._sign * solution[-1:]
+
+    def decision_function(self, X):
+        """Return the score of each row; above zero it is called ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
+        return np.ravel(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_[0]
+
+    def predict(self, X):
+        """Return the class of each row that costs least.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        scores = self.decision_function(X)
+        return self.classes_[(scores > 0).astype(np.intp)]
+
+    def predict_proba(self, X):
+        """Return the probability of each class by the exact inverse link of the loss.
+
+        The probability of the positive class exceeds the cost exactly where the row is called
+        positive. Scores that no probability has are clipped to 0 or 1. The probability is that of
+        the label as observed, or of the clean label when a noise rate was given; a linear score
+        makes it an approximation either way.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        eta = uneven_squared(self._cost, self._margin).inverse_link(self._sign * scores)
+        columns = [1 - eta, eta] if self._sign > 0 else [eta, 1 - eta]
+        return np.column_stack(columns)
+
+    def __sklearn_tags__(self):
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        tags.classifier_tags.multi_class = False
+        return tags

@@ -1,0 +1,44 @@
+"""Flipping labels on purpose, to see what noise does."""
+
+from __future__ import annotations
+
+import numpy as np
+from sklearn.utils import column_or_1d
+
+from flipcost._validation import positive_index
+from flipcost.core.noise import flip
+
+
+def flip_labels(y, noise_rate, random_state=None, *, pos_label=None):
+    """Flip each label to the other class, independently, with the probability of its class.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: two values.
+    noise_rate : float or pair of floats
+        One probability in [0, 0.5) for all labels, or ``(rho_pos, rho_neg)`` for positive and
+        negative ones.
+    random_state : int, Generator or None, default=None
+        Seed; an int gives the same flips each time.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Labels of the same kind, some of them flipped.
+
+    Examples
+    --------
+    >>> flip_labels(["yes", "no", "yes", "yes", "no", "no"], 0.4, random_state=0)
+    array(['yes', 'yes', 'no', 'no', 'no', 'no'], dtype='<U3')
+    """
+    labels = column_or_1d(y)
+    classes = np.unique(labels)
+    if len(classes) != 2:
+        msg = f"`y` must hold two labels; got {len(classes)}: {classes[:5].tolist()}."
+        raise ValueError(msg)
+    index = positive_index(classes, pos_label)
+    flipped = flip(labels == classes[index], noise_rate, np.random.default_rng(random_state))
+    return np.where(flipped, classes[index], classes[1 - index])

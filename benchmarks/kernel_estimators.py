@@ -1,0 +1,220 @@
+"""KLIEP and LSPC against densratio and, where it is installed, adapt.
+
+1000 + 1000 rows in ten dimensions, 100 centres, BLAS on one thread. Every call starts from the
+rows: distances, kernels and the choice of centres are inside the time. Times are the best of
+several, taken in turns; what counts is their ratio within this run. The gap is the certificate of
+KLIEP, ``max_l g_l - 1``: an upper bound on what the objective falls short of its optimum.
+"""
+
+from __future__ import annotations
+
+import importlib
+from functools import cache, partial
+from typing import TYPE_CHECKING
+
+import numpy as np
+from threadpoolctl import threadpool_limits
+
+from benchmarks.timing import best_of_each, verdict
+from flipcost.core.kernels import (
+    centile_widths,
+    choose_centers,
+    gaussian_kernel,
+    squared_distances,
+)
+from flipcost.core.kliep import kliep
+from flipcost.core.kliep_search import assign_folds, kliep_search
+from flipcost.core.lspc import lspc_fit, lspc_search
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+N_ROWS, N_FEATURES, N_CENTERS, N_FOLDS = 1000, 10, 100, 5
+PENALTIES = np.logspace(-4, 1, 9)
+
+
+def make_rows(shift: float = 1.0) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of two normal laws whose means are ``shift`` apart."""
+    rng = np.random.default_rng(0)
+    num, den = rng.normal(size=(2, N_ROWS, N_FEATURES))
+    num[:, 0] += shift
+    return num, den
+
+
+def gap_of(num: np.ndarray, den: np.ndarray, centers: np.ndarray, alpha: np.ndarray, width: float):
+    """Return the certificate of anybody's kernel weights."""
+    phi = gaussian_kernel(squared_distances(num, centers), width)
+    mean = gaussian_kernel(squared_distances(den, centers), width).mean(axis=0)
+    alpha = alpha / (mean @ alpha)
+    return float((phi / (phi @ alpha)[:, None] / mean).mean(axis=0).max() - 1)
+
+
+def our_kliep(num, den, width):
+    """Fit one ratio at a fixed width."""
+    centers = choose_centers(num, N_CENTERS, np.random.default_rng(0))
+    phi = gaussian_kernel(squared_distances(num, centers), width)
+    mean = gaussian_kernel(squared_distances(den, centers), width).mean(axis=0)
+    return kliep(phi, mean)
+
+
+def our_kliep_search(num, den, widths):
+    """Choose the width by five folds and fit; return the search and the fit."""
+    rng = np.random.default_rng(0)
+    centers = choose_centers(num, N_CENTERS, rng)
+    sq_num, sq_den = squared_distances(num, centers), squared_distances(den, centers)
+    search = kliep_search(sq_num, sq_den, widths, assign_folds(len(num), N_FOLDS, rng))
+    mean = gaussian_kernel(sq_den, search.width).mean(axis=0)
+    return search, kliep(gaussian_kernel(sq_num, search.width), mean, start=search.start)
+
+
+def our_lspc(num, den, widths):
+    """Choose width and penalty of both classes by leave-one-out and fit."""
+    rng = np.random.default_rng(0)
+    X, codes = np.vstack([den, num]), np.repeat([0, 1], [len(den), len(num)])
+    bases = [squared_distances(X, choose_centers(rows, N_CENTERS, rng)) for rows in (den, num)]
+    search = lspc_search(bases, codes, widths, PENALTIES)
+    return lspc_fit([gaussian_kernel(sq, search.width) for sq in bases], codes, search.l2)
+
+
+@cache
+def peer(module: str, name: str, advice: str):
+    """Return an object of another library, or None after saying once how to get it."""
+    try:
+        return getattr(importlib.import_module(module), name)
+    except ImportError:
+        print(advice)
+        return None
+
+
+def densratio_calls(num, den, width, widths) -> dict[str, Callable[[], object]] | None:
+    """Return densratio's counterparts, or None where it is not installed."""
+    densratio = peer(
+        "densratio",
+        "densratio",
+        "densratio is not installed, only our own times are shown: pip install densratio==0.4.0",
+    )
+    if densratio is None:
+        return None
+    ratio = partial(densratio, num, den, kernel_num=N_CENTERS, verbose=False)
+    return {
+        "fit": partial(ratio, method="KLIEP", sigma=float(width)),
+        "search": partial(ratio, method="KLIEP", sigma=list(widths), fold=N_FOLDS),
+        "own search": partial(ratio, method="KLIEP", sigma="auto", fold=N_FOLDS),
+        "grid": partial(
+            ratio, method="uLSIF", sigma_range=list(widths), lambda_range=list(PENALTIES)
+        ),
+    }
+
+
+def adapt_calls(num, den, width, widths) -> dict[str, Callable[[], object]] | None:
+    """Return adapt's Frank-Wolfe counterparts, or None where it is not installed."""
+    estimator = peer(
+        "adapt.instance_based",
+        "KLIEP",
+        "adapt is not installed and left out; it brings TensorFlow: pip install adapt",
+    )
+    if estimator is None:
+        return None
+
+    def fit(gamma):
+        model = estimator(gamma=gamma, max_centers=N_CENTERS, cv=N_FOLDS, verbose=0, random_state=0)
+        model.fit_weights(den, num)
+        return model
+
+    return {
+        "fit": partial(fit, 0.5 / width**2),
+        "search": partial(fit, list(0.5 / widths**2)),
+    }
+
+
+def report(title: str, times: dict[str, float], gaps: dict[str, str]) -> None:
+    """Print one table: milliseconds, ratio to ours, gap."""
+    print(f"\n{title}")
+    ours = times["flipcost"]
+    for name, seconds in times.items():
+        print(f"  {name:<28}{1e3 * seconds:>10.2f} ms {seconds / ours:>8.2f} x   {gaps[name]}")
+
+
+def compare_fit(num, den, width, densratio, adapt) -> None:
+    """Time one certified fit at a fixed width."""
+    calls = {"flipcost": partial(our_kliep, num, den, width)}
+    gaps = {"flipcost": f"gap {our_kliep(num, den, width).gap:.1e}"}
+    if densratio:
+        calls["densratio KLIEP"] = densratio["fit"]
+        np.random.seed(0)  # noqa: NPY002 - densratio draws its centres from the global generator
+        peer = densratio["fit"]()
+        gap = gap_of(num, den, peer.kernel_info.centers, np.asarray(peer.theta), width)
+        gaps["densratio KLIEP"] = f"gap {gap:.1e}"
+    if adapt:
+        calls["adapt Frank-Wolfe"] = adapt["fit"]
+        model = adapt["fit"]()
+        gap = gap_of(num, den, model.centers_, model.alphas_.ravel(), width)
+        gaps["adapt Frank-Wolfe"] = f"gap {gap:.1e}"
+    times = best_of_each(calls, repeats=15)
+    report(f"KLIEP, width {width:.2f}", times, gaps)
+    print("  gap       ", verdict(our_kliep(num, den, width).gap, 1e-6, at_most=True))
+    if densratio:
+        ratio = times["flipcost"] / times["densratio KLIEP"]
+        print(f"  ours / densratio {ratio:.2f}", verdict(ratio, 1.0, at_most=True))
+    if adapt:
+        ratio = times["adapt Frank-Wolfe"] / times["flipcost"]
+        print(f"  adapt / ours {ratio:.1f}", verdict(ratio, 15, at_most=False))
+
+
+def compare_search(num, den, widths, densratio, adapt) -> None:
+    """Time the choice among nine widths by five folds, and the final fit."""
+    search, fit = our_kliep_search(num, den, widths)
+    largest = max(float(search.gaps.max()), fit.gap)
+    calls = {"flipcost": partial(our_kliep_search, num, den, widths)}
+    gaps = {"flipcost": f"largest gap {largest:.1e} of {search.gaps.size + 1} fits"}
+    if densratio:
+        calls["densratio KLIEP"] = densratio["search"]
+        calls["densratio KLIEP, own search"] = densratio["own search"]
+        gaps |= dict.fromkeys(calls, "no certificate") | gaps
+    if adapt:
+        calls["adapt Frank-Wolfe"] = adapt["search"]
+        gaps["adapt Frank-Wolfe"] = "no certificate"
+    times = best_of_each(calls, repeats=3)
+    report(f"KLIEP, {len(widths)} widths x {N_FOLDS} folds", times, gaps)
+    print("  largest gap", verdict(largest, 1e-6, at_most=True))
+    if densratio:
+        ratio = times["flipcost"] / times["densratio KLIEP"]
+        print(f"  ours / densratio {ratio:.2f}", verdict(ratio, 0.8, at_most=True))
+    if adapt:
+        ratio = times["adapt Frank-Wolfe"] / times["flipcost"]
+        print(f"  adapt / ours {ratio:.1f}", verdict(ratio, 25, at_most=False))
+
+
+def compare_grid(num, den, widths, densratio) -> None:
+    """Time the choice among nine widths and nine penalties by leave-one-out, and the final fit."""
+    calls = {"flipcost": partial(our_lspc, num, den, widths)}
+    gaps = {"flipcost": "two classes, exact leave-one-out"}
+    if densratio:
+        calls["densratio uLSIF"] = densratio["grid"]
+        gaps["densratio uLSIF"] = "one ratio, leave-one-out"
+    times = best_of_each(calls, repeats=5)
+    report(f"LSPC, {len(widths)} widths x {len(PENALTIES)} penalties", times, gaps)
+    if densratio:
+        ratio = times["densratio uLSIF"] / times["flipcost"]
+        print(f"  densratio / ours {ratio:.1f}", verdict(ratio, 10, at_most=False))
+
+
+def main() -> None:
+    """Print all figures."""
+    num, den = make_rows()
+    widths = centile_widths(np.vstack([num, den]), np.random.default_rng(0))
+    narrow = 0.5 * float(widths[0])
+    print(
+        f"Kernel estimators, {N_ROWS} + {N_ROWS} rows, {N_FEATURES} features, {N_CENTERS} centres"
+    )
+    with threadpool_limits(1, user_api="blas"):
+        for width in (float(widths[len(widths) // 2]), narrow):
+            densratio = densratio_calls(num, den, width, widths)
+            adapt = adapt_calls(num, den, width, widths)
+            compare_fit(num, den, width, densratio, adapt)
+        compare_search(num, den, widths, densratio, adapt)
+        compare_grid(num, den, widths, densratio)
+
+
+if __name__ == "__main__":
+    main()

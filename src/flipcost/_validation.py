@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
+
 import numpy as np
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils._param_validation import Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 __all__ = [
+    "HasMethods",
     "Interval",
     "StrOptions",
     "check_is_fitted",
@@ -27,9 +30,29 @@ def validate_rows(estimator, X, *, reset):
 
     Reading all of X once more for that check would cost a third of a fit.
     """
+    _refuse_empty(X)
     return validate_data(
         estimator, X, reset=reset, accept_sparse="csr", dtype="numeric", ensure_all_finite=False
     )
+
+
+def _refuse_empty(X):
+    """Say what to do about a table without rows or columns; scikit-learn counts them only."""
+    shape = tuple(getattr(X, "shape", ()))
+    if len(shape) != 2 or 0 not in shape:
+        return
+    what, check = (
+        ("feature", "which columns were selected")
+        if shape[0]
+        else ("row", "the file, or the filter that made the table")
+    )
+    # scikit-learn's checks look for these words.
+    found = f"0 {'feature' if shape[0] else 'sample'}(s) (shape=({shape[0]}, {shape[1]}))"
+    msg = (
+        f"`X` must hold at least one {what}; got {found} while a minimum of 1 is required. "
+        f"Check {check}."
+    )
+    raise ValueError(msg)
 
 
 def check_weights(sample_weight, X):
@@ -69,8 +92,22 @@ def encode_labels(estimator, y, n_rows, classes=None):
         raise ValueError(msg)
     labels = column_or_1d(y, warn=True)
     if len(labels) != n_rows:
-        msg = f"`X` and `y` must have the same number of rows; got {n_rows} and {len(labels)}."
+        msg = (
+            f"`X` and `y` must have the same number of rows; got {n_rows} and {len(labels)}. "
+            "Give the labels of the same rows."
+        )
         raise ValueError(msg)
+    try:
+        return _encode(labels, classes)
+    except TypeError as error:  # None, NA, or labels of kinds that have no order
+        msg = (
+            "`y` must hold two labels of one kind, none missing; got labels that cannot be "
+            f"compared ({error}). Drop the rows without a label, or give the labels as strings."
+        )
+        raise ValueError(msg) from error
+
+
+def _encode(labels, classes):
     if labels.dtype.kind in "fcO":
         assert_all_finite(labels, input_name="y")
     if classes is None:
@@ -96,7 +133,9 @@ def _two_classes(labels):
         )
         raise ValueError(msg)
     if not np.all(others == others[0]):
-        check_classification_targets(labels)
+        with warnings.catch_warnings():  # the error below says it all
+            warnings.simplefilter("ignore")
+            check_classification_targets(labels)
         found = np.unique(labels)
         shown = ", ".join(repr(v) for v in found[:5].tolist()) + (", ..." if len(found) > 5 else "")
         msg = (
@@ -113,6 +152,9 @@ def positive_index(classes, pos_label):
         return 1
     found = np.flatnonzero(classes == pos_label)
     if len(found) != 1:
-        msg = f"`pos_label` must be one of the classes {classes.tolist()}; got {pos_label!r}."
+        msg = (
+            f"`pos_label` must be one of the classes {classes.tolist()}; got {pos_label!r}. "
+            "Give one of them, or None for the second."
+        )
         raise ValueError(msg)
     return int(found[0])

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import os
-import tempfile
+import secrets
 import zipfile
 import zlib
 from pathlib import Path
@@ -17,17 +17,31 @@ if TYPE_CHECKING:
 
 FORMAT = "flipcost.ClassMoments"
 VERSION = 1
-# What numpy and zipfile raise on files that are cut, altered or something else altogether.
-_UNREADABLE = (zipfile.BadZipFile, zlib.error, EOFError, KeyError, ValueError, AttributeError)
+# What numpy and zipfile raise on files that are cut, altered or something else altogether; every
+# single flipped bit and every cut of a small file were tried.
+_UNREADABLE = (
+    zipfile.BadZipFile,
+    zlib.error,
+    EOFError,
+    KeyError,
+    MemoryError,
+    NotImplementedError,
+    OSError,
+    OverflowError,
+    RuntimeError,
+    TypeError,
+    ValueError,
+)
 FIELDS = ("n_rows", "weight", "mean", "scatter")
 
 
 def write(path: str | Path, arrays: dict[str, NDArray[Any]]) -> None:
     """Write the four arrays aside, then rename the file into place."""
     target = Path(path)
-    handle, aside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.", suffix=".part")
+    # Not a file of `tempfile`, which only its owner may read.
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
-        with os.fdopen(handle, "wb") as stream:
+        with aside.open("xb") as stream:
             np.savez(
                 stream,
                 format=np.array(FORMAT),
@@ -36,31 +50,25 @@ def write(path: str | Path, arrays: dict[str, NDArray[Any]]) -> None:
                 allow_pickle=False,
                 **{name: arrays[name] for name in FIELDS},
             )
-        Path(aside).replace(target)
+        aside.replace(target)
     except BaseException:
-        Path(aside).unlink(missing_ok=True)
+        aside.unlink(missing_ok=True)
         raise
 
 
 def read(path: str | Path) -> dict[str, NDArray[Any]]:
     """Read the four arrays; refuse a file that is damaged, foreign or of a later version."""
-    try:
-        with np.load(Path(path), allow_pickle=False) as archive:
-            content = {name: archive[name] for name in archive.files}
-    except (
-        zipfile.BadZipFile,
-        zlib.error,
-        EOFError,
-        KeyError,
-        ValueError,
-        AttributeError,
-    ) as error:
-        raise ValueError(_refusal(path, "is damaged or not an npz archive")) from error
+    with Path(path).open("rb") as stream:  # a file that is missing or locked is not a damaged one
+        try:
+            with np.load(stream, allow_pickle=False) as archive:
+                content = {name: archive[name] for name in archive.files}
+        except _UNREADABLE as error:
+            raise ValueError(_refusal(path, "is damaged or not an npz archive")) from error
     if str(content.get("format")) != FORMAT:
         raise ValueError(_refusal(path, "does not hold class moments"))
-    version = int(content["version"])
-    if version > VERSION:
-        reason = f"is of format version {version}; this flipcost reads up to {VERSION}: upgrade it"
+    version = str(content.get("version"))
+    if version != str(VERSION):
+        reason = f"is of format version {version}; this flipcost reads version {VERSION}"
         raise ValueError(_refusal(path, reason))
     arrays = {name: content[name] for name in FIELDS if name in content}
     if len(arrays) < len(FIELDS) or str(content.get("checksum")) != _checksum(arrays):
@@ -69,7 +77,10 @@ def read(path: str | Path) -> dict[str, NDArray[Any]]:
 
 
 def _refusal(path: str | Path, reason: str) -> str:
-    return f"Class moments cannot be read: {os.fspath(path)!r} {reason}."
+    return (
+        f"Class moments must be read from a file that `save` wrote: {os.fspath(path)!r} {reason}. "
+        "Gather the moments again, or read the file with the flipcost that wrote it."
+    )
 
 
 def _checksum(arrays: dict[str, NDArray[Any]]) -> str:

@@ -36,7 +36,7 @@ def gather(
     sample_weight: ArrayLike | None = None,
 ) -> list[Group]:
     """Return rows, weight, mean and centred scatter of each group; -1 leaves a row out."""
-    rows: Any = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    rows: Any = _canonical(X) if sparse.issparse(X) else np.asarray(X)
     weight = _check_rows(rows, group, sample_weight)
     read = _gather_sparse if sparse.issparse(rows) else _gather_dense
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is named below
@@ -46,17 +46,54 @@ def gather(
     return groups
 
 
+def _canonical(X: Any) -> Any:
+    """Return CSR rows with one entry a place, as is when they are so already."""
+    rows = sparse.csr_array(X)
+    if not rows.has_canonical_format:
+        rows = rows.copy()
+        rows.sum_duplicates()
+    return rows
+
+
 def group_codes(
     positive: ArrayLike, folds: ArrayLike | None, n_folds: int
 ) -> NDArray[np.signedinteger]:
     """Return the class within the fold as ``2 * fold + class``; -1 for a row that is left out."""
     # Small integers sort in one or two passes.
     dtype: type[np.signedinteger] = np.int8 if n_folds < 64 else np.int32
-    group: NDArray[np.signedinteger] = np.asarray(positive, dtype=bool).astype(dtype)
+    group: NDArray[np.signedinteger] = as_flags(positive, "positive").astype(dtype)
     if folds is None:
         return group
-    fold: NDArray[np.signedinteger] = np.asarray(folds).astype(dtype)
+    given = np.asarray(folds)
+    low, high = (given.min(), given.max()) if given.size else (0, 0)
+    if given.shape != group.shape or low < -1 or high >= n_folds:
+        msg = (
+            f"`folds` must give each of the {len(group)} rows a fold from 0 to {n_folds - 1}, or "
+            f"-1; got shape {given.shape} with values from {low} to {high}. "
+            "Number the folds from zero."
+        )
+        raise ValueError(msg)
+    fold: NDArray[np.signedinteger] = given.astype(dtype)
     return np.where(fold < 0, fold, 2 * fold + group)
+
+
+def as_flags(values: ArrayLike, name: str) -> NDArray[np.bool_]:
+    """Return booleans, or zeros and ones, as booleans; refuse labels that would all count as true.
+
+    Examples
+    --------
+    >>> as_flags([0, 1, 1], "positive")
+    array([False,  True,  True])
+    """
+    flags = np.asarray(values)
+    if flags.dtype != bool and not np.all((flags == 0) | (flags == 1)):
+        msg = (
+            f"`{name}` must hold booleans, true for the positive class; got other values, such as "
+            f"{flags[(flags != 0) & (flags != 1)].tolist()[0]!r}. Compare the labels first: "
+            "y == positive_label."
+        )
+        raise ValueError(msg)
+    return flags.astype(bool)
 
 
 def block_size(n_features: int) -> int:
@@ -112,17 +149,26 @@ def _check_rows(
     X: Matrix, group: NDArray[np.signedinteger], sample_weight: ArrayLike | None
 ) -> Array | None:
     if X.ndim != 2:
-        msg = f"`X` must have two dimensions, rows and features; got {X.ndim}."
+        msg = (
+            f"`X` must have two dimensions, rows and features; got {X.ndim}. "
+            "A single feature is X.reshape(-1, 1)."
+        )
         raise ValueError(msg)
     check_feature_count(X.shape[1])
     if group.shape != (X.shape[0],):
-        msg = f"`positive` must have shape ({X.shape[0]},), one entry a row; got {group.shape}."
+        msg = (
+            f"`positive` must have shape ({X.shape[0]},), one entry a row; got {group.shape}. "
+            "Give the labels of the same rows."
+        )
         raise ValueError(msg)
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, dtype=float)
     if weight.shape != group.shape:
-        msg = f"`sample_weight` must have shape {group.shape}; got {weight.shape}."
+        msg = (
+            f"`sample_weight` must have shape {group.shape}, one entry a row; got {weight.shape}. "
+            "Give the weights of the same rows."
+        )
         raise ValueError(msg)
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
         msg = "`sample_weight` must be finite and non-negative; drop or mend the rows that are not."
@@ -225,8 +271,9 @@ def _mean_and_second(
 def _gather_sparse(
     X: sparse.csr_matrix, group: NDArray[np.signedinteger], n_groups: int, weight: Array | None
 ) -> list[Group]:
-    """Pool sparse rows about zero, in blocks that bound the size of the products."""
+    """Pool sparse rows about a shift, in blocks that bound the size of the products."""
     d = X.shape[1]
+    shift = _shift_of_full_columns(X)
     groups: list[Group] = []
     for g in range(n_groups):
         rows = np.flatnonzero(group == g)
@@ -234,13 +281,31 @@ def _gather_sparse(
         for start in range(0, len(rows), _SPARSE_BLOCK_ROWS):
             inside = rows[start : start + _SPARSE_BLOCK_ROWS]
             part = X[inside].astype(float)
+            if shift.any():
+                part.data -= shift[part.indices]
             w = np.ones(len(inside)) if weight is None else weight[inside]
             total += float(w.sum())
             first += part.T @ w
             second += (part.T @ part.multiply(w[:, None]).tocsr()).toarray()
-        mean = first / total if total > 0 else np.zeros(d)
-        groups.append((len(rows), total, mean, second - np.outer(first, mean)))
+        offset = first / total if total > 0 else np.zeros(d)
+        mean = shift + offset if total > 0 else offset
+        groups.append((len(rows), total, mean, second - np.outer(first, offset)))
     return groups
+
+
+def _shift_of_full_columns(X: sparse.csr_matrix) -> Array:
+    """Return the means of the columns without gaps, zero elsewhere.
+
+    Those can be shifted without making anything dense, and those alone can have an offset that is
+    large against their spread.
+    """
+    n, d = X.shape
+    if not n:
+        return np.zeros(d)
+    full = np.bincount(X.indices, minlength=d) == n
+    if not full.any():
+        return np.zeros(d)
+    return np.where(full, np.ravel(X.sum(axis=0, dtype=float)) / n, 0.0)
 
 
 def _non_finite_message(X: Matrix) -> str:

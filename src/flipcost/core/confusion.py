@@ -28,6 +28,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 from scipy.special import ndtri
 
+from flipcost.core._rows import as_flags
 from flipcost.core.costs import CostLike, cost_share, margin_value
 from flipcost.core.noise import NoiseRateLike, unmixing_matrix
 
@@ -91,11 +92,11 @@ class ConfusionCounts:
         cls, positive: ArrayLike, called: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConfusionCounts:
         """Count labels against calls, both boolean."""
-        labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
+        labels, calls = as_flags(positive, "positive"), as_flags(called, "called")
         if labels.shape != calls.shape or labels.ndim != 1:
             msg = (
                 "`positive` and `called` must be one-dimensional and of the same length; "
-                f"got shapes {labels.shape} and {calls.shape}."
+                f"got shapes {labels.shape} and {calls.shape}. Give both for the same rows."
             )
             raise ValueError(msg)
         cell = 2 * labels.astype(np.intp) + calls

@@ -39,7 +39,7 @@ def stratified_folds(positive: ArrayLike, n_folds: int) -> NDArray[np.int16]:
     if not 2 <= n_folds <= larger:
         msg = (
             "The number of folds must be at least 2 and at most the rows of the larger class, "
-            f"{larger}; got {n_folds}."
+            f"{larger}; got {n_folds}. Choose a number in between, or gather more rows."
         )
         raise ValueError(msg)
     first = bool(labels[0])

@@ -126,7 +126,7 @@ class ClassMoments:
         X : array or CSR matrix of shape (n, d)
             Rows; any real dtype, accumulated in float64. Dense rows are read in cache-sized blocks
             around a shift, so that no full-size copy is made and large offsets cost no digits.
-            Sparse rows are never made dense and are accumulated about zero.
+            Sparse rows are never made dense; their columns without gaps are shifted likewise.
         positive : array-like of bool, shape (n,)
             Which rows are of the positive class.
         sample_weight : array-like of shape (n,), optional
@@ -143,7 +143,7 @@ class ClassMoments:
         if self.n_features != other.n_features:
             msg = (
                 "Moments must have the same features to be merged; "
-                f"got {self.n_features} and {other.n_features}."
+                f"got {self.n_features} and {other.n_features}. Gather both from the same columns."
             )
             raise ValueError(msg)
         classes = [
@@ -170,13 +170,15 @@ class ClassMoments:
         >>> ClassMoments.merge_all([ClassMoments.zeros(1)] * 3).n_rows
         array([0, 0])
         """
-        try:
-            return reduce(cls.merge, parts)
-        except TypeError as error:
-            if "empty" not in str(error):
-                raise
-            msg = "There must be at least one part to merge; got none."
-            raise ValueError(msg) from None
+        remaining = iter(parts)
+        first = next(remaining, None)
+        if first is None:
+            msg = (
+                "There must be at least one part to merge; got none. "
+                "Start from ClassMoments.zeros(n_features)."
+            )
+            raise ValueError(msg)
+        return reduce(cls.merge, remaining, first)
 
     def centre(self) -> Array:
         """Return the weighted mean of all rows, which no label noise can move."""
@@ -196,6 +198,48 @@ class ClassMoments:
             moments[c, :d, d] = moments[c, d, :d] = linear
             moments[c, d, d] = self.weight[c]
         return moments
+
+    def rescale(self, centre: ArrayLike, scale: ArrayLike) -> ClassMoments:
+        """Return the moments of ``(x - centre) / scale`` without reading a row again.
+
+        Examples
+        --------
+        >>> moments = ClassMoments.from_rows(np.array([[2.0], [4.0]]), [False, True])
+        >>> moments.rescale(3.0, 0.5).mean.ravel()
+        array([-2.,  2.])
+        """
+        by = np.broadcast_to(np.asarray(scale, dtype=float), (self.n_features,))
+        return ClassMoments(
+            self.n_rows,
+            self.weight,
+            (self.mean - np.asarray(centre, dtype=float)) / by,
+            self.scatter / np.outer(by, by),
+        )
+
+    def take(self, features: ArrayLike) -> ClassMoments:
+        """Return the moments of some of the features.
+
+        Examples
+        --------
+        >>> ClassMoments.zeros(3).take([0, 2]).n_features
+        2
+        """
+        chosen = np.asarray(features)
+        return ClassMoments(
+            self.n_rows,
+            self.weight,
+            self.mean[:, chosen],
+            self.scatter[:, chosen[:, None], chosen],
+        )
+
+    def spread(self) -> Array:
+        """Return the standard deviation of each feature over all rows, 1 where it is constant."""
+        total, centre, scatter = pool(self.weight, self.mean, self.scatter.sum(axis=0))
+        variance = scatter.diagonal() / total if total > 0 else np.zeros(self.n_features)
+        # A constant may keep a few units of its last place by rounding.
+        rounding = 16 * np.finfo(float).eps * np.abs(centre)
+        varies = variance > rounding**2
+        return np.where(varies, np.sqrt(np.where(varies, variance, 1.0)), 1.0)
 
     def raw(self) -> Array:
         """Return raw second moments of ``(x, 1)`` per class, shape (2, d + 1, d + 1), bias last.

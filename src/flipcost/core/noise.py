@@ -15,14 +15,23 @@ Everything follows from one affine map: the noisy probability of the positive cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TYPE_CHECKING, Protocol, TypeAlias
 
 import numpy as np
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
-NoiseRateLike: TypeAlias = "float | tuple[float, float] | None"
+
+class Estimated(Protocol):
+    """Whatever holds a rate as its value, such as `flipcost.core.rates.NoiseRate`."""
+
+    @property
+    def value(self) -> float | tuple[float, float]:
+        """One rate, or a pair."""
+
+
+NoiseRateLike: TypeAlias = "float | tuple[float, float] | Estimated | None"
 
 
 def rate_pair(noise_rate: NoiseRateLike) -> tuple[float, float]:
@@ -30,8 +39,9 @@ def rate_pair(noise_rate: NoiseRateLike) -> tuple[float, float]:
 
     Parameters
     ----------
-    noise_rate : float, pair of floats, or None
-        None is no noise; a number is symmetric noise; a pair is class-conditional noise.
+    noise_rate : float, pair of floats, NoiseRate or None
+        None is no noise; a number is symmetric noise; a pair is class-conditional noise. Of an
+        estimate, such as a `NoiseRate`, the ``value`` is taken.
 
     Returns
     -------
@@ -45,11 +55,11 @@ def rate_pair(noise_rate: NoiseRateLike) -> tuple[float, float]:
     """
     if noise_rate is None:
         return 0.0, 0.0
-    rates = np.asarray(noise_rate, dtype=float)
+    rates = np.asarray(getattr(noise_rate, "value", noise_rate), dtype=float)
     if rates.shape not in ((), (2,)):
         msg = (
             "`noise_rate` must be None, one number, or a pair (rho_pos, rho_neg); "
-            f"got an array of shape {rates.shape}."
+            f"got an array of shape {rates.shape}. Give a single rate, or one for each class."
         )
         raise ValueError(msg)
     if rates.ndim == 0:
@@ -64,7 +74,8 @@ def rate_pair(noise_rate: NoiseRateLike) -> tuple[float, float]:
     if not (rho_pos >= 0 and rho_neg >= 0 and rho_pos + rho_neg < 1):
         msg = (
             "`noise_rate` as a pair (rho_pos, rho_neg) must be non-negative with a sum below 1; "
-            f"got ({rho_pos:g}, {rho_neg:g})."
+            f"got ({rho_pos:g}, {rho_neg:g}). At a sum of one the labels say nothing about the "
+            "classes; above it they say the opposite: swap the labels."
         )
         raise ValueError(msg)
     return rho_pos, rho_neg

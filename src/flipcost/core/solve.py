@@ -74,6 +74,8 @@ if TYPE_CHECKING:
 _STACK_BYTES = 64_000_000
 # How far outside [0, 1] a share must fall to count as clipped, not as rounded.
 _SHARE_TOLERANCE = 1e-9
+# A spread of this many units in the last place of the centre is that of a constant, rounded.
+_CONSTANT_ULPS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -164,6 +166,7 @@ def denoised_systems(
     """
     centre = moments.centre()
     noisy = moments.about(centre)
+    _drop_constants(noisy, centre)
     total = float(moments.weight.sum())
     spectrum: tuple[Array, Array] | None = None
     systems = []
@@ -188,6 +191,19 @@ def denoised_systems(
     return systems
 
 
+def _drop_constants(second: Array, centre: Array) -> None:
+    """Zero, in place, what rounding leaves of features that do not vary.
+
+    A division by it would give them coefficients of any size.
+    """
+    spread = second[0].diagonal()[:-1] + second[1].diagonal()[:-1]
+    rounding = _CONSTANT_ULPS * np.finfo(float).eps * np.abs(centre)
+    constant = np.flatnonzero(spread <= (second[0, -1, -1] + second[1, -1, -1]) * rounding**2)
+    if len(constant):
+        second[:, constant, :] = 0.0
+        second[:, :, constant] = 0.0
+
+
 def _positive_shares(noisy: Array) -> tuple[Array, Array]:
     """Diagonalise the positive class' moments against those of all rows.
 
@@ -195,14 +211,16 @@ def _positive_shares(noisy: Array) -> tuple[Array, Array]:
     ``B diag(shares) B.T`` and all rows have ``B B.T``.
     """
     total = noisy[0] + noisy[1]
-    scale = np.sqrt(total.diagonal())
+    scale = np.sqrt(np.maximum(total.diagonal(), 0.0))
     scale = np.where(scale > 0, scale, 1.0)
     values, vectors = eigh(total / np.outer(scale, scale))
     kept = values > len(values) * np.finfo(float).eps * values[-1]
     root = np.sqrt(values[kept])
     whiten = vectors[:, kept] / scale[:, None] / root
     shares, rotation = eigh(whiten.T @ noisy[1] @ whiten)
-    return shares, (vectors[:, kept] * scale[:, None] * root) @ rotation
+    directions = (vectors[:, kept] * scale[:, None] * root) @ rotation
+    directions[total.diagonal() <= 0] = 0.0  # exactly: eigenvectors are so to rounding only
+    return shares, directions
 
 
 def normal_equations(system: DenoisedSystem, cost: CostLike, margin: float) -> NormalEquations:
@@ -374,7 +392,10 @@ def path_of_systems(
 def _penalty(l2: float) -> float:
     value = float(l2)
     if not (value >= 0 and np.isfinite(value)):
-        msg = f"`l2` must be zero or a positive number; got {value:g}."
+        msg = (
+            f"`l2` must be zero or a positive number; got {value:g}. "
+            "Use 0 for no penalty, and a larger number for a stronger one."
+        )
         raise ValueError(msg)
     return value
 
@@ -429,4 +450,6 @@ def _solve_definite(matrix: Array, right: Array) -> Array:
     kept = values > tolerance * values[..., -1:]
     inverse = np.where(kept, 1 / np.where(kept, values, 1.0), 0.0)
     rotated = np.swapaxes(vectors, -1, -2) @ (right / scale[..., None])
-    return np.asarray(vectors @ (inverse[..., None] * rotated) / scale[..., None])
+    solution = vectors @ (inverse[..., None] * rotated) / scale[..., None]
+    # A feature without variance has no weight at all, not one of rounding times its offset.
+    return np.where(diagonal[..., None] > 0, solution, 0.0)

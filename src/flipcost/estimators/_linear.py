@@ -37,7 +37,7 @@ class LinearMomentsClassifier(ClassifierMixin, BaseEstimator):
         return np.ravel(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_[0]
 
     def predict(self, X):
-        """Return the class of each row that costs least.
+        """Return the class of each row that costs least; a score of zero is called negative.
 
         Parameters
         ----------
@@ -49,7 +49,8 @@ class LinearMomentsClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
         """
         scores = self.decision_function(X)
-        return self.classes_[(scores > 0).astype(np.intp)]
+        positive = self._sign * scores > 0
+        return self.classes_[(positive == (self._sign > 0)).astype(np.intp)]
 
     def predict_proba(self, X):
         """Return the probability of each class by the exact inverse link of the loss.

@@ -17,8 +17,10 @@ from flipcost._validation import (
 )
 from flipcost.core.costs import Costs, cost_share, margin_value
 from flipcost.core.moments import ClassMoments
+from flipcost.core.rates import NoiseRate
 from flipcost.core.solve import denoised_systems, path_of_systems
 from flipcost.estimators._linear import LinearMomentsClassifier
+from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.exceptions import DenoisingWarning
 
 
@@ -101,14 +103,14 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
     >>> untold = UnevenMarginClassifier(cost=0.2).fit(X, noisy)
     >>> clean = UnevenMarginClassifier(cost=0.2).fit(X, y)
     >>> print([f"{model.predict(X).mean():.2f}" for model in (clean, told, untold)])
-    ['0.81', '0.81', '1.00']
+    ['0.81', '0.84', '1.00']
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
         "cost": [Real, Costs],
         "margin": [Real],
         "l2": [Real],
-        "noise_rate": [Real, "array-like", None],
+        "noise_rate": [Real, "array-like", NoiseRate, None],
         "l2_scale": [StrOptions({"mean", "sum"})],
         "penalise_bias": ["boolean"],
         "pos_label": "no_validation",
@@ -139,17 +141,19 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n, d)
+        X : array-like or CSR matrix of shape (n, d), or Dask collection
             Rows.
-        y : array-like of shape (n,)
+        y : array-like of shape (n,), or Dask collection
             Labels: any two values.
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like of shape (n,), or Dask collection, optional
             Non-negative weights; a weight counts as that many repetitions.
 
         Returns
         -------
         self
         """
+        if is_dask(X):
+            return self.fit_table(dask_table(X, y, sample_weight))
         X = validate_rows(self, X, reset=True)
         classes, second = encode_labels(self, y, X.shape[0])
         return self._learn(None, classes, X, second, sample_weight)
@@ -202,14 +206,52 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         self
         """
         if not isinstance(moments, ClassMoments):
-            msg = f"`moments` must be ClassMoments; got {type(moments).__name__}."
+            msg = (
+                f"`moments` must be ClassMoments; got {type(moments).__name__}. "
+                "Gather them with ClassMoments.from_rows."
+            )
             raise TypeError(msg)
+        # Moments do not know the names of their features; those of an earlier fit no longer hold.
+        if hasattr(self, "feature_names_in_"):
+            del self.feature_names_in_
         self.n_features_in_ = moments.n_features
         return self._solve(moments, _check_classes((0, 1) if classes is None else classes))
 
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_table(self, table):
+        """Learn from a table that is read in one pass and never held: files, batches, a cluster.
+
+        Parameters
+        ----------
+        table : flipcost.scale.Table
+            Made by `scan_parquet`, `scan_csv`, `scan_batches` or `scan_dask`.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from flipcost import UnevenMarginClassifier
+        >>> from flipcost.scale import scan_batches
+        >>> X, y = np.array([[0.0], [1.0], [2.0], [3.0]]), np.array([0, 0, 1, 1])
+        >>> table = scan_batches([(X[:3], y[:3]), (X[3:], y[3:])])
+        >>> UnevenMarginClassifier().fit_table(table).predict(X)
+        array([0, 0, 1, 1])
+        """
+        check_table(table)
+        classes, labelled = oriented(table, 1, self.pos_label)
+        self.fit_moments(labelled.parts[0], classes)
+        name_features(self, labelled.names)
+        return self
+
     def _solve(self, moments, classes):
         if not moments.weight.sum() > 0:
-            msg = "There must be rows with a positive weight to learn from; got none."
+            msg = (
+                "There must be rows with a positive weight to learn from; got none. "
+                "Check `sample_weight`, or what the moments were gathered from."
+            )
             raise ValueError(msg)
         cost, margin = cost_share(self.cost), margin_value(self.margin)
         system = denoised_systems(moments, [self.noise_rate])[0]
@@ -228,7 +270,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
 def _check_classes(classes, known=None):
     found = np.unique(np.asarray(classes))
     if found.shape != (2,):
-        msg = f"`classes` must hold two labels; got {found.tolist()}."
+        msg = f"`classes` must hold two labels; got {found.tolist()}. Give both, and only them."
         raise ValueError(msg)
     if known is not None and not np.array_equal(found, known):
         msg = (

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import warnings
+from functools import partial
+from itertools import chain
 from numbers import Integral, Real
 from time import perf_counter
 
@@ -23,9 +25,11 @@ from flipcost.core.costs import Costs, cost_share
 from flipcost.core.folds import stratified_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise import rate_pair
+from flipcost.core.rates import NoiseRate
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import denoised_systems, path_of_systems
 from flipcost.estimators._linear import LinearMomentsClassifier
+from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
 from flipcost.exceptions import DenoisingWarning
 
@@ -118,7 +122,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         "scoring": [StrOptions(set(MEASURES))],
         "denoised": ["boolean"],
         "scoring_cost": [Real, Costs, None],
-        "scoring_noise_rate": [Real, "array-like", None],
+        "scoring_noise_rate": [Real, "array-like", NoiseRate, None],
         "cv": [Integral, "cv_object"],
         "l2_scale": [StrOptions({"mean", "sum"})],
         "penalise_bias": ["boolean"],
@@ -160,11 +164,11 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
 
         Parameters
         ----------
-        X : array-like or CSR matrix of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
+        X : array-like or CSR matrix of shape (n, d), or Dask collection
+            Rows. Those of a Dask collection are put into folds by `fit_table`.
+        y : array-like of shape (n,), or Dask collection
             Labels: any two values.
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like of shape (n,), or Dask collection, optional
             Non-negative weights, in training and in scoring.
         groups : array-like of shape (n,), optional
             Groups for a splitter that takes them.
@@ -173,6 +177,8 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         -------
         self
         """
+        if is_dask(X):
+            return self.fit_table(dask_table(X, y, sample_weight))
         grid = self._grid()
         scoring = self._scoring(grid)
         X = validate_rows(self, X, reset=True)
@@ -183,6 +189,58 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         total, scores, seconds = self._cross_validate(X, positive, weight, groups, grid, scoring)
         self._choose(grid, scores, seconds)
         self._refit(total)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=True)
+    def fit_table(self, table):
+        """Do the same in two passes over a table that is never held: files, batches, a cluster.
+
+        Parameters
+        ----------
+        table : flipcost.scale.Table
+            Made by `scan_parquet`, `scan_csv`, `scan_batches` or `scan_dask`. Its rows are put into
+            folds by a hash of their position, or of the column ``fold_by`` of the table; `cv` must
+            be the number of folds.
+
+        Returns
+        -------
+        self
+
+        Examples
+        --------
+        >>> import numpy as np
+        >>> from flipcost import UnevenMarginClassifierCV
+        >>> from flipcost.scale import scan_batches
+        >>> rng = np.random.default_rng(0)
+        >>> y = rng.integers(0, 2, 1000)
+        >>> X = rng.normal(size=(1000, 2)) + 2 * y[:, None]
+        >>> table = scan_batches([(X[:400], y[:400]), (X[400:], y[400:])])
+        >>> print(round(UnevenMarginClassifierCV().fit_table(table).best_score_, 2))
+        0.93
+        """
+        grid = self._grid()
+        scoring = self._scoring(grid)
+        check_table(table)
+        if not isinstance(self.cv, Integral):
+            msg = (
+                "`cv` must be the number of folds when a table is read in passes: its rows are put "
+                f"into folds by a hash; got {self.cv!r}. Give `fold_by` to the table to keep rows "
+                "of one group together."
+            )
+            raise ValueError(msg)
+        started = perf_counter()
+        self.classes_, labelled = oriented(table, int(self.cv), self.pos_label)
+        self.n_features_in_ = labelled.parts[0].n_features
+        name_features(self, labelled.names)
+        training = merge_others(labelled.parts)
+        gathered = perf_counter() - started
+
+        def count(paths):
+            return table.confusions(paths, labelled.labels)
+
+        scores, seconds = self._judge(training, count, grid, scoring)
+        self._choose(grid, scores, seconds + np.array([gathered, 0]))
+        self._refit(labelled.parts[0].merge(training[0]))
         return self
 
     def _grid(self):
@@ -196,7 +254,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         }
         for name, values in grid.items():
             if not values:
-                msg = f"`{name}s` must hold at least one candidate; got none."
+                msg = f"`{name}s` must hold at least one candidate; got none. Give one or more."
                 raise ValueError(msg)
         for rate in grid["noise_rate"]:
             rate_pair(rate)
@@ -208,8 +266,9 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         if self.scoring == "cost" and cost is None:
             if len(grid["cost"]) > 1:
                 msg = (
-                    "`scoring_cost` must be given when scoring='cost' and `costs` holds several: "
-                    "costs counted in different units cannot be compared."
+                    "`scoring_cost` must be given when scoring='cost' and `costs` holds several; "
+                    "got None. Costs counted in different units cannot be compared: give the one "
+                    "that mistakes really have."
                 )
                 raise ValueError(msg)
             cost = grid["cost"][0]
@@ -218,7 +277,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
             if len(grid["noise_rate"]) > 1 or grid["noise_rate"][0] is None:
                 msg = (
                     "`scoring_noise_rate` must be given when denoised=True and `noise_rates` is "
-                    "not a single rate: all candidates are judged at one rate."
+                    "not a single rate; got None. All candidates are judged at one rate: give it."
                 )
                 raise ValueError(msg)
             rate = grid["noise_rate"][0]
@@ -227,26 +286,47 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
 
     def _cross_validate(self, X, positive, weight, groups, grid, scoring):
         """Return the moments of all rows, scores of shape (candidates, splits), and the times."""
-        passes = _passes(self.cv, positive, groups)
-        total, columns = None, []
-        seconds = np.zeros(2)
-        for folds, n_folds, scored in passes:
+        folds, splits = _folds_or_splits(self.cv, positive, groups)
+        started = perf_counter()
+        if folds is not None:
+            parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
+            training = merge_others(parts)
+            gathered = perf_counter() - started
+            count = partial(_count, X, positive, folds, weight)
+            scores, seconds = self._judge(training, count, grid, scoring)
+            return parts[0].merge(training[0]), scores, seconds + np.array([gathered, 0])
+        total = ClassMoments.from_rows(X, positive, weight)
+        columns, seconds = [], np.array([perf_counter() - started, 0.0])
+        for trained, tested in splits:
             started = perf_counter()
-            parts = fold_moments(X, positive, folds, n_folds, weight)
-            others = merge_others(parts)
-            total = parts[0].merge(others[0])
-            paths = np.stack([self._path(others[k], grid) for k in scored])
-            solved = perf_counter()
-            kept = folds if len(scored) == n_folds else np.where(folds == scored[0], 0, -1)
-            table = fold_confusions(X, positive, paths, kept, weight)
-            columns.append(_score(table, paths, self.scoring, scoring))
-            seconds += (solved - started, perf_counter() - solved)
-        if len(passes) > 1:  # splits that leave rows out do not add up to all of them
-            total = ClassMoments.from_rows(X, positive, weight)
+            chosen, chosen_weight = _chosen(trained, weight)
+            training = fold_moments(X, positive, chosen, sample_weight=chosen_weight)
+            seconds[0] += perf_counter() - started
+            count = partial(_count, X, positive, *_chosen(tested, weight))
+            scores, spent = self._judge(training, count, grid, scoring)
+            columns.append(scores)
+            seconds += spent
         return total, np.concatenate(columns, axis=1), seconds
+
+    def _judge(self, training, count, grid, scoring):
+        """Solve the grid from each fold's training moments; score it on that fold's rows.
+
+        ``count`` takes coefficients by fold to confusion counts, wherever the rows are.
+        """
+        started = perf_counter()
+        paths = np.stack([self._path(moments, grid) for moments in training])
+        solved = perf_counter()
+        scores = _score(count(paths), paths, self.scoring, scoring)
+        return scores, np.array([solved - started, perf_counter() - solved])
 
     def _path(self, moments, grid):
         """Solve the grid from training moments; NaN where a rate is impossible in this fold."""
+        if not moments.weight.sum() > 0:
+            msg = (
+                "Every split of `cv` must leave rows with a positive weight to train on; got one "
+                "that leaves none. Check the splitter and `sample_weight`."
+            )
+            raise ValueError(msg)
         possible = [k for k, rate in enumerate(grid["noise_rate"]) if moments.is_possible(rate)]
         shape = [len(grid[name]) for name in ("cost", "margin", "l2", "noise_rate")]
         path = np.full((*shape, moments.n_features + 1), np.nan)
@@ -268,16 +348,18 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         mean = scores.mean(axis=1)
         if np.isnan(mean).all():
             msg = (
-                "No candidate could be scored on every fold: each of the noise rates "
-                f"{grid['noise_rate']} is impossible for the labels of some fold. "
-                "Give smaller ones."
+                "At least one candidate must have a score on every fold; none has. Either each of "
+                f"the noise rates {grid['noise_rate']} is impossible for the labels of some fold "
+                f"(give smaller ones), or {self.scoring!r} is not defined there, as for a fold "
+                "without both classes (use fewer folds, or another measure)."
             )
             raise ValueError(msg)
         if np.isnan(mean).any():
             lost = int(np.isnan(mean).sum())
             msg = (
                 f"{lost} of {len(mean)} candidates were scored NaN: their noise rate is impossible "
-                "for the labels of some fold, or the measure is not defined there."
+                "for the labels of some fold, or the measure is not defined there. They were not "
+                "chosen from; drop those rates, or use fewer folds."
             )
             warnings.warn(msg, DenoisingWarning, 3)
         best = np.nanmax(mean)
@@ -298,36 +380,54 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
             setattr(self, name, getattr(self.best_estimator_, name))
 
 
+def _count(X, positive, folds, weight, paths):
+    return fold_confusions(X, positive, paths, folds, weight)
+
+
 def _as_list(values):
     return [values] if np.ndim(values) == 0 else list(values)
 
 
-def _passes(cv, positive, groups):
-    """Turn splits into passes over the rows: (fold of each row, number of folds, folds to score).
+def _folds_or_splits(cv, positive, groups):
+    """Return the fold of each row when test sets partition the rows, and any other splits as such.
 
-    Test sets that partition the rows, each with its complement for training, make one pass.
-    Any other split is a pass of its own with training rows in fold 0 and test rows in fold 1.
+    Splits are pairs of how often each row is trained on and tested on. They are drawn one by one:
+    the first that does not go on with a partition ends the search for one.
     """
     if isinstance(cv, Integral):
-        return [(stratified_folds(positive, int(cv)), int(cv), range(int(cv)))]
+        return stratified_folds(positive, int(cv)), None
     n = len(positive)
-    fold = np.full(n, -1, np.int16)
-    partition = True
-    single = []
-    splits = check_cv(cv, positive, classifier=True).split(
-        np.empty((n, 0)), positive.astype(np.int8), groups
+    splits = iter(
+        check_cv(cv, positive, classifier=True).split(
+            np.empty((n, 0)), positive.astype(np.int8), groups
+        )
     )
-    for k, (train, test) in enumerate(splits):
-        codes = np.full(n, -1, np.int8)
-        codes[train] = 0
-        partition &= bool((codes[test] < 0).all() and (fold[test] < 0).all())
-        codes[test] = 1
-        partition &= bool((codes >= 0).all())
-        fold[test] = k
-        single.append(codes)
-    if partition and (fold >= 0).all():
-        return [(fold, len(single), range(len(single)))]
-    return [(codes, 2, [1]) for codes in single]
+    fold, drawn = np.full(n, -1, np.int32), []
+    for train, test in splits:
+        drawn.append((_times(train, n), _times(test, n)))
+        trained, tested = drawn[-1]
+        once = max(trained.max(), tested.max()) <= 1 and np.all(trained != tested)
+        if not (once and np.all(fold[tested > 0] < 0)):
+            break
+        fold[tested > 0] = len(drawn) - 1
+    else:
+        if np.all(fold >= 0):
+            return fold, None
+    return None, chain(drawn, ((_times(train, n), _times(test, n)) for train, test in splits))
+
+
+def _times(rows, n):
+    """Return how often each of n rows is chosen, by number or by mask, in the smallest integers."""
+    times = np.bincount(np.arange(n)[rows], minlength=n)
+    return times.astype(np.min_scalar_type(int(times.max(initial=0))))
+
+
+def _chosen(times, weight):
+    """Return the chosen rows as fold 0, and their weight: a row chosen twice counts twice."""
+    folds = np.where(times > 0, np.int8(0), np.int8(-1))
+    if times.max() <= 1:
+        return folds, weight
+    return folds, times.astype(float) if weight is None else times * weight
 
 
 def _score(table, paths, name, scoring):

@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+from numbers import Integral
+
 import numpy as np
 from sklearn.utils import column_or_1d
 
 from flipcost._validation import positive_index
 from flipcost.core.noise import flip
+
+_STREAM = 0x666C6970  # "flip"
 
 
 def flip_labels(y, noise_rate, random_state=None, *, pos_label=None):
@@ -20,7 +24,8 @@ def flip_labels(y, noise_rate, random_state=None, *, pos_label=None):
         One probability in [0, 0.5) for all labels, or ``(rho_pos, rho_neg)`` for positive and
         negative ones.
     random_state : int, Generator or None, default=None
-        Seed; an int gives the same flips each time.
+        Seed; an int gives the same flips each time. Its stream is the flips' own, so that the
+        seed that made the data does not tie the flips to the labels.
     pos_label : label, default=None
         The positive class; the larger of the two labels when None.
 
@@ -32,13 +37,22 @@ def flip_labels(y, noise_rate, random_state=None, *, pos_label=None):
     Examples
     --------
     >>> flip_labels(["yes", "no", "yes", "yes", "no", "no"], 0.4, random_state=0)
-    array(['yes', 'yes', 'no', 'no', 'no', 'no'], dtype='<U3')
+    array(['yes', 'yes', 'no', 'yes', 'yes', 'no'], dtype='<U3')
     """
     labels = column_or_1d(y)
     classes = np.unique(labels)
     if len(classes) != 2:
-        msg = f"`y` must hold two labels; got {len(classes)}: {classes[:5].tolist()}."
+        msg = (
+            f"`y` must hold two labels; got {len(classes)}: {classes[:5].tolist()}. "
+            "Keep or merge rows until two are left."
+        )
         raise ValueError(msg)
     index = positive_index(classes, pos_label)
-    flipped = flip(labels == classes[index], noise_rate, np.random.default_rng(random_state))
-    return np.where(flipped, classes[index], classes[1 - index])
+    flipped = flip(labels == classes[index], noise_rate, _generator(random_state))
+    return classes[np.where(flipped, index, 1 - index)]
+
+
+def _generator(random_state):
+    if isinstance(random_state, Integral):
+        return np.random.default_rng([_STREAM, int(random_state)])
+    return np.random.default_rng(random_state)

@@ -1,0 +1,247 @@
+r"""Noise rates by maximum likelihood: a logistic model of clean labels, flips on top.
+
+The noisy label is positive with probability :math:`\rho_- + (1-\rho_+-\rho_-)\,\sigma(w^\top z)`.
+For each rate the coefficients are fitted (`flipcost.core.row_losses.forward_rows`), which leaves
+the *profile*: the least mean negative log-likelihood, penalty included, as a function of the rate.
+Its minimum is the estimate; the rates whose profile is within :math:`\chi^2_{1}/(2n)` of it are
+the interval, :math:`n` being the total weight of the rows.
+
+The rate is identified by the *form* of the model: without noise a logistic curve goes all the way
+to 0 and 1, so a noisy one that levels off earlier shows the rate. Where rows with nearly certain
+labels are few, or the log-odds are not linear, the estimate says little, or says it wrongly.
+With two rates, each is shown by its own end of the curve only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.optimize import brentq, minimize, minimize_scalar
+from scipy.special import chdtri
+
+from flipcost.core.row_losses import forward_rate_slope, forward_rows
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.newton import Design, LinearFit
+
+    Array = NDArray[np.float64]
+
+# Rates that are tried. At one half, or a sum of one, labels say nothing and there is no model.
+LARGEST_RATE = 0.49
+LARGEST_SUM = 0.98
+_GRID = np.linspace(0.0, 0.45, 10)
+_RATE_TOL = 1e-10
+_END_TOL = 1e-4
+# Slopes in the rate assume that the coefficients are at their minimum.
+_FIT_TOL = 1e-10
+
+
+@dataclass(frozen=True)
+class RateFit:
+    """A noise rate by likelihood, with its interval and the model at it.
+
+    Attributes
+    ----------
+    rates : tuple of float
+        ``(rho_pos, rho_neg)``, equal under symmetric noise.
+    intervals : ndarray of shape (k, 2)
+        Limits of the one rate (k = 1) or of each (k = 2, positive class first).
+    fit : LinearFit
+        The coefficients at the rates.
+    """
+
+    rates: tuple[float, float]
+    intervals: Array
+    fit: LinearFit
+
+
+class _Profile:
+    """Profile of the penalised likelihood, each fit started where the nearest one ended."""
+
+    def __init__(self, design: Design, positive: ArrayLike, l2: float, *, bias: bool) -> None:
+        self.design, self.positive = design, np.asarray(positive, dtype=bool)
+        self.l2, self.bias = l2, bias
+        self.seen: dict[tuple[float, float], LinearFit] = {}
+
+    def fit(self, rates: tuple[float, float]) -> LinearFit:
+        if rates not in self.seen:
+            start = None
+            if self.seen:
+                near = min(self.seen, key=lambda r: abs(r[0] - rates[0]) + abs(r[1] - rates[1]))
+                start = self.seen[near].coefficients
+            rows = forward_rows(self.positive, rates)
+            self.seen[rates] = self.design.minimise(
+                rows, self.l2, penalise_bias=self.bias, start=start, tol=_FIT_TOL
+            )
+        return self.seen[rates]
+
+    def value(self, rates: tuple[float, float]) -> float:
+        return self.fit(rates).objective
+
+    def slope(self, rates: tuple[float, float]) -> Array:
+        """Return the gradient in the rates; by the envelope theorem coefficients stand still."""
+        f = self.design.scores(self.fit(rates).coefficients)
+        return np.asarray(forward_rate_slope(self.positive, f, rates) @ self.design.omega)
+
+
+def symmetric_rate(
+    design: Design,
+    positive: ArrayLike,
+    l2: float,
+    *,
+    n_rows: float,
+    level: float = 0.95,
+    penalise_bias: bool = False,
+) -> RateFit:
+    """Estimate one rate for both classes.
+
+    Parameters
+    ----------
+    design : Design
+        The rows.
+    positive : array-like of bool, shape (n,)
+        Which rows are labelled positive.
+    l2 : float
+        Penalty on the mean negative log-likelihood.
+    n_rows : float
+        Total weight of the rows, for the interval.
+    level : float, default=0.95
+        Confidence level.
+    penalise_bias : bool, default=False
+        Whether the bias is penalised.
+
+    Returns
+    -------
+    RateFit
+
+    Examples
+    --------
+    >>> from flipcost.core.newton import Design
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(4000, 1))
+    >>> clean = rng.random(4000) < 1 / (1 + np.exp(-4 * x[:, 0]))
+    >>> noisy = clean ^ (rng.random(4000) < 0.2)
+    >>> found = symmetric_rate(Design(x), noisy, 1e-4, n_rows=4000)
+    >>> low, high = found.intervals[0]
+    >>> print(f"{found.rates[0]:.3f} in [{low:.3f}, {high:.3f}]")
+    0.205 in [0.183, 0.225]
+    """
+    profile = _Profile(design, positive, l2, bias=penalise_bias)
+
+    def value(rate: float) -> float:
+        return profile.value((rate, rate))
+
+    def slope(rate: float) -> float:
+        return float(profile.slope((rate, rate)).sum())
+
+    best = _minimise_bounded(value, slope, LARGEST_RATE)
+    reach = _reach(level, n_rows)
+    low, high = _ends(value, best, LARGEST_RATE, value(best) + reach)
+    return RateFit((best, best), np.array([[low, high]]), profile.fit((best, best)))
+
+
+def pair_of_rates(
+    design: Design,
+    positive: ArrayLike,
+    l2: float,
+    *,
+    n_rows: float,
+    level: float = 0.95,
+    penalise_bias: bool = False,
+) -> RateFit:
+    """Estimate a rate for each class; parameters as in `symmetric_rate`.
+
+    Each interval profiles the other rate out as well, and is wide where its end of the curve has
+    few rows.
+
+    Examples
+    --------
+    >>> from flipcost.core.newton import Design
+    >>> rng = np.random.default_rng(0)
+    >>> x = rng.normal(size=(4000, 1))
+    >>> clean = rng.random(4000) < 1 / (1 + np.exp(-4 * x[:, 0]))
+    >>> noisy = np.where(rng.random(4000) < np.where(clean, 0.3, 0.1), ~clean, clean)
+    >>> found = pair_of_rates(Design(x), noisy, 1e-4, n_rows=4000)
+    >>> print(np.round(found.rates, 2), bool(found.intervals[0, 0] < 0.3 < found.intervals[0, 1]))
+    [0.3  0.11] True
+    """
+    profile = _Profile(design, positive, l2, bias=penalise_bias)
+    best = _minimise_pair(profile)
+    limit = profile.value(best) + _reach(level, n_rows)
+    intervals = []
+    for which in (0, 1):
+
+        def value(rate: float, which: int = which) -> float:
+            largest = LARGEST_SUM - rate
+
+            def other(second: float) -> float:
+                return profile.value((rate, second) if which == 0 else (second, rate))
+
+            found = minimize_scalar(
+                other, bounds=(0.0, largest), method="bounded", options={"xatol": 1e-3}
+            )
+            return float(min(found.fun, other(min(best[1 - which], largest))))
+
+        intervals.append(_ends(value, best[which], LARGEST_SUM - 0.01, limit))
+    return RateFit(best, np.array(intervals), profile.fit(best))
+
+
+def _reach(level: float, n_rows: float) -> float:
+    """Return how far the mean profile may rise within the interval."""
+    if not 0 < level < 1:
+        msg = f"`level` must lie in (0, 1); got {level:g}."
+        raise ValueError(msg)
+    return float(chdtri(1, 1 - level)) / (2 * n_rows)
+
+
+def _minimise_bounded(
+    value: Callable[[float], float], slope: Callable[[float], float], largest: float
+) -> float:
+    """Minimise over a grid, then find where the slope vanishes in the two cells around its best."""
+    at = int(np.argmin([value(float(rate)) for rate in _GRID]))
+    low = float(_GRID[max(at - 1, 0)])
+    high = float(_GRID[at + 1]) if at + 1 < len(_GRID) else largest
+    if slope(low) < 0 < slope(high):
+        found = float(brentq(slope, low, high, xtol=_RATE_TOL))
+    else:  # the minimum is at an end, or there are several
+        options = {"xatol": _RATE_TOL}
+        found = float(minimize_scalar(value, bounds=(low, high), options=options).x)
+    return min((float(_GRID[at]), high, found), key=value)
+
+
+def _minimise_pair(profile: _Profile) -> tuple[float, float]:
+    grid = [(float(a), float(b)) for a in _GRID[::2] for b in _GRID[::2] if a + b < LARGEST_SUM]
+    start = min(grid, key=profile.value)
+    found = minimize(
+        lambda r: profile.value((float(r[0]), float(r[1]))),
+        np.array(start),
+        jac=lambda r: profile.slope((float(r[0]), float(r[1]))),
+        method="SLSQP",
+        bounds=[(0.0, LARGEST_SUM)] * 2,
+        constraints={
+            "type": "ineq",
+            "fun": lambda r: LARGEST_SUM - r.sum(),
+            "jac": lambda _: -np.ones(2),
+        },
+        options={"ftol": 1e-10},
+    )
+    return min((start, (float(found.x[0]), float(found.x[1]))), key=profile.value)
+
+
+def _ends(
+    value: Callable[[float], float], best: float, largest: float, limit: float
+) -> tuple[float, float]:
+    """Return where a profile crosses the limit on either side of its minimum."""
+
+    def excess(rate: float) -> float:
+        return value(rate) - limit
+
+    low = float(brentq(excess, 0.0, best, xtol=_END_TOL)) if excess(0.0) > 0 else 0.0
+    high = float(brentq(excess, best, largest, xtol=_END_TOL)) if excess(largest) > 0 else largest
+    return low, high

@@ -1,0 +1,293 @@
+r"""Row losses of the linear models: links, cost weights, unbiased and noise-aware logistic.
+
+Conventions
+-----------
+Every function takes which rows are (labelled) positive and returns a row loss in the sense of
+`flipcost.core.newton`: scores to values, slopes and curvatures. The logistic loss of a positive
+row splits into an even and an odd part,
+
+.. math::
+
+    \log(1 + e^{-t}) = E(t) - t/2, \qquad E(t) = \log(2\cosh(t/2)),
+
+and that of a negative row is :math:`E(t) + t/2`: labels act on the linear part only.
+"""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+from scipy.special import expit, log_expit
+
+from flipcost.core import losses
+from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.newton import RowLoss, RowTerms
+from flipcost.core.noise import NoiseRateLike, clean_eta, rate_pair
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+
+LinkLoss: TypeAlias = Literal["logistic", "squared", "modified_squared", "exponential"]
+LINK_LOSSES: dict[LinkLoss, losses.CompositeLoss] = {
+    "logistic": losses.logistic,
+    "squared": losses.squared,
+    "modified_squared": losses.modified_squared,
+    "exponential": losses.exponential,
+}
+
+
+def link_rows(name: LinkLoss, positive: ArrayLike) -> RowLoss:
+    """Return the row loss of a proper composite loss.
+
+    Parameters
+    ----------
+    name : {"logistic", "squared", "modified_squared", "exponential"}
+        The loss; see `flipcost.core.losses`.
+    positive : array-like of bool, shape (n,)
+        Which rows are positive.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> terms = link_rows("logistic", [True, False])(np.zeros(2))
+    >>> terms.slope, terms.curvature
+    (array([-0.5,  0.5]), array([0.25, 0.25]))
+    """
+    labels = np.asarray(positive, dtype=bool)
+    loss = LINK_LOSSES[name]
+
+    def rows(f: Array) -> RowTerms:
+        # A step too long overflows the exponential loss: the line search refuses infinity.
+        with np.errstate(over="ignore"):
+            value = loss.value(labels, f)
+            slope = loss.derivative(labels, f)
+        if name == "logistic":
+            curvature = expit(f) * expit(-f)
+        elif name == "exponential":
+            curvature = value
+        elif name == "squared":
+            curvature = np.full(f.shape, 2.0)
+        else:
+            curvature = np.where(slope == 0, 0.0, 2.0)
+        return RowTerms(value, slope, curvature)
+
+    return rows
+
+
+def even_odd_rows(even: ArrayLike, odd: ArrayLike) -> RowLoss:
+    r"""Return the row loss :math:`k_i E(t) + c_i t` with :math:`E(t) = \log(2\cosh(t/2))`.
+
+    Parameters
+    ----------
+    even, odd : array-like of shape (n,)
+        The coefficients :math:`k_i` and :math:`c_i`. The loss is convex when no :math:`k_i` is
+        negative.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    Logistic loss of a positive row:
+
+    >>> even_odd_rows([1.0], [-0.5])(np.array([0.0])).value.round(4)
+    array([0.6931])
+    """
+    k, c = np.asarray(even, dtype=float), np.asarray(odd, dtype=float)
+
+    def rows(f: Array) -> RowTerms:
+        value = k * np.logaddexp(f / 2, -f / 2) + c * f
+        slope = k * np.tanh(f / 2) / 2 + c
+        return RowTerms(value, slope, k * expit(f) * expit(-f))
+
+    return rows
+
+
+def weighted_logistic_rows(positive: ArrayLike, threshold: float) -> RowLoss:
+    """Return logistic loss with rows weighed so that a zero score means ``eta = threshold``.
+
+    Positive rows weigh ``1 - threshold`` and negative ones ``threshold``.
+
+    Examples
+    --------
+    >>> weighted_logistic_rows([True, False], 0.2)(np.zeros(2)).slope
+    array([-0.4,  0.1])
+    """
+    labels = np.asarray(positive, dtype=bool)
+    weight = np.where(labels, 1 - threshold, threshold)
+    return even_odd_rows(weight, np.where(labels, -0.5, 0.5) * weight)
+
+
+def weighted_logistic_eta(f: ArrayLike, threshold: float) -> Array:
+    """Return the probability that a score of `weighted_logistic_rows` stands for.
+
+    Examples
+    --------
+    >>> weighted_logistic_eta([-50.0, 0.0, 50.0], 0.2).round(6)
+    array([0. , 0.2, 1. ])
+    """
+    offset = np.log(threshold) - np.log1p(-threshold)
+    return np.asarray(expit(np.asarray(f, dtype=float) + offset))
+
+
+def unbiased_coefficients(
+    positive: ArrayLike, cost: CostLike, noise_rate: NoiseRateLike
+) -> tuple[Array, Array]:
+    r"""Return the even and odd coefficients of the unbiased estimate of weighted logistic loss.
+
+    The loss of a clean row is :math:`(1-\alpha)` times logistic loss when positive and
+    :math:`\alpha` times when negative. Its unbiased estimate from a noisy label is
+
+    .. math::
+
+        \tilde\ell(t, \tilde y) = \bigl[(1-\rho_{-\tilde y})\,\ell_\alpha(t, \tilde y)
+        - \rho_{\tilde y}\,\ell_\alpha(t, -\tilde y)\bigr] / (1-\rho_+-\rho_-),
+
+    which with :math:`k = 1-\rho_+-\rho_-` and the split into even and odd parts has
+
+    ======== ============================================ ========================================
+    label    even coefficient                             odd coefficient
+    ======== ============================================ ========================================
+    positive :math:`((1-\rho_-)(1-\alpha)-\rho_+\alpha)/k` :math:`-((1-\rho_-)(1-\alpha)+\rho_+\alpha)/2k`
+    negative :math:`((1-\rho_+)\alpha-\rho_-(1-\alpha))/k` :math:`((1-\rho_+)\alpha+\rho_-(1-\alpha))/2k`
+    ======== ============================================ ========================================
+
+    Examples
+    --------
+    At even cost every row has the same curvature, and the label is stretched by ``1 / (1 - 2 rho)``:
+
+    >>> even, odd = unbiased_coefficients([True, False], 0.5, 0.2)
+    >>> even.round(12), odd.round(6)
+    (array([0.5, 0.5]), array([-0.416667,  0.416667]))
+    """  # noqa: E501 - a table cannot be folded
+    labels = np.asarray(positive, dtype=bool)
+    alpha = cost_share(cost)
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    kept = 1 - rho_pos - rho_neg
+    own = np.where(labels, (1 - rho_neg) * (1 - alpha), (1 - rho_pos) * alpha)
+    other = np.where(labels, rho_pos * alpha, rho_neg * (1 - alpha))
+    sign = np.where(labels, 1.0, -1.0)
+    return (own - other) / kept, -sign * (own + other) / (2 * kept)
+
+
+def convex_costs(noise_rate: NoiseRateLike) -> tuple[float, float]:
+    r"""Return the costs between which the unbiased loss is convex row by row.
+
+    Both even coefficients of `unbiased_coefficients` are non-negative if and only if
+    :math:`\rho_-/(1-\rho_++\rho_-) \le \alpha \le (1-\rho_-)/(1-\rho_-+\rho_+)`, which for
+    symmetric noise is :math:`\rho \le \alpha \le 1-\rho`.
+
+    Examples
+    --------
+    >>> convex_costs(0.3)
+    (0.3, 0.7)
+    >>> np.round(convex_costs((0.3, 0.1)), 12)
+    array([0.125, 0.75 ])
+    """
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    return rho_neg / (1 - rho_pos + rho_neg), (1 - rho_neg) / (1 - rho_neg + rho_pos)
+
+
+def expected_even_coefficients(
+    noisy_eta: ArrayLike, cost: CostLike, noise_rate: NoiseRateLike
+) -> Array:
+    r"""Return the conditional mean of the even coefficients given the features.
+
+    The mean of the even coefficient over noisy labels is
+    :math:`(1-\alpha)\eta + \alpha(1-\eta)`, which is positive whatever the noise: it takes the
+    place of coefficients of either sign where the unbiased loss is not convex.
+
+    Parameters
+    ----------
+    noisy_eta : array-like of shape (n,)
+        Estimated probabilities of a positive noisy label; clipped to those that the rate allows.
+    cost, noise_rate
+        The cost and the rate.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> expected_even_coefficients([0.4, 0.5, 0.6], 0.2, 0.4).round(12)
+    array([0.2, 0.5, 0.8])
+    """
+    alpha = cost_share(cost)
+    eta = clean_eta(noisy_eta, noise_rate)
+    return np.asarray((1 - alpha) * eta + alpha * (1 - eta))
+
+
+def forward_rows(positive: ArrayLike, noise_rate: NoiseRateLike) -> RowLoss:
+    r"""Return the negative log-likelihood of noisy labels when clean ones follow a logistic model.
+
+    A positive label has probability :math:`\rho_- + k\,\sigma(t)` and a negative one
+    :math:`\rho_+ + k\,\sigma(-t)`, with :math:`k = 1-\rho_+-\rho_-`. The loss is not convex, and
+    has the expected (Fisher) curvature as its safe one.
+
+    Parameters
+    ----------
+    positive : array-like of bool, shape (n,)
+        Which rows are labelled positive.
+    noise_rate : float, pair of floats, or None
+        The rate.
+
+    Returns
+    -------
+    callable
+
+    Examples
+    --------
+    >>> forward_rows([True, False], (0.3, 0.1))(np.zeros(2)).value.round(4)
+    array([0.9163, 0.5108])
+    """
+    labels = np.asarray(positive, dtype=bool)
+    sign = np.where(labels, 1.0, -1.0)
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    log_kept = np.log(1 - rho_pos - rho_neg)
+    with np.errstate(divide="ignore"):
+        log_pos, log_neg = np.log(rho_pos), np.log(rho_neg)
+
+    def rows(f: Array) -> RowTerms:
+        # Logarithms throughout: without noise, likelihoods of far rows underflow.
+        up, down = log_expit(f), log_expit(-f)
+        log_p, log_q = np.logaddexp(log_neg, log_kept + up), np.logaddexp(log_pos, log_kept + down)
+        moved = log_kept + up + down
+        rise, fall = np.exp(moved - log_p), np.exp(moved - log_q)
+        own = np.where(labels, rise, fall)
+        value = -np.where(labels, log_p, log_q)
+        curvature = own**2 - sign * own * (1 - 2 * expit(f))
+        return RowTerms(value, -sign * own, curvature, rise * fall)
+
+    return rows
+
+
+def forward_rate_slope(positive: ArrayLike, f: ArrayLike, noise_rate: NoiseRateLike) -> Array:
+    """Return the derivatives of each row's `forward_rows` in ``rho_pos`` and ``rho_neg``.
+
+    Returns
+    -------
+    ndarray of shape (2, n)
+
+    Examples
+    --------
+    >>> forward_rate_slope([True, False], [0.0, 0.0], 0.25)
+    array([[ 1., -1.],
+           [-1.,  1.]])
+    """
+    labels = np.asarray(positive, dtype=bool)
+    sign = np.where(labels, 1.0, -1.0)
+    score = np.asarray(f, dtype=float)
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    kept = 1 - rho_pos - rho_neg
+    up, down = expit(score), expit(-score)
+    likelihood = np.where(labels, rho_neg + kept * up, rho_pos + kept * down)
+    likelihood = np.maximum(likelihood, np.finfo(float).tiny)
+    return np.asarray(np.stack([sign * up, -sign * down]) / likelihood)

@@ -1,0 +1,147 @@
+"""Columns of labels in, any two values, some of them missing; noise rates out."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flipcost._validation import positive_index
+from flipcost.core.rates import NoiseRate
+
+
+def read_columns(columns, pos_label, *, optional=()):
+    """Return columns of labels as 1 (positive), 0 and NaN (missing).
+
+    Parameters
+    ----------
+    columns : dict of str to array-like of shape (n,)
+        The columns by the names that messages call them by.
+    pos_label : label or None
+        The positive class; the larger label when None.
+    optional : collection of str
+        Names of the columns that may have missing labels (None, NaN, NA).
+
+    Returns
+    -------
+    ndarray of shape (n, n_columns)
+    """
+    labels = {name: _column(values, name) for name, values in columns.items()}
+    lengths = {name: len(values) for name, values in labels.items()}
+    if len(set(lengths.values())) > 1:
+        shown = ", ".join(f"{n} in `{name}`" for name, n in lengths.items())
+        msg = f"All columns must have the same number of rows; got {shown}. Align them by row."
+        raise ValueError(msg)
+    absent = {name: _missing(values) for name, values in labels.items()}
+    for name, mask in absent.items():
+        if name not in optional and mask.any():
+            msg = (
+                f"`{name}` must have a label in every row; got {int(mask.sum())} without one, "
+                f"the first in row {int(np.argmax(mask))}. Drop these rows."
+            )
+            raise ValueError(msg)
+    positive = _positive_label([v[~absent[name]] for name, v in labels.items()], pos_label)
+    table = np.full((len(next(iter(labels.values()))), len(labels)), np.nan)
+    for j, (name, values) in enumerate(labels.items()):
+        seen = ~absent[name]
+        table[seen, j] = np.asarray(values[seen] == positive, dtype=float)
+    return table
+
+
+def read_labels(y, pos_label, name="y_noisy"):
+    """Return which labels of one column are positive; both classes must be there."""
+    positive = read_columns({name: y}, pos_label)[:, 0] == 1
+    if not 0 < np.count_nonzero(positive) < len(positive):
+        msg = f"`{name}` must hold two labels; got one only. Check the column or the filter."
+        raise ValueError(msg)
+    return positive
+
+
+def read_scores(scores, n_rows, name="scores"):
+    """Return scores as a checked float array."""
+    values = np.asarray(scores, dtype=float)
+    if values.shape != (n_rows,):
+        msg = (
+            f"`{name}` must hold one number for each of the {n_rows} labels; got shape "
+            f"{values.shape}. Of predict_proba, give the column of the positive class."
+        )
+        raise ValueError(msg)
+    if not np.isfinite(values).all():
+        bad = int(np.argmin(np.isfinite(values)))
+        msg = (
+            f"`{name}` must be finite; got {values[bad]} in row {bad}. Give out-of-fold scores for "
+            "all rows, or drop the rows without."
+        )
+        raise ValueError(msg)
+    return values
+
+
+def read_probabilities(noisy_probability, n_rows=None):
+    """Return probabilities as a checked float array."""
+    n_rows = len(noisy_probability) if n_rows is None else n_rows
+    values = read_scores(noisy_probability, n_rows, "noisy_probability")
+    if not np.all((values >= 0) & (values <= 1)):
+        msg = (
+            "`noisy_probability` must lie in [0, 1]; got values from "
+            f"{values.min():g} to {values.max():g}. Scores of another kind can be given to "
+            "rate_by_likelihood or rate_bounds."
+        )
+        raise ValueError(msg)
+    return values
+
+
+def noise_rate(value, low, high, source, level):
+    """Make a rate of arrays that hold one number each, or one for each class."""
+    if len(value) == 1:
+        value, low, high = value[0], low[0], high[0]
+    return NoiseRate(value, low, high, source, level)
+
+
+def _column(values, name):
+    column = np.asarray(values)
+    if column.ndim == 2 and column.shape[1] == 1:
+        column = column[:, 0]
+    if column.ndim != 1 or not len(column):
+        msg = (
+            f"`{name}` must be a column with one label a row, and hold a row at least; "
+            f"got shape {column.shape}."
+        )
+        raise ValueError(msg)
+    return column
+
+
+def _missing(values):
+    if values.dtype.kind == "f":
+        return np.isnan(values)
+    if values.dtype.kind != "O":
+        return np.zeros(len(values), dtype=bool)
+    return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
+
+
+def _is_missing(value):
+    # NaN and NaT are unlike themselves; pandas' NA will not say, and refuses to be a boolean.
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:
+        return True
+
+
+def _positive_label(columns, pos_label):
+    # Sets of Python values, not one joined array: numpy would make 1 and "1" the same.
+    try:
+        found = sorted(set().union(*(np.unique(column).tolist() for column in columns)))
+    except TypeError as error:
+        msg = (
+            "Labels must be of one kind in all columns; got kinds that cannot be compared "
+            f"({error}). Give all of them as strings, or all as numbers."
+        )
+        raise ValueError(msg) from error
+    if not 1 <= len(found) <= 2:
+        msg = (
+            f"Labels must have two values in all columns together; got {len(found)}: {found[:5]}. "
+            "Keep or merge rows until two are left."
+        )
+        raise ValueError(msg)
+    if len(found) == 1:
+        return found[0] if pos_label is None else pos_label
+    return found[positive_index(np.array(found, dtype=object), pos_label)]

@@ -1,0 +1,80 @@
+"""Scoring many classifiers on many rows."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+
+from benchmarks.timing import peak_extra_bytes
+from flipcost.core import scoring
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.scoring import fold_confusions
+from tests.reference.brute import two_classes
+
+
+@pytest.mark.parametrize("rows_in_block", [64, 65_536])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize(
+    "make", [np.asarray, np.asfortranarray, sparse.csr_array, sparse.csr_matrix]
+)
+def test_counts_by_brute_force(monkeypatch, rows_in_block, weighted, make):
+    """Counts of every fold and classifier are those of scoring them one by one."""
+    monkeypatch.setattr(scoring, "block_size", lambda d: rows_in_block)
+    rng = np.random.default_rng(0)
+    X, positive = two_classes(n=500, d=3)
+    path = rng.normal(size=(4, 6, 4))
+    folds = rng.integers(-1, 4, 500)
+    weight = rng.random(500) if weighted else None
+    table = fold_confusions(make(X), positive, path, folds, weight)
+    assert table.counts.shape == (4, 6, 2, 2)
+    for k in range(4):
+        inside = folds == k
+        for j in range(6):
+            called = X[inside] @ path[k, j, :-1] + path[k, j, -1] > 0
+            share = None if weight is None else weight[inside]
+            expected = ConfusionCounts.from_labels(positive[inside], called, share)
+            # Up to 150 weights below one add up; a miss is what is left of them.
+            np.testing.assert_allclose(table.counts[k, j], expected.counts, atol=1e-12)
+            np.testing.assert_allclose(table.squares[k, j], expected.squares, atol=1e-12)
+
+
+def test_without_folds_all_rows_are_scored():
+    """Rows are all of fold 0 when no folds are given."""
+    X, positive = two_classes(n=100, d=2)
+    table = fold_confusions(X.astype(np.float32), positive, np.ones((1, 1, 3)))
+    called = X.astype(np.float32).sum(axis=1) + 1 > 0
+    expected = ConfusionCounts.from_labels(positive, called)
+    np.testing.assert_array_equal(table.counts[0, 0], expected.counts)
+
+
+def test_a_score_of_zero_is_called_negative():
+    """Rows whose score is exactly zero are called negative."""
+    table = fold_confusions(np.ones((4, 1)), [1, 1, 0, 0], [[[1.0, -1.0], [0.0, 0.0]]])
+    np.testing.assert_array_equal(table.counts[0], [[[2, 0], [2, 0]], [[2, 0], [2, 0]]])
+
+
+def test_coefficients_that_are_not_numbers_call_nothing():
+    """A classifier without a solution (NaN) calls every row negative, and disturbs no other."""
+    X, positive = two_classes(n=50, d=2)
+    path = np.array([[[np.nan] * 3, [1.0, 1.0, 0.0]]])
+    table = fold_confusions(X, positive, path)
+    assert table.counts[0, 0, :, 1].sum() == 0
+    np.testing.assert_array_equal(
+        table.counts[0, 1], fold_confusions(X, positive, path[:, 1:]).counts[0, 0]
+    )
+
+
+def test_no_rows():
+    """No rows give tables of zeros."""
+    assert not fold_confusions(np.empty((0, 2)), [], np.ones((2, 3, 3))).counts.any()
+
+
+def test_scores_are_not_all_held_at_once():
+    """Scoring many classifiers takes less than a quarter of the memory of the rows."""
+    X = np.random.default_rng(0).normal(size=(60_000, 40))
+    positive = np.arange(60_000) % 3 == 0
+    path = np.random.default_rng(1).normal(size=(1, 48, 41))
+    assert peak_extra_bytes(lambda: fold_confusions(X, positive, path)) < 0.25 * X.nbytes
+    rows = sparse.random(60_000, 400, density=0.01, format="csr", random_state=0)
+    path = np.random.default_rng(1).normal(size=(1, 48, 401))
+    dense_bytes = 8 * 60_000 * 400
+    assert peak_extra_bytes(lambda: fold_confusions(rows, positive, path)) < 0.1 * dense_bytes

@@ -1,20 +1,42 @@
 """Cost-sensitive binary classification from labels that are partly wrong."""
 
-from flipcost import core, datasets, exceptions, noise, theory
+from flipcost import core, datasets, exceptions, metrics, noise, theory
 from flipcost._version import __version__
 from flipcost.core.costs import Costs
 from flipcost.core.moments import ClassMoments
-from flipcost.estimators import UnevenMarginClassifier, UnevenMarginClassifierCV
+from flipcost.estimators import (
+    CostResamplingClassifier,
+    FlipCostClassifier,
+    ForwardLogisticClassifier,
+    KLIEPClassifier,
+    LinkClassifier,
+    LSPClassifier,
+    NoiseAwareThresholdClassifier,
+    UnbiasedLogisticClassifier,
+    UnevenMarginClassifier,
+    UnevenMarginClassifierCV,
+    WeightedLogisticClassifier,
+)
 
 __all__ = [
     "ClassMoments",
+    "CostResamplingClassifier",
     "Costs",
+    "FlipCostClassifier",
+    "ForwardLogisticClassifier",
+    "KLIEPClassifier",
+    "LSPClassifier",
+    "LinkClassifier",
+    "NoiseAwareThresholdClassifier",
+    "UnbiasedLogisticClassifier",
     "UnevenMarginClassifier",
     "UnevenMarginClassifierCV",
+    "WeightedLogisticClassifier",
     "__version__",
     "core",
     "datasets",
     "exceptions",
+    "metrics",
     "noise",
     "theory",
 ]

@@ -1,0 +1,104 @@
+"""Piecewise-linear features: a cheap way for a linear score to bend.
+
+Each feature x is kept and joined by ``max(0, x - t)`` for knots t at its quantiles, so that a
+linear combination is a piecewise-linear function of every feature.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+# Quantiles of a sample are close enough for knots, and cost nothing at any number of rows.
+_SAMPLE_ROWS = 5_000
+
+
+@dataclass(frozen=True, eq=False)
+class HingeBasis:
+    """Which feature bends where.
+
+    Attributes
+    ----------
+    n_features : int
+        Number of features, d.
+    feature : ndarray of int, shape (h,)
+        Feature of each hinge.
+    knot : ndarray of shape (h,)
+        Where it starts to rise.
+
+    Examples
+    --------
+    >>> basis = HingeBasis.from_rows(np.arange(9.0).reshape(9, 1), n_knots=1)
+    >>> basis.expand(np.array([[3.0], [6.0]]))
+    array([[3., 0.],
+           [6., 2.]])
+    """
+
+    n_features: int
+    feature: NDArray[np.intp]
+    knot: Array
+
+    @property
+    def n_columns(self) -> int:
+        """Number of columns of an expanded row."""
+        return self.n_features + len(self.knot)
+
+    @classmethod
+    def from_rows(cls, X: Array, n_knots: int, sample_weight: Array | None = None) -> HingeBasis:
+        """Place up to ``n_knots`` knots at evenly spaced quantiles of each feature.
+
+        Features with few distinct values get knots between those only; one with two values, such
+        as an indicator, gets none.
+        """
+        step = max(1, len(X) // _SAMPLE_ROWS)
+        sample = np.asarray(X[::step], dtype=float)
+        weight = np.ones(len(sample)) if sample_weight is None else sample_weight[::step]
+        levels = np.arange(1, n_knots + 1) / (n_knots + 1)
+        lowest, highest = sample.min(axis=0), sample.max(axis=0)
+        feature: list[NDArray[np.intp]] = []
+        knot: list[Array] = []
+        previous = lowest
+        for quantile in _quantiles(sample, weight, levels):
+            # A quantile that repeats another, or sits at an end, bends nothing new.
+            inner = np.flatnonzero((quantile > previous) & (quantile < highest))
+            feature.append(inner)
+            knot.append(quantile[inner])
+            previous = np.maximum(previous, quantile)
+        empty = np.empty(0)
+        return cls(
+            X.shape[1],
+            np.concatenate([np.empty(0, np.intp), *feature]),
+            np.concatenate([empty, *knot]),
+        )
+
+    def expand(self, X: Array, out: Array | None = None) -> Array:
+        """Return rows with their hinges appended, shape (n, d + h), in ``out`` when it is given."""
+        d = self.n_features
+        rows = np.empty((len(X), self.n_columns)) if out is None else out[: len(X)]
+        rows[:, :d] = X
+        # Hinges come in runs of ascending features, one run a quantile: whole runs need no copy.
+        ends = np.flatnonzero(np.diff(self.feature, append=-1) <= 0) + 1
+        for first, last in zip([0, *ends[:-1]], ends, strict=False):
+            run = slice(first, last)
+            source = X if last - first == d else X[:, self.feature[run]]
+            hinges = rows[:, d + first : d + last]
+            np.subtract(source, self.knot[run], out=hinges)
+            np.maximum(hinges, 0.0, out=hinges)
+        return rows
+
+
+def _quantiles(rows: Array, weight: Array, levels: Array) -> Array:
+    """Return quantiles of each column that are values of it, with weights as repetitions."""
+    order = np.argsort(rows, axis=0, kind="stable")
+    reached = np.cumsum(weight[order], axis=0)
+    # Half a rounding error below, so that a level that is met exactly counts as met.
+    wanted = levels[:, None] * reached[-1] * (1 - 1e-12)
+    place = (reached[None] < wanted[:, None]).sum(axis=1)
+    return np.take_along_axis(np.take_along_axis(rows, order, axis=0), place, axis=0)

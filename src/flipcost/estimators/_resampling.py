@@ -1,0 +1,399 @@
+"""Scheme 2 of the paper: re-sample the negatives by the cost, threshold at one half."""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+
+import numpy as np
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from flipcost._validation import StrOptions, check_is_fitted, fit_context, positive_index
+from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
+from flipcost.core.costs import Costs, cost_share, margin_value
+from flipcost.core.noise import clean_eta, rate_pair
+from flipcost.core.rates import NoiseRate
+from flipcost.core.resampling import (
+    kept_negatives,
+    margin_grid,
+    negative_ratio,
+    undo_resampling,
+)
+from flipcost.estimators._link import LinkClassifier
+from flipcost.estimators._wrapping import WrappingClassifier, take_rows, weight_params
+
+# Candidates whose scores differ by rounding only are tied.
+_TIE = 1e-12
+
+
+class CostResamplingClassifier(WrappingClassifier):
+    r"""Cost-sensitive calls by re-sampling the negatives: the paper's Algorithm (eta~, alpha).
+
+    The negatives are thinned out, or weighed, so that the threshold one half on the re-sampled
+    probability stands for the wanted threshold on the original one. Works around any classifier
+    with probabilities. With a noise rate the threshold is carried over to the noisy probability
+    first; without one the scheme is the paper's, which label noise **does** mislead at costs other
+    than one half. `NoiseAwareThresholdClassifier` reaches the same calls without throwing rows
+    away, and is the better choice where the estimator's probabilities are good.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, default=None
+        What to estimate probabilities with; `LinkClassifier` when None.
+    cost : float or Costs, default=0.5
+        Share of the misclassification cost that a false positive bears, in (0, 1), or the prices.
+    margin : "tune" or float, default="tune"
+        Margin of the negative class. The threshold on the clean probability is
+        :math:`\alpha/(\gamma+(1-\gamma)\alpha)`: the cost itself at margin 1, and more the
+        smaller the margin.
+    mode : {"undersample", "weight"}, default="undersample"
+        Whether negatives are drawn without replacement, the floor of :math:`r m_-` of them, or
+        all weighed by :math:`r`. Weights do the same in expectation, with less variance, also for
+        :math:`r > 1`; the estimator must take them.
+    scoring : {"cost", "accuracy", "am", "f", "margin_cost"}, default="cost"
+        What the margin is tuned by, on cross-validated calls of untouched rows: the weighted cost
+        (at margin 1, the user's own), accuracy, the mean of the two classes' recalls, or F. When
+        a noise rate is given, the counts are denoised first. When none is, and labels are noisy,
+        accuracy and AM are sound to tune by; cost and F are not. "margin_cost" divides the price
+        of a false positive by the candidate's own margin, as the paper does: it prefers large
+        margins whatever the calls, and is there for the record.
+    noise_rate : float, pair of floats, or None, default=None
+        Rate in [0, 0.5), or ``(rho_pos, rho_neg)``; None takes the labels as they are.
+    margins : {"implied", "printed"} or sequence of floats, default="implied"
+        Candidates of ``margin="tune"``; see `flipcost.core.resampling.margin_grid` for the grids.
+    include_even : bool, default=True
+        Whether margin 1, which the paper's grids lack, is a candidate too (where it can be: drawing
+        takes :math:`r \le 1`).
+    relabel : {"cost", "minority"} or None, default="cost"
+        Which class is treated as the positive one while the other is re-sampled. "cost": the one
+        that makes margin 1 reachable by drawing, that is the class whose misses are dearer.
+        "minority", the paper: the rarer one, so that none of its rows are lost; if its misses are
+        the cheaper ones, no drawing of the other class can honour the cost. None: the user's. When
+        the classes change roles, so do the costs, which the paper omits to say; labels, and all
+        that is reported, stay the user's.
+    cv : int, splitter or iterable, default=5
+        Folds.
+    n_jobs : int or None, default=None
+        How many fits of the cross-validation to run at once.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws.
+    pos_label : label, default=None
+        The positive class, which `cost`, `margin` and `noise_rate` speak of; ``classes_[1]`` when
+        None.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The estimator fitted to the re-sampled rows.
+    margin_ : float
+        The margin that was used.
+    ratio_ : float
+        What the negatives were multiplied by: the drawn share, or the weight.
+    relabelled_ : bool
+        Whether the classes changed roles, as `relabel` says.
+    cv_results_ : dict of ndarray
+        For each candidate its ``margin``, ``ratio``, cross-validated ``counts`` (label, call;
+        negative class first), ``score`` (larger is better) and ``rank``; with ``margin="tune"``
+        only. Ties go to the margin nearest to 1.
+    classes_ : ndarray of shape (2,)
+        The labels, sorted.
+    n_features_in_, feature_names_in_
+        Those of the estimator, if it has them.
+
+    Notes
+    -----
+    Every candidate is scored on the whole, untouched validation folds; the counts of all folds are
+    added up before they are measured. Scoring re-sampled folds would change the class mix with
+    the margin. The draws are nested: a smaller sample is part of a larger one.
+
+    `predict` thresholds the re-sampled probability at one half. `predict_proba` undoes the
+    re-sampling, and the noise if a rate is given: it speaks of the original class balance.
+
+    References
+    ----------
+    Tripathi and Hemachandra (2019), Cost sensitive learning in the presence of symmetric label
+    noise, PAKDD, section 4. doi:10.1007/978-3-030-16148-4_2
+
+    Elkan (2001), The foundations of cost-sensitive learning, IJCAI, Theorem 1.
+
+    Examples
+    --------
+    >>> from flipcost import CostResamplingClassifier
+    >>> from flipcost.datasets import make_syn3d
+    >>> from flipcost.metrics import weighted_cost
+    >>> from flipcost.noise import flip_labels
+    >>> train, test = (make_syn3d(2000, random_state=seed) for seed in (0, 1))
+    >>> noisy = flip_labels(train.target, 0.3, random_state=2)
+    >>> for rate in (None, 0.3):
+    ...     model = CostResamplingClassifier(cost=0.2, noise_rate=rate, random_state=0)
+    ...     calls = model.fit(train.data, noisy).predict(test.data)
+    ...     print(f"margin {model.margin_:.2f}, cost {weighted_cost(test.target, calls, 0.2):.0f}")
+    margin 1.00, cost 196
+    margin 0.55, cost 81
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
+        "estimator": "no_validation",
+        "cost": [Real, Costs],
+        "margin": [StrOptions({"tune"}), Real],
+        "mode": [StrOptions({"undersample", "weight"})],
+        "scoring": [StrOptions({*MEASURES, "margin_cost"})],
+        "noise_rate": [Real, "array-like", NoiseRate, None],
+        "margins": [StrOptions({"implied", "printed"}), "array-like"],
+        "include_even": ["boolean"],
+        "relabel": [StrOptions({"cost", "minority"}), None],
+        "cv": [Integral, "cv_object"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+        "pos_label": "no_validation",
+    }
+
+    def __init__(
+        self,
+        estimator=None,
+        cost=0.5,
+        margin="tune",
+        mode="undersample",
+        scoring="cost",
+        noise_rate=None,
+        *,
+        margins="implied",
+        include_even=True,
+        relabel="cost",
+        cv=5,
+        n_jobs=None,
+        random_state=None,
+        pos_label=None,
+    ):
+        self.estimator = estimator
+        self.cost = cost
+        self.margin = margin
+        self.mode = mode
+        self.scoring = scoring
+        self.noise_rate = noise_rate
+        self.margins = margins
+        self.include_even = include_even
+        self.relabel = relabel
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.pos_label = pos_label
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X, y, sample_weight=None):
+        """Choose the margin, re-sample, and fit the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+        y : array-like of shape (n,)
+            Noisy labels: any two values.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative weights, for an estimator that takes them. Rows of weight 0 are not drawn.
+
+        Returns
+        -------
+        self
+        """
+        cost, rates = cost_share(self.cost), rate_pair(self.noise_rate)
+        labels, second, weight = self._prepare(X, y, sample_weight)
+        user_index = positive_index(self.classes_, self.pos_label)
+        positive = second if user_index == 1 else ~second
+        self.relabelled_ = self._changes_roles(positive, weight, cost, rates)
+        if self.relabelled_:
+            cost, rates, positive = 1 - cost, rates[::-1], ~positive
+        self._index = 1 - user_index if self.relabelled_ else user_index
+        self._rates = rates
+
+        random = check_random_state(self.random_state)
+        rows = _Rows(self._inner(), X, labels, positive, weight, self.mode)
+        if self.margin == "tune":
+            self._tune(rows, cost, random)
+        else:
+            self.margin_ = margin_value(self.margin)
+        ratio = negative_ratio(cost, self.margin_, rates)
+        _check_ratio(ratio, self.mode, self.margin_)
+        everything = np.arange(len(positive))
+        order = random.permutation(rows.negatives(everything))
+        self.estimator_, self.ratio_ = rows.fit(everything, order, ratio)
+        return self
+
+    def _inner(self):
+        return LinkClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _changes_roles(self, positive, weight, cost, rates):
+        if self.relabel == "minority":
+            return bool(np.average(positive, weights=weight) > 0.5)
+        return self.relabel == "cost" and negative_ratio(cost, 1.0, rates) > 1
+
+    def _tune(self, rows, cost, random):
+        """Cross-validate every margin and keep the best: steps 1 to 8 of the algorithm."""
+        margins = self._candidates(cost)
+        ratios = np.array([negative_ratio(cost, margin, self._rates) for margin in margins])
+        for ratio, margin in zip(ratios, margins, strict=True):
+            _check_ratio(ratio, self.mode, margin)
+        n = len(rows.positive)
+        splits = check_cv(self.cv, rows.positive.astype(np.int8), classifier=True).split(
+            np.empty((n, 0)), rows.positive.astype(np.int8)
+        )
+        # Draws are made here, in order, so that n_jobs does not change them.
+        folds = [(train, test, random.permutation(rows.negatives(train))) for train, test in splits]
+        tables = Parallel(n_jobs=self.n_jobs)(
+            delayed(_count)(rows, fold, ratio, self.classes_[self._index])
+            for ratio in ratios
+            for fold in folds
+        )
+        counts = np.array(tables).reshape(len(ratios), len(folds), 2, 2).sum(axis=1)
+        scores = self._scores(counts, margins, cost)
+        self._choose(margins, ratios, counts, scores)
+
+    def _candidates(self, cost):
+        if not isinstance(self.margins, str):
+            margins = np.array([margin_value(margin) for margin in np.ravel(self.margins)])
+            if not len(margins):
+                msg = "`margins` must hold at least one candidate; got none."
+                raise ValueError(msg)
+        else:
+            margins = margin_grid(cost, self.margins)
+            if self.mode == "undersample":
+                # Under class-conditional noise the ratio of a listed margin can exceed 1.
+                margins = np.array([m for m in margins if self._can_draw(cost, m)])
+        can_be_even = self.mode == "weight" or self._can_draw(cost, 1.0)
+        if self.include_even and can_be_even and 1.0 not in margins:
+            margins = np.append(margins, 1.0)
+        if not len(margins):
+            msg = (
+                f"No margin of the grid {self.margins!r} lets negatives be drawn at this noise "
+                "rate: all would need more of them than there are. Use mode='weight'."
+            )
+            raise ValueError(msg)
+        return margins
+
+    def _can_draw(self, cost, margin):
+        return negative_ratio(cost, margin, self._rates) <= 1
+
+    def _scores(self, counts, margins, cost):
+        """Return a score for each candidate, larger is better; NaN is worst."""
+        if self.scoring == "margin_cost":
+            tables = ConfusionCounts(counts, counts).denoised(self._rates)
+            pairs = zip(tables, margins, strict=True)
+            return -np.array([float(measure(t, "cost", cost, m)) for t, m in pairs])
+        if self.relabelled_:  # F is of the user's positive class
+            counts, cost, rates = counts[:, ::-1, ::-1], 1 - cost, self._rates[::-1]
+        else:
+            rates = self._rates
+        tables = ConfusionCounts(counts, counts).denoised(rates)
+        sign = -1.0 if self.scoring == "cost" else 1.0
+        return sign * measure(tables, self.scoring, cost)
+
+    def _choose(self, margins, ratios, counts, scores):
+        if np.isnan(scores).all():
+            msg = (
+                f"The measure {self.scoring!r} is not defined for any margin: the denoised counts "
+                "are impossible. Give a smaller noise rate, or score by accuracy."
+            )
+            raise ValueError(msg)
+        worst = np.where(np.isnan(scores), -np.inf, scores)
+        tied = np.flatnonzero(worst >= worst.max() - _TIE * max(1.0, abs(worst.max())))
+        self.margin_ = float(margins[min(tied, key=lambda i: abs(np.log(margins[i])))])
+        self.cv_results_ = {
+            "margin": margins,
+            "ratio": ratios,
+            "counts": counts[:, ::-1, ::-1] if self.relabelled_ else counts,
+            "score": scores,
+            "rank": rankdata(-worst, method="min").astype(np.int32),
+        }
+
+    def decision_function(self, X):
+        """Return the re-sampled probability less one half, positive for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        excess = self._resampled_eta(X) - 0.5
+        return excess if self._index == 1 else -excess
+
+    def predict_proba(self, X):
+        """Return the probability of each class in the original balance; clean, given a rate.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        observed = undo_resampling(self._resampled_eta(X), self.ratio_)
+        return self._columns(clean_eta(observed, self._rates), self._index)
+
+    def _resampled_eta(self, X):
+        check_is_fitted(self)
+        return self._inner_eta(X, self.classes_[self._index])
+
+
+class _Rows:
+    """The training rows, and how to fit to some of them with the negatives re-sampled."""
+
+    def __init__(self, estimator, X, labels, positive, weight, mode):
+        self.estimator, self.X, self.labels = estimator, X, labels
+        self.positive, self.weight, self.mode = positive, weight, mode
+
+    def negatives(self, index):
+        """Return those of the rows that are negative and have a weight."""
+        drawn = ~self.positive[index]
+        if self.weight is not None:
+            drawn &= self.weight[index] > 0
+        return index[drawn]
+
+    def fit(self, index, order, ratio):
+        """Fit to rows with their negatives, in random order, re-sampled; return the true ratio."""
+        weight = self.weight
+        if self.mode == "weight":
+            weight = np.ones(len(self.positive)) if weight is None else weight
+            weight = weight * np.where(self.positive, 1.0, ratio)
+        else:
+            n_kept = kept_negatives(len(order), ratio)
+            if n_kept == 0:
+                msg = (
+                    f"Drawing a share of {ratio:.3g} of {len(order)} negative rows leaves none of "
+                    "the class. Use mode='weight', fewer folds, or a smaller margin."
+                )
+                raise ValueError(msg)
+            index = np.sort(np.concatenate([index[self.positive[index]], order[:n_kept]]))
+            ratio = n_kept / len(order)
+        chosen = None if weight is None else weight[index]
+        model = clone(self.estimator)
+        params = weight_params(model, chosen)
+        return model.fit(take_rows(self.X, index), self.labels[index], **params), ratio
+
+
+def _count(rows, fold, ratio, label):
+    """Fit to the training part of a fold and count labels against calls on the other."""
+    train, test, order = fold
+    model, _ = rows.fit(train, order, ratio)
+    column = int(np.flatnonzero(model.classes_ == label)[0])
+    called = model.predict_proba(take_rows(rows.X, test))[:, column] > 0.5
+    weight = None if rows.weight is None else rows.weight[test]
+    return ConfusionCounts.from_labels(rows.positive[test], called, weight).counts
+
+
+def _check_ratio(ratio, mode, margin):
+    if mode == "undersample" and ratio > 1:
+        msg = (
+            f"A margin of {margin:.4g} needs {ratio:.3g} times the negatives there are, and "
+            "drawing can only lessen them. Use mode='weight', or a larger margin."
+        )
+        raise ValueError(msg)

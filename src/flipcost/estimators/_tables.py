@@ -1,0 +1,50 @@
+"""Fitting from tables that are read in passes: what the closed-form classifiers share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+from flipcost._validation import positive_index
+from flipcost.scale import Table, scan_dask
+
+
+def is_dask(rows):
+    """Tell whether rows are a Dask collection, without importing Dask."""
+    return type(rows).__module__.partition(".")[0] == "dask"
+
+
+def dask_table(X, y, sample_weight):
+    """Return a Dask collection with its labels as a table."""
+    return scan_dask(X, y, sample_weight=sample_weight)
+
+
+def check_table(table):
+    """Refuse what is not a table."""
+    if not isinstance(table, Table):
+        msg = (
+            f"`table` must be made by one of flipcost.scale's scan functions; got "
+            f"{type(table).__name__}. For rows in memory use `fit`."
+        )
+        raise TypeError(msg)
+
+
+def oriented(table, n_folds, pos_label):
+    """Return the sorted classes, and the labelled moments of each fold, positive label second."""
+    found = table.fold_moments(n_folds)
+    both = found.oriented()  # says so when there is one label only
+    classes = np.array(sorted(both.labels))
+    positive = both.labels[positive_index(classes, pos_label)]
+    if table.positive is not None and table.positive != positive:
+        msg = (
+            f"`pos_label` must be the positive label of the table, {table.positive!r}; got "
+            f"{pos_label!r}, which stands for {positive!r}. Set pos_label={table.positive!r}."
+        )
+        raise ValueError(msg)
+    return classes, both.oriented(positive)
+
+
+def name_features(estimator, names):
+    """Keep the names of the features as scikit-learn does."""
+    vars(estimator).pop("feature_names_in_", None)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)

@@ -1,0 +1,197 @@
+"""Measures made of confusion counts; the arithmetic is in `flipcost.core.confusion`."""
+
+from __future__ import annotations
+
+from flipcost.core.confusion import Interval
+from flipcost.metrics._labels import confusion
+
+
+def am_score(y_true, y_pred, *, noise_rate=None, pos_label=None, sample_weight=None):
+    """Arithmetic mean of the true positive and true negative rates.
+
+    Symmetric noise in `y_true` changes it, but not which of two classifiers has the larger one.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        Labels and predictions.
+    noise_rate : float, pair of floats, or None, default=None
+        Rate of the noise in `y_true`; the counts are denoised with it first.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        NaN when a class has no rows.
+
+    Examples
+    --------
+    >>> from flipcost.metrics import am_score
+    >>> am_score([1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1])
+    0.625
+    """
+    return float(confusion(y_true, y_pred, pos_label, sample_weight).am(noise_rate))
+
+
+def f_score(y_true, y_pred, *, noise_rate=None, pos_label=None, sample_weight=None):
+    """F measure of the positive class, ``2 TP / (2 TP + FP + FN)``.
+
+    Computed from noisy labels it does not rank classifiers as clean labels would: it leads towards
+    calling everything positive. Give the noise rate to denoise the counts first.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        Labels and predictions.
+    noise_rate : float, pair of floats, or None, default=None
+        Rate of the noise in `y_true`.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+        0 without a positive label and a positive call, as in scikit-learn.
+
+    Examples
+    --------
+    >>> from flipcost.metrics import f_score
+    >>> f_score([1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1])
+    0.75
+    """
+    return float(confusion(y_true, y_pred, pos_label, sample_weight).f(noise_rate))
+
+
+def weighted_cost(
+    y_true, y_pred, cost, margin=1.0, *, normalize=False, pos_label=None, sample_weight=None
+):
+    """Weighted cost of the mistakes, ``(1 - cost) FN + (cost / margin) FP``.
+
+    Parameters
+    ----------
+    y_true, y_pred : array-like of shape (n,)
+        Labels and predictions.
+    cost : float or Costs
+        Share of the misclassification cost that a false positive bears.
+    margin : float, default=1.0
+        Divides the price of a false positive, as in the paper. Figures at different margins are
+        **not comparable**; at 1 they are the user's own cost.
+    normalize : bool, default=False
+        Whether to divide by the (weighted) number of rows.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    Two misses and a false alarm, at four to one:
+
+    >>> from flipcost.metrics import weighted_cost
+    >>> round(weighted_cost([1, 1, 1, 0, 0], [0, 0, 1, 0, 1], cost=0.2), 12)
+    1.8
+    """
+    table = confusion(y_true, y_pred, pos_label, sample_weight)
+    mean = float(table.cost(cost, margin))
+    return mean if normalize else mean * float(table.counts.sum())
+
+
+def denoised_confusion(y_noisy, y_pred, noise_rate, *, pos_label=None, sample_weight=None):
+    """Estimate the confusion counts that clean labels would have given.
+
+    The estimate is unbiased when labels were flipped independently of the predictions given the
+    clean class, so not on rows that the classifier was trained on. Sampling can make a cell
+    negative.
+
+    Parameters
+    ----------
+    y_noisy, y_pred : array-like of shape (n,)
+        Noisy labels and predictions.
+    noise_rate : float, pair of floats, or None
+        Rate of the noise, taken as known.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ndarray of shape (2, 2)
+        Label, then prediction, the negative class first.
+
+    Examples
+    --------
+    >>> from flipcost.metrics import denoised_confusion
+    >>> denoised_confusion([1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 1], noise_rate=0.25)
+    array([[2.5, 0.5],
+           [0.5, 2.5]])
+    """
+    return confusion(y_noisy, y_pred, pos_label, sample_weight).denoised(noise_rate)
+
+
+def denoised_cost(
+    y_noisy,
+    y_pred,
+    cost,
+    noise_rate,
+    *,
+    margin=1.0,
+    normalize=False,
+    level=0.95,
+    pos_label=None,
+    sample_weight=None,
+):
+    """Estimate the weighted cost that clean labels would have shown, with an interval.
+
+    Parameters
+    ----------
+    y_noisy, y_pred : array-like of shape (n,)
+        Noisy labels and predictions; of rows that the classifier was not trained on.
+    cost : float or Costs
+        Share of the misclassification cost that a false positive bears.
+    noise_rate : float, pair of floats, or None
+        Rate of the noise, taken as known.
+    margin : float, default=1.0
+        As in `weighted_cost`.
+    normalize : bool, default=False
+        Whether to divide by the (weighted) number of rows.
+    level : float, default=0.95
+        Confidence level of the interval.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    Interval
+        ``value``, unbiased and possibly negative, and the limits ``low`` and ``high``.
+
+    Examples
+    --------
+    A perfect classifier looks bad on noisy labels, and good again when they are denoised:
+
+    >>> import numpy as np
+    >>> from flipcost.metrics import denoised_cost, weighted_cost
+    >>> from flipcost.noise import flip_labels
+    >>> y = np.repeat([0, 1], 2000)
+    >>> noisy = flip_labels(y, 0.2, random_state=0)
+    >>> print(round(weighted_cost(noisy, y, cost=0.2, normalize=True), 3))
+    0.102
+    >>> found = denoised_cost(noisy, y, cost=0.2, noise_rate=0.2, normalize=True)
+    >>> print(f"{found.value:.3f} in [{found.low:.3f}, {found.high:.3f}]")
+    0.003 in [0.000, 0.015]
+    """
+    table = confusion(y_noisy, y_pred, pos_label, sample_weight)
+    mean = table.interval("cost", cost=cost, margin=margin, noise_rate=noise_rate, level=level)
+    times = 1.0 if normalize else float(table.counts.sum())
+    return Interval(times * mean.value, times * mean.low, times * mean.high)

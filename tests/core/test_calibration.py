@@ -1,0 +1,129 @@
+"""Noise-aware calibration: against brute-force integration, and its laws."""
+
+import numpy as np
+import pytest
+from scipy.special import expit, logsumexp
+
+from flipcost.core.calibration import (
+    TABLE,
+    Calibration,
+    ScoreBins,
+    calibrate,
+    find_modes,
+)
+
+
+def draw(n, slope, offset, rate, seed):
+    """Return scores and noisy labels of the model itself."""
+    rng = np.random.default_rng(seed)
+    scores = rng.normal(size=n)
+    clean = rng.random(n) < expit(slope * scores + offset)
+    rho_pos, rho_neg = rate
+    return scores, clean ^ (rng.random(n) < np.where(clean, rho_pos, rho_neg)), clean
+
+
+def log_joint(bins, rate, log_slope, offset):
+    """Log likelihood and prior, written again from the documentation."""
+    rho_pos, rho_neg = rate
+    eta = expit(np.exp(log_slope)[:, None] * bins.centre + offset[:, None])
+    noisy = np.clip(rho_neg + (1 - rho_pos - rho_neg) * eta, 1e-12, 1 - 1e-12)
+    likelihood = np.log(noisy) @ bins.positive + np.log1p(-noisy) @ bins.negative
+    slope = np.exp(log_slope)
+    half_cauchy = np.log(2 / (np.pi * (1 + slope**2)))
+    share = expit(offset)
+    # Beta(2, 2) on the share, times the derivative of the share.
+    beta = np.log(6 * share * (1 - share)) + np.log(share * (1 - share))
+    return likelihood + half_cauchy + log_slope + beta
+
+
+def brute(bins, rate):
+    """Integrate slope and offset on a dense grid."""
+    u, b = np.meshgrid(np.linspace(-9, 6, 300), np.linspace(-12, 12, 300), indexing="ij")
+    joint = log_joint(bins, rate, u.ravel(), b.ravel())
+    evidence = logsumexp(joint) + np.log(15 / 299 * 24 / 299)
+    weight = np.exp(joint - logsumexp(joint))
+    kept = weight > 1e-9
+    slope, offset = np.exp(u.ravel()[kept]), b.ravel()[kept]
+    return evidence, weight[kept] @ expit(slope[:, None] * TABLE + offset[:, None])
+
+
+@pytest.mark.parametrize("n", [60, 250, 900])
+@pytest.mark.parametrize("slope", [0.2, 1.0, 4.0])
+@pytest.mark.parametrize("rate", [(0.0, 0.0), (0.3, 0.3), (0.1, 0.4)])
+def test_integrals_match_brute_force(n, slope, rate):
+    """Evidence is within a tenth of a nat and probabilities within 0.03 of a dense grid's."""
+    scores, noisy, _ = draw(n, slope, -1.0, rate, seed=n)
+    bins = ScoreBins.from_scores(scores, noisy)
+    fit = calibrate([bins], [rate])
+    evidence, curve = brute(bins, rate)
+    assert fit.log_evidence[0, 0] == pytest.approx(evidence, abs=0.1)
+    inside = np.abs(TABLE) < 3
+    np.testing.assert_allclose(fit.curves[0, 0, inside], curve[inside], atol=0.03)
+
+
+def test_modes_are_stationary():
+    """A mode has a higher density than its neighbours in every direction."""
+    scores, noisy, _ = draw(500, 1.5, -1.0, (0.2, 0.2), seed=3)
+    bins = ScoreBins.from_scores(scores, noisy)
+    modes = find_modes([bins], [(0.2, 0.2), (0.05, 0.3)])
+    for r, rate in enumerate(modes.rates):
+        u, b = modes.theta[0, r]
+        steps = np.array([(0, 0), (0.1, 0), (-0.1, 0), (0, 0.1), (0, -0.1)])
+        values = log_joint(bins, tuple(rate), u + steps[:, 0], b + steps[:, 1])
+        assert values[0] > values[1:].max() - 1e-3
+
+
+def test_bins_hold_all_rows():
+    """Counts of the bins add up to the labels, weights included."""
+    scores, noisy, _ = draw(1000, 1.0, 0.0, (0.1, 0.1), seed=0)
+    weight = np.random.default_rng(1).random(1000)
+    bins = ScoreBins.from_scores(scores, noisy, weight)
+    assert bins.positive.sum() == pytest.approx(weight[noisy].sum())
+    assert bins.negative.sum() == pytest.approx(weight[~noisy].sum())
+
+
+def test_units_of_the_score_do_not_matter():
+    """A score in other units has the same evidence and the same curve."""
+    scores, noisy, _ = draw(400, 1.0, -0.5, (0.2, 0.2), seed=5)
+    one = calibrate([ScoreBins.from_scores(scores, noisy)], [(0.2, 0.2)])
+    other = calibrate([ScoreBins.from_scores(1e6 * scores + 1e8, noisy)], [(0.2, 0.2)])
+    np.testing.assert_allclose(other.log_evidence, one.log_evidence, atol=1e-2)
+    np.testing.assert_allclose(other.curves, one.curves, atol=1e-3)
+
+
+def test_curves_rise_within_bounds():
+    """Probabilities rise with the score and stay within (0, 1)."""
+    scores, noisy, _ = draw(200, 0.5, -1.0, (0.3, 0.3), seed=6)
+    fit = calibrate([ScoreBins.from_scores(scores, noisy)], [(0.0, 0.0), (0.4, 0.4)])
+    assert np.all(np.diff(fit.curves, axis=-1) > 0)
+    assert fit.curves.min() > 0
+    assert fit.curves.max() < 1
+
+
+def test_clean_probabilities_are_calibrated():
+    """Where clean probabilities average p, a share p of clean labels is positive (4 errors)."""
+    scores, noisy, clean = draw(60_000, 2.0, -1.0, (0.25, 0.25), seed=7)
+    bins = ScoreBins.from_scores(scores, noisy)
+    fit = calibrate([bins], [(0.25, 0.25)])
+    eta = fit.probability([bins.standardise(scores)])
+    for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 0.7), (0.7, 0.9), (0.9, 1.0)):
+        inside = (eta >= low) & (eta < high)
+        error = np.sqrt(eta[inside].mean() * (1 - eta[inside].mean()) / inside.sum())
+        # The fit itself has an error: the noise leaves a quarter of the information.
+        assert abs(clean[inside].mean() - eta[inside].mean()) < 4 * error + 0.01
+
+
+def test_pooling_is_a_weighted_mean():
+    """The pooled probability is the mean of the curves by posterior weight."""
+    scores, noisy, _ = draw(300, 1.0, 0.0, (0.1, 0.1), seed=8)
+    bins = [ScoreBins.from_scores(scores, noisy), ScoreBins.from_scores(np.sin(scores), noisy)]
+    fit = calibrate(bins, [(0.1, 0.1), (0.2, 0.2)])
+    standard = [bins[0].standardise(scores), bins[1].standardise(np.sin(scores))]
+    by_hand = sum(
+        fit.weight[m, r] * np.interp(standard[m], TABLE, fit.curves[m, r])
+        for m in (0, 1)
+        for r in (0, 1)
+    )
+    np.testing.assert_allclose(fit.probability(standard), by_hand, atol=1e-12)
+    assert isinstance(fit, Calibration)
+    assert fit.weight.sum() == pytest.approx(1.0)

@@ -1,0 +1,280 @@
+"""FlipCostClassifier: what it promises, on laws where the truth is known."""
+
+import numpy as np
+import pytest
+from sklearn.base import clone
+from sklearn.ensemble import RandomForestClassifier
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
+
+from flipcost import Costs, FlipCostClassifier
+from flipcost.datasets import load_pima, make_syn3d, make_syn3d_imbalanced
+from flipcost.metrics import weighted_cost
+from flipcost.noise import NoiseRate, flip_labels
+
+
+def noisy_syn3d(n=3000, rate=0.25, seed=0):
+    data = make_syn3d(n, random_state=seed)
+    return data.data, flip_labels(data.target, rate, random_state=seed), data
+
+
+@pytest.fixture(scope="module")
+def fitted():
+    X, noisy, data = noisy_syn3d()
+    return FlipCostClassifier(cost=0.2, random_state=0).fit(X, noisy), X, noisy, data
+
+
+def test_attributes(fitted):
+    """Everything that it says it found is there and consistent."""
+    model, X, *_ = fitted
+    low, high = model.noise_rate_interval_
+    assert 0 <= low < model.noise_rate_ < high < 0.5
+    assert model.rate_posterior_.weight.sum() == pytest.approx(1.0)
+    assert model.cost_interval_[0] < model.cost_estimate_ < model.cost_interval_[1]
+    assert set(model.constant_costs_) == {"all_negative", "all_positive"}
+    assert model.oof_probability_.shape == (len(X),)
+    assert model.scorer_weights_.sum() == pytest.approx(1.0)
+    assert model.value_of_rate_ >= 0
+
+
+@pytest.mark.parametrize("cost", [0.15, 0.5, 0.8])
+@pytest.mark.parametrize("rate", [0.0, 0.2, 0.35])
+def test_close_to_the_bayes_cost(cost, rate):
+    """From 4,000 noisy rows the clean cost exceeds the Bayes cost by little, untold the rate.
+
+    The allowance is a tenth of what lies between the Bayes rule and the better constant, and four
+    standard errors of the difference on the test rows.
+    """
+    X, noisy, _ = noisy_syn3d(4000, rate, seed=3)
+    test = make_syn3d(20_000, random_state=77)
+    called = FlipCostClassifier(cost=cost, random_state=0).fit(X, noisy).predict(test.data)
+    positive, eta = test.target > 0, test.eta
+    price = np.where(positive, 1 - cost, cost)
+
+    def costs(calls):
+        return price * (calls != positive)
+
+    bayes, ours = costs(eta > cost), costs(called > 0)
+    trivial = min(costs(np.ones(20_000, bool)).mean(), costs(np.zeros(20_000, bool)).mean())
+    error = (ours - bayes).std() / np.sqrt(20_000)
+    assert ours.mean() - bayes.mean() < 0.1 * (trivial - bayes.mean()) + 4 * error
+
+
+@pytest.mark.parametrize("rate", [0.1, 0.3])
+def test_probabilities_are_those_of_clean_labels(rate):
+    """Within bins of the probability, the true clean probability averages the same."""
+    X, noisy, _ = noisy_syn3d(8000, rate, seed=4)
+    test = make_syn3d(20_000, random_state=5)
+    model = FlipCostClassifier(cost=0.3, random_state=0).fit(X, noisy)
+    estimate = model.predict_proba(test.data)[:, 1]
+    for low, high in ((0.0, 0.2), (0.2, 0.5), (0.5, 0.8), (0.8, 1.0)):
+        inside = (estimate >= low) & (estimate < high)
+        assert estimate[inside].mean() == pytest.approx(test.eta[inside].mean(), abs=0.06)
+
+
+def test_cost_estimate_covers_the_clean_cost():
+    """The 90 % interval of the clean cost covers it in at least 17 of 24 draws (P < 0.01 else)."""
+    test = make_syn3d_imbalanced(20_000, random_state=99)
+    covered = 0
+    for seed in range(24):
+        data = make_syn3d_imbalanced(1500, random_state=seed)
+        noisy = flip_labels(data.target, 0.2, random_state=seed)
+        model = FlipCostClassifier(cost=0.3, level=0.9, random_state=0).fit(data.data, noisy)
+        truth = weighted_cost(test.target, model.predict(test.data), 0.3) / len(test.target)
+        covered += model.cost_interval_[0] <= truth <= model.cost_interval_[1]
+    assert covered >= 17
+
+
+def test_told_the_rate():
+    """A number or a pair is taken as it is: the posterior has one point."""
+    X, noisy, _ = noisy_syn3d(1000)
+    model = FlipCostClassifier(cost=0.2, noise_rate=0.25, random_state=0).fit(X, noisy)
+    assert model.noise_rate_ == pytest.approx(0.25)
+    assert model.noise_rate_source_ == "given"
+    model = FlipCostClassifier(cost=0.2, noise_rate=(0.3, 0.2), random_state=0).fit(X, noisy)
+    assert model.noise_rate_ == pytest.approx((0.3, 0.2))
+
+
+def test_a_rate_with_an_interval_is_a_prior():
+    """A NoiseRate narrows the posterior, and its source is named."""
+    X, noisy, _ = noisy_syn3d(500)
+    free = FlipCostClassifier(random_state=0).fit(X, noisy)
+    known = NoiseRate(0.25, 0.24, 0.26, "two annotators")
+    model = FlipCostClassifier(noise_rate=known, random_state=0).fit(X, noisy)
+    assert model.noise_rate_ == pytest.approx(0.25, abs=0.01)
+    assert "two annotators" in model.noise_rate_source_
+    width = [np.diff(m.noise_rate_interval_)[0] for m in (model, free)]
+    assert width[0] < width[1]
+
+
+@pytest.mark.parametrize("method", ["minimax", "likelihood", "range"])
+def test_other_ways(method, fitted):
+    """The other ways give rules that cost no more than twice what integrating does, here."""
+    reference, X, noisy, data = fitted
+    model = FlipCostClassifier(cost=0.2, noise_rate=method, random_state=0).fit(X, noisy)
+    ours = weighted_cost(data.target, model.predict(X), 0.2)
+    assert ours < 2 * weighted_cost(data.target, reference.predict(X), 0.2)
+    assert model.noise_rate_source_ != reference.noise_rate_source_
+
+
+def test_minimax_shows_its_table(fitted):
+    """Regrets are over rates by candidates, both constants last, and the choice has the least."""
+    _, X, noisy, _ = fitted
+    model = FlipCostClassifier(cost=0.2, noise_rate="minimax", random_state=0).fit(X, noisy)
+    states, candidates = model.regret_.regret.shape
+    assert candidates == states + 2
+    assert model.regret_.worst[model.regret_.chosen] == model.regret_.worst.min()
+
+
+def test_two_rates():
+    """Class-conditional noise is found, with an interval for each rate that covers it."""
+    X, noisy, _ = noisy_syn3d(8000, (0.35, 0.05), seed=1)
+    model = FlipCostClassifier(cost=0.3, noise_model="class_conditional", random_state=0)
+    model.fit(X, noisy)
+    for truth, (low, high) in zip((0.35, 0.05), model.noise_rate_interval_, strict=True):
+        assert low - 0.01 <= truth <= high + 0.01
+    auto = FlipCostClassifier(cost=0.3, noise_model="auto", random_state=0).fit(X, noisy)
+    assert auto.noise_rate_[0] > auto.noise_rate_[1] + 0.15
+
+
+def test_summary_speaks_against_symmetry_when_the_data_do():
+    """The summary warns under asymmetric noise and does not under symmetric noise."""
+    X, noisy, _ = noisy_syn3d(8000, (0.4, 0.02), seed=2)
+    assert "AGAINST" in FlipCostClassifier(random_state=0).fit(X, noisy).summary()
+    X, noisy, _ = noisy_syn3d(8000, 0.2, seed=2)
+    assert "AGAINST" not in FlipCostClassifier(random_state=0).fit(X, noisy).summary()
+
+
+def test_summary_fits_a_screen(fitted):
+    """The summary has at most 24 lines of at most 88 characters."""
+    lines = fitted[0].summary().splitlines()
+    assert len(lines) <= 24
+    assert max(map(len, lines)) <= 88
+
+
+def test_no_signal_gives_the_better_constant():
+    """Where features say nothing, nearly every row gets the cheaper answer, and we say so."""
+    chosen, share = [], []
+    for seed in range(6):
+        rng = np.random.default_rng(seed)
+        X, y = rng.normal(size=(300, 5)), rng.random(300) < 0.4
+        model = FlipCostClassifier(cost=0.2, random_state=0).fit(X, y)
+        share.append(model.predict(rng.normal(size=(500, 5))).mean())
+        chosen.append(model.chosen_)
+        assert ("too thin" in model.summary()) == (model.chosen_ == "all_positive")
+    assert np.mean(share) > 0.9
+    assert "all_positive" in chosen
+    assert "all_negative" not in chosen
+
+
+def test_swapping_the_positive_class_mirrors_the_cost():
+    """Calling the other class positive at cost 1 - cost gives the same labels."""
+    X, noisy, _ = noisy_syn3d(1200)
+    one = FlipCostClassifier(cost=0.2, random_state=0).fit(X, noisy)
+    other = FlipCostClassifier(cost=0.8, pos_label=-1, random_state=0).fit(X, noisy)
+    agree = one.predict(X) == other.predict(X)
+    # Folds are dealt by class, so that scores differ a little.
+    assert agree.mean() > 0.98
+    np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=0.05)
+
+
+def test_deterministic(fitted):
+    """The same seed gives the same probabilities to the last digit."""
+    model, X, noisy, _ = fitted
+    again = clone(model).fit(X, noisy)
+    np.testing.assert_array_equal(again.predict_proba(X), model.predict_proba(X))
+
+
+def test_units_of_features_do_not_matter():
+    """Features in other units and at other offsets give the same probabilities."""
+    X, noisy, _ = noisy_syn3d(800)
+    one = FlipCostClassifier(random_state=0).fit(X, noisy)
+    scaled = X * [1e-3, 1.0, 1e5] + [0.0, 1e6, 1e7]
+    other = FlipCostClassifier(random_state=0).fit(scaled, noisy)
+    np.testing.assert_allclose(other.predict_proba(scaled), one.predict_proba(X), atol=1e-6)
+
+
+def test_bends_pay_where_the_law_bends():
+    """On labels that depend on |x|, the pooled bent scores win; linear ones see nothing."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(3000, 2))
+    clean = np.abs(X[:, 0]) > 1
+    noisy = flip_labels(clean, 0.2, random_state=0)
+    bent = FlipCostClassifier(random_state=0).fit(X, noisy)
+    linear = FlipCostClassifier(random_state=0, features="linear").fit(X, noisy)
+    assert (bent.predict(X) == clean).mean() > 0.85
+    assert (linear.predict(X) == clean).mean() < 0.75
+
+
+@pytest.mark.parametrize(
+    "estimator",
+    [
+        LogisticRegression(),
+        RandomForestClassifier(30, min_samples_leaf=20, random_state=0),
+        make_pipeline(StandardScaler(), LogisticRegression()),
+    ],
+)
+def test_any_estimator(estimator):
+    """Any classifier's scores are calibrated to clean probabilities."""
+    X, noisy, data = noisy_syn3d(2000, 0.2, seed=6)
+    model = FlipCostClassifier(cost=0.3, estimator=estimator, random_state=0).fit(X, noisy)
+    assert np.mean((model.predict_proba(X)[:, 1] - data.eta) ** 2) < 0.02
+    assert model.noise_rate_interval_[0] < 0.2 < model.noise_rate_interval_[1]
+
+
+def test_features_step_and_pipeline():
+    """A transformer as `features` and a pipeline in front both work."""
+    X, noisy, _ = noisy_syn3d(800, 0.1)
+    step = Nystroem(n_components=40, random_state=0)
+    inside = FlipCostClassifier(features=step, random_state=0).fit(X, noisy)
+    outside = make_pipeline(clone(step), FlipCostClassifier(features="linear", random_state=0)).fit(
+        X, noisy
+    )
+    np.testing.assert_allclose(inside.predict_proba(X), outside.predict_proba(X), atol=1e-8)
+
+
+def test_prices_and_labels_of_any_kind():
+    """Prices as Costs and string labels work together."""
+    data = load_pima()
+    y = np.where(data.target > 0, "ill", "well")
+    noisy = flip_labels(y, 0.1, random_state=0, pos_label="ill")
+    model = FlipCostClassifier(Costs(fn=3, fp=1), pos_label="ill", random_state=0)
+    model.fit(data.data, noisy)
+    assert set(model.predict(data.data)) <= {"ill", "well"}
+    assert "'ill'" in model.summary()
+
+
+def test_weights_count_as_repetitions_in_the_calibration():
+    """Doubling all weights narrows the posterior as doubling the rows would."""
+    X, noisy, _ = noisy_syn3d(600)
+    one = FlipCostClassifier(random_state=0).fit(X, noisy)
+    two = FlipCostClassifier(random_state=0).fit(X, noisy, sample_weight=np.full(600, 4.0))
+    assert np.diff(two.noise_rate_interval_)[0] < np.diff(one.noise_rate_interval_)[0]
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"cost": 1.2}, "must lie in"),
+        ({"noise_rate": 0.5}, "must lie in"),
+        ({"noise_rate": (0.7, 0.4)}, "sum below 1"),
+        ({"level": 1.0}, "`level`"),
+        ({"noise_rate": "guess"}, "noise_rate"),
+        ({"noise_model": "odd"}, "noise_model"),
+    ],
+)
+def test_bad_parameters(options, words):
+    """A parameter out of its domain is refused in a sentence."""
+    X, noisy, _ = noisy_syn3d(100)
+    with pytest.raises(ValueError, match=words):
+        FlipCostClassifier(**options).fit(X, noisy)
+
+
+def test_an_impossible_rate_is_refused():
+    """A rate above the share of the rare class, beyond chance, is refused with both figures."""
+    X = np.random.default_rng(0).normal(size=(2000, 2))
+    y = np.arange(2000) < 100
+    with pytest.raises(ValueError, match=r"impossible.*0\.05"):
+        FlipCostClassifier(noise_rate=0.3).fit(X, y)

@@ -1,0 +1,130 @@
+"""Imports point down only: the layers of the package, read from its source."""
+
+import ast
+from pathlib import Path
+
+import pytest
+
+import flipcost
+
+ROOT = Path(flipcost.__file__).parent
+# From the bottom up. What is not listed (the input checks, new modules at the top) is glue.
+LAYERS = [
+    {"core"},
+    {"scale"},
+    {"noise", "metrics", "datasets", "theory", "estimators", "plot"},
+    {"report", "experiments"},
+    {"cli"},
+]
+GLUE = 2
+STANDARD_FOR_ALL = {"exceptions", "_version"}  # import nothing, and may be imported by all
+FILES = sorted(ROOT.rglob("*.py"))
+
+
+def module_name(path):
+    parts = path.relative_to(ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+def imported(path):
+    """Names of modules, or of things in modules, that a file imports, wherever in it."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Import):
+            for alias in node.names:
+                yield alias.name
+        elif isinstance(node, ast.ImportFrom):
+            prefix = "." * node.level + (node.module or "")
+            for alias in node.names:
+                yield f"{prefix}.{alias.name}"
+
+
+def top(name):
+    """Package within flipcost that a dotted name belongs to; empty for flipcost itself."""
+    return [*name.split("."), ""][1]
+
+
+def layer(package):
+    for number, packages in enumerate(LAYERS):
+        if package in packages:
+            return number
+    return GLUE
+
+
+def is_of(name, package):
+    return name == package or name.startswith(f"{package}.")
+
+
+@pytest.fixture(params=FILES, ids=lambda path: str(path.relative_to(ROOT)))
+def path(request):
+    return request.param
+
+
+def test_no_relative_imports(path):
+    """Every import names its module in full."""
+    assert not [name for name in imported(path) if name.startswith(".")]
+
+
+def test_imports_point_down(path):
+    """A file imports from its own layer of the package and from those below it."""
+    here = top(module_name(path))
+    if not here or path == ROOT / "__main__.py":
+        return  # the public names, and the way in, are gathered from everywhere
+    for name in imported(path):
+        if is_of(name, "flipcost"):
+            there = top(name)
+            assert there, f"{path} imports flipcost itself, which imports everything"
+            if there not in STANDARD_FOR_ALL:
+                assert layer(there) <= layer(here), f"{path} imports {name}, which lies above it"
+
+
+def test_experiments_are_imported_by_the_command_line_only(path):
+    """The experiments use the library; the library does not know them."""
+    if top(module_name(path)) in ("experiments", "cli"):
+        return
+    assert not [name for name in imported(path) if is_of(name, "flipcost.experiments")]
+
+
+def test_the_core_needs_numpy_and_scipy_only(path):
+    """The core imports numpy, scipy, the standard library and itself."""
+    if top(module_name(path)) != "core":
+        return
+    import sys
+
+    for name in imported(path):
+        package = name.split(".")[0]
+        allowed = package in {"numpy", "scipy"} or package in sys.stdlib_module_names
+        assert allowed or is_of(name, "flipcost.core"), f"{path} imports {name}"
+
+
+def test_private_parts_of_scikit_learn_are_imported_in_one_file(path):
+    """Only the input checks know scikit-learn's private modules and names."""
+    private = [
+        name
+        for name in imported(path)
+        if is_of(name, "sklearn") and any(part.startswith("_") for part in name.split("."))
+    ]
+    assert not private or path == ROOT / "_validation.py", f"{path} imports {private}"
+
+
+def test_dask_is_imported_in_one_file():
+    """At most one file, a route to moments, knows dask."""
+    users = [
+        path
+        for path in FILES
+        if any(is_of(name, "dask") or is_of(name, "distributed") for name in imported(path))
+    ]
+    assert len(users) <= 1, users
+    assert all(top(module_name(path)) == "scale" for path in users)
+
+
+def test_exceptions_and_version_import_nothing_of_the_package():
+    """What every layer may import imports no layer."""
+    for name in STANDARD_FOR_ALL:
+        assert not [m for m in imported(ROOT / f"{name}.py") if is_of(m, "flipcost")]
+
+
+def test_tests_do_not_import_the_experiments():
+    """Shared needs belong in the library, not in the experiments."""
+    for path in Path(__file__).parent.rglob("*.py"):
+        if "experiments" not in path.relative_to(Path(__file__).parent).parts:
+            assert not [name for name in imported(path) if is_of(name, "flipcost.experiments")]

@@ -1,0 +1,55 @@
+"""More rows than memory, more than one machine: routes from rows to class moments.
+
+A table is opened by a ``scan_`` function and read in passes; ``moments_from_`` functions do both.
+Whatever the route, pieces of rows are turned into mergeable results by the same code.
+"""
+
+from flipcost.scale._encoder import LevelColumn, NumberColumn, TableEncoder
+from flipcost.scale._errors import SourceError
+from flipcost.scale._folds import hash_folds
+from flipcost.scale._histogram import ScoreHistogram, score_limits, score_spread
+from flipcost.scale._labels import LabelledMoments
+from flipcost.scale._progress import Progress
+from flipcost.scale._routes import (
+    dask_client,
+    exceeds_memory,
+    moments_from_batches,
+    moments_from_csv,
+    moments_from_dask,
+    moments_from_parquet,
+    scan_batches,
+    scan_csv,
+    scan_dask,
+    scan_parquet,
+)
+from flipcost.scale._rows import Piece
+from flipcost.scale._sample import RowSample
+from flipcost.scale._summary import TableSummary
+from flipcost.scale._table import Table
+
+__all__ = [
+    "LabelledMoments",
+    "LevelColumn",
+    "NumberColumn",
+    "Piece",
+    "Progress",
+    "RowSample",
+    "ScoreHistogram",
+    "SourceError",
+    "Table",
+    "TableEncoder",
+    "TableSummary",
+    "dask_client",
+    "exceeds_memory",
+    "hash_folds",
+    "moments_from_batches",
+    "moments_from_csv",
+    "moments_from_dask",
+    "moments_from_parquet",
+    "scan_batches",
+    "scan_csv",
+    "scan_dask",
+    "scan_parquet",
+    "score_limits",
+    "score_spread",
+]

@@ -1,0 +1,147 @@
+"""Arrow columns to numpy arrays; the one import point of pyarrow, which is imported when needed."""
+
+from __future__ import annotations
+
+import importlib
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flipcost.scale._errors import SourceError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+
+def require(name: str) -> Any:
+    """Import a module of an optional package, or say how to install it.
+
+    Examples
+    --------
+    >>> require("pyarrow").__name__
+    'pyarrow'
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        package = name.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        msg = f"This needs the package {package}, which is not installed. Install {package}."
+        raise ImportError(msg) from error
+
+
+def to_batches(frame: Any, where: str) -> Any:
+    """Turn a frame (Arrow, pandas or polars) into one Arrow record batch or table."""
+    pa = require("pyarrow")
+    if isinstance(frame, (pa.RecordBatch, pa.Table)):
+        return frame
+    origin = type(frame).__module__.partition(".")[0]
+    if origin == "pandas" and hasattr(frame, "columns"):
+        try:
+            return pa.Table.from_pandas(frame, preserve_index=False)
+        except pa.ArrowException as error:
+            msg = f"{where}: a column of the frame holds values of several kinds ({error})."
+            raise SourceError(msg) from error
+    if origin == "polars" and hasattr(frame, "to_arrow"):
+        return frame.to_arrow()
+    msg = (
+        f"{where}: a batch must be a pair (X, y), a triple (X, y, weight), an Arrow record batch "
+        f"or table, or a pandas or polars DataFrame; got {type(frame).__name__}."
+    )
+    raise SourceError(msg)
+
+
+def column_of(batch: Any, name: str, where: str) -> Any:
+    """Return a column as one Arrow array, dictionaries decoded."""
+    pa = require("pyarrow")
+    position = batch.schema.get_field_index(name)
+    if position < 0:
+        msg = (
+            f"{where}: there is no column {name!r}; its columns are "
+            f"{', '.join(map(repr, batch.schema.names[:20]))}."
+        )
+        raise SourceError(msg)
+    column = batch.column(position)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks()
+        if isinstance(column, pa.ChunkedArray):  # what older releases return for some types
+            column = pa.concat_arrays(column.chunks)
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    return column
+
+
+def is_number(type_: Any) -> bool:
+    """Tell whether values of an Arrow type are numbers: also booleans, and columns of nulls."""
+    types = require("pyarrow").types
+    if types.is_dictionary(type_):
+        return is_number(type_.value_type)
+    return bool(
+        types.is_integer(type_)
+        or types.is_floating(type_)
+        or types.is_boolean(type_)
+        or types.is_decimal(type_)
+        or types.is_null(type_)
+    )
+
+
+def is_level(type_: Any) -> bool:
+    """Tell whether values of an Arrow type can be levels of a category."""
+    types = require("pyarrow").types
+    if types.is_dictionary(type_):
+        return is_level(type_.value_type)
+    return bool(
+        types.is_string(type_)
+        or types.is_large_string(type_)
+        or _is_string_view(type_)
+        or types.is_integer(type_)
+        or types.is_boolean(type_)
+        or types.is_null(type_)
+    )
+
+
+def _is_string_view(type_: Any) -> bool:
+    check = getattr(require("pyarrow").types, "is_string_view", None)  # not in older releases
+    return bool(check is not None and check(type_))
+
+
+def numbers(column: Any, name: str, where: str) -> NDArray[Any]:
+    """Return a column of numbers as an array, with NaN for what is missing.
+
+    Columns without nulls of a floating or integer type are not copied.
+    """
+    pa = require("pyarrow")
+    if not is_number(column.type):
+        msg = (
+            f"{where}: column {name!r} must hold numbers; got {column.type}. Leave it out of "
+            "`columns`, or give an `encoder` that knows its levels."
+        )
+        raise SourceError(msg)
+    if column.null_count:
+        compute = require("pyarrow.compute")
+        column = compute.fill_null(column.cast(_float_type(column.type)), float("nan"))
+    elif pa.types.is_boolean(column.type):
+        column = column.cast(pa.uint8())
+    elif pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
+        column = column.cast(pa.float64())
+    values: NDArray[Any] = column.to_numpy(zero_copy_only=False)
+    return values
+
+
+def _float_type(type_: Any) -> Any:
+    pa = require("pyarrow")
+    return pa.float32() if pa.types.is_float32(type_) else pa.float64()
+
+
+def refuse_missing(values: NDArray[Any], n_null: int, name: str, where: str) -> None:
+    """Refuse a column with missing values, saying how many and where the first is."""
+    missing = np.flatnonzero(np.isnan(values)) if values.dtype.kind == "f" else np.zeros(0)
+    if n_null or len(missing):
+        n = max(n_null, len(missing))
+        first = f", first in its row {missing[0]} of this batch" if len(missing) else ""
+        msg = (
+            f"{where}: column {name!r} must not have missing values; got {n}{first}. Drop "
+            "those rows, leave the column out of `columns`, or give an `encoder` that imputes it."
+        )
+        raise SourceError(msg)

@@ -1,0 +1,101 @@
+"""Finding the files of a table."""
+
+from __future__ import annotations
+
+import glob
+import os
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, TypeAlias
+from urllib.parse import unquote
+
+from flipcost.scale import _arrow
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+Source: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+
+
+def list_files(
+    source: Source, suffixes: tuple[str, ...] = (), filesystem: Any = None
+) -> tuple[Any, list[str]]:
+    """Return the file system and the files, those of a folder in order of their names.
+
+    Parameters
+    ----------
+    source : path, or sequence of paths
+        A file, a folder, a pattern, an address that pyarrow knows, or several of these.
+    suffixes : tuple of str
+        Endings of the files to take from a folder; all are taken when none has one. Files and
+        folders whose names begin with a dot or an underscore are passed over, as is the custom for
+        the marks that writers leave.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where the files are, when `source` does not say.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return _list_one(os.fspath(source), suffixes, filesystem)
+    every: list[str] = []
+    for item in source:
+        filesystem, paths = list_files(item, suffixes, filesystem)
+        every += paths
+    return filesystem, _some(list(dict.fromkeys(every)), "the list")
+
+
+def _list_one(path: str, suffixes: tuple[str, ...], filesystem: Any) -> tuple[Any, list[str]]:
+    fs = _arrow.require("pyarrow.fs")
+    if filesystem is None:
+        if "://" in path:
+            filesystem, path = fs.FileSystem.from_uri(path)
+        else:
+            filesystem = fs.LocalFileSystem()
+    if filesystem.type_name == "local" and glob.has_magic(path) and not Path(path).exists():
+        found = glob.glob(path, recursive=True)  # noqa: PTH207 - a pattern may be absolute
+        return filesystem, _some(sorted(p for p in found if Path(p).is_file()), path)
+    info = filesystem.get_file_info(path)
+    if info.type == fs.FileType.File:
+        return filesystem, [path]
+    if info.type != fs.FileType.Directory:
+        msg = f"`source` must be a file, a folder or a pattern of these; there is no {path!r}."
+        raise FileNotFoundError(msg)
+    root = path.rstrip("/") + "/"
+    inside = sorted(
+        entry.path
+        for entry in filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+        if entry.type == fs.FileType.File and not _is_hidden(entry.path.removeprefix(root))
+    )
+    fitting = [p for p in inside if p.lower().endswith(suffixes)]
+    return filesystem, _some(fitting or inside, path)
+
+
+def folder_keys(paths: list[str]) -> dict[str, dict[str, Any]]:
+    """Return the columns that ``key=value`` folders give: by key, the value of each file.
+
+    Values are whole numbers when all are, else text.
+
+    Examples
+    --------
+    >>> folder_keys(["sales/year=2023/a.parquet", "sales/year=2024/a.parquet"])["year"]
+    {'sales/year=2023/a.parquet': 2023, 'sales/year=2024/a.parquet': 2024}
+    """
+    found: dict[str, dict[str, Any]] = {}
+    for path in paths:
+        for folder in path.split("/")[:-1]:
+            name, is_key, value = folder.partition("=")
+            if is_key:
+                found.setdefault(name, {})[path] = unquote(value)
+    keys = {name: values for name, values in found.items() if len(values) == len(paths)}
+    for values in keys.values():
+        if all(value.lstrip("-").isdigit() for value in values.values()):
+            values.update({path: int(value) for path, value in values.items()})
+    return keys
+
+
+def _some(paths: list[str], source: str) -> list[str]:
+    if not paths:
+        msg = f"`source` must name at least one file; there is none at {source!r}."
+        raise FileNotFoundError(msg)
+    return paths
+
+
+def _is_hidden(relative: str) -> bool:
+    return any(part.startswith((".", "_")) for part in relative.split("/"))

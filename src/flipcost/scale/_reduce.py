@@ -1,0 +1,122 @@
+"""Running a task over pieces within one process, and merging what it returns in order."""
+
+from __future__ import annotations
+
+import os
+from collections import deque
+from concurrent.futures import Future, ThreadPoolExecutor
+from contextlib import closing
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeVar
+
+from threadpoolctl import threadpool_limits
+
+from flipcost.scale._errors import SourceError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Generator, Iterable, Iterator
+
+    from flipcost.scale._progress import Reporter
+    from flipcost.scale._rows import Piece
+    from flipcost.scale._tasks import Task
+
+Item = TypeVar("Item")
+
+
+@dataclass(frozen=True, eq=False)
+class Unit:
+    """Pieces that one thread reads and sums up: a row group of a file."""
+
+    where: str
+    n_rows: int
+    read: Callable[[], Iterator[Piece]]
+
+
+def reduce_pieces(
+    pieces: Iterable[Piece], task: Task, reporter: Reporter, n_threads: int = 1
+) -> Any:
+    """Return the merge, in order, of what a task gives for each piece; None without rows.
+
+    Pieces are read here and summed up by threads.
+    """
+    filled = (piece for piece in pieces if piece.n_rows)
+    return _reduce(filled, task, reporter, n_threads)
+
+
+def reduce_units(units: Iterable[Unit], task: Task, reporter: Reporter, n_threads: int = 1) -> Any:
+    """Return the merge, in order, of what a task gives for each piece of each unit.
+
+    Units are read and summed up by threads, each by one.
+    """
+
+    def run(unit: Unit) -> Any:
+        total: Any = None
+        for piece in unit.read():
+            if piece.n_rows:
+                result = task(piece)
+                total = result if total is None else merge_at(total, result, piece.where)
+        return total
+
+    return _reduce((unit for unit in units if unit.n_rows), run, reporter, n_threads)
+
+
+def _reduce(
+    items: Iterable[Any], function: Callable[[Any], Any], reporter: Reporter, n_threads: int
+) -> Any:
+    total: Any = None
+    with reporter, closing(_ordered(items, function, n_threads)) as results:
+        for item, result in results:
+            total = result if total is None else merge_at(total, result, item.where)
+            reporter.add(item.n_rows, item.where)
+    return total
+
+
+def merge_at(total: Any, result: Any, where: str) -> Any:
+    """Merge, naming the piece when it does not fit those before it."""
+    try:
+        return total.merge(result)
+    except ValueError as error:
+        msg = f"{where} does not fit the rows before it: {error}"
+        raise SourceError(msg) from error
+
+
+def thread_count(n_threads: int | None) -> int:
+    """Return the number of threads: as many as this process may use, unless told."""
+    if n_threads is None:
+        if hasattr(os, "sched_getaffinity"):
+            return len(os.sched_getaffinity(0))
+        return os.cpu_count() or 1
+    if n_threads < 1:
+        msg = f"`n_threads` must be at least 1, or None for all cores; got {n_threads}."
+        raise ValueError(msg)
+    return n_threads
+
+
+def _ordered(
+    items: Iterable[Item], function: Callable[[Item], Any], n_threads: int
+) -> Generator[tuple[Item, Any], None, None]:
+    """Yield items with their results, in order; never more items at hand than threads and one.
+
+    Linear algebra runs on one thread while several are at work: one level of parallelism.
+    """
+    if n_threads == 1:
+        for item in items:
+            yield item, function(item)
+        return
+    waiting: deque[tuple[Item, Future[Any]]] = deque()
+    with (
+        threadpool_limits(1, user_api="blas"),
+        ThreadPoolExecutor(n_threads, thread_name_prefix="flipcost") as pool,
+    ):
+        try:
+            for item in items:
+                waiting.append((item, pool.submit(function, item)))
+                if len(waiting) > n_threads:
+                    done, future = waiting.popleft()
+                    yield done, future.result()
+            while waiting:
+                done, future = waiting.popleft()
+                yield done, future.result()
+        finally:
+            for _, future in waiting:
+                future.cancel()

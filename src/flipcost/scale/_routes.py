@@ -1,0 +1,478 @@
+"""The routes from files, batches and clusters to tables and moments."""
+
+from __future__ import annotations
+
+import os
+from typing import TYPE_CHECKING, Any
+
+from flipcost.scale import _arrow
+from flipcost.scale._batches import BatchTable
+from flipcost.scale._files import CsvFiles, CsvFormat, FileTable, ParquetFiles
+from flipcost.scale._listing import list_files
+from flipcost.scale._rows import Layout
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterable, Sequence
+    from contextlib import AbstractContextManager
+
+    from flipcost.core.moments import ClassMoments
+    from flipcost.scale._encoder import TableEncoder
+    from flipcost.scale._listing import Source
+    from flipcost.scale._progress import Progress
+    from flipcost.scale._table import Table
+
+    ProgressLike = Callable[[Progress], None] | str | None
+
+
+def scan_parquet(
+    source: Source,
+    target: str,
+    columns: Sequence[str] | None = None,
+    positive: Any = None,
+    *,
+    sample_weight: str | None = None,
+    fold_by: str | None = None,
+    fold_seed: int = 0,
+    encoder: TableEncoder | None = None,
+    progress: ProgressLike = None,
+    n_threads: int | None = None,
+    batch_rows: int | None = None,
+    filesystem: Any = None,
+) -> FileTable:
+    """Open Parquet files as a table, reading their footers only.
+
+    Memory does not grow with the files: each thread reads, decodes and sums up batches of a row
+    group of its own, so that one reads while another computes. Only the columns that are needed
+    are read at all.
+
+    Parameters
+    ----------
+    source : path, or sequence of paths
+        A file, a folder (searched through, ``key=value`` folders giving columns), a pattern such
+        as ``"sales/2024-*.parquet"``, or an address that pyarrow knows.
+    target : str
+        Column of labels: any two values.
+    columns : sequence of str, optional
+        Columns of features. All columns of the files but those with another role when None; keys
+        of folders must be named.
+    positive : label, optional
+        The positive label; the larger of the two when None.
+    sample_weight : str, optional
+        Column of non-negative weights.
+    fold_by : str, optional
+        Column of identifiers (integers, text, dates) whose hash gives the fold of a row, so that
+        rows of one person, say, stay together. The row's position in the table when None.
+    fold_seed : int, default=0
+        Another seed gives other folds.
+    encoder : TableEncoder, optional
+        How columns become features; without it they must be numbers without missing values.
+    progress : {None, "bar"} or function of a Progress, default=None
+        Called after each batch; "bar" draws a bar by rich.
+    n_threads : int, optional
+        Threads that read and sum up row groups; as many as there are cores when None. Linear
+        algebra runs on one thread each.
+    batch_rows : int, optional
+        Rows of a batch; chosen by the number of columns when None.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where the files are, when `source` does not say.
+
+    Returns
+    -------
+    FileTable
+
+    Raises
+    ------
+    FileNotFoundError
+        When there is no such file.
+    SourceError
+        When a file cannot be read, or its columns differ from those of the others; it is named.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = os.path.join(folder, "a.parquet")
+    ...     pq.write_table(pa.table({"x": [1.0, 3.0, 5.0], "sick": ["no", "yes", "yes"]}), path)
+    ...     table = scan_parquet(path, "sick")
+    ...     print(table.feature_names, table.n_rows, table.moments().mean.ravel())
+    ('x',) 3 [1. 4.]
+    """
+    files = ParquetFiles(source, filesystem)
+    layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
+    return FileTable(
+        files, layout, positive, progress=progress, n_threads=n_threads, batch_rows=batch_rows
+    )
+
+
+def scan_csv(
+    source: Source,
+    target: str,
+    columns: Sequence[str] | None = None,
+    positive: Any = None,
+    *,
+    delimiter: str | None = None,
+    null_values: Sequence[str] | None = None,
+    sample_weight: str | None = None,
+    fold_by: str | None = None,
+    fold_seed: int = 0,
+    encoder: TableEncoder | None = None,
+    progress: ProgressLike = None,
+    n_threads: int | None = None,
+    filesystem: Any = None,
+) -> FileTable:
+    r"""Open CSV files as a table, plain or compressed, with a header line each.
+
+    Types are guessed from the first block of each file; columns of features that look like whole
+    numbers are read as numbers, so that a fraction further down is no surprise.
+
+    Parameters
+    ----------
+    source, target, columns, positive
+        As in `scan_parquet`. ``.gz``, ``.bz2`` and ``.zst`` files are read as they are.
+    delimiter : str, optional
+        One character between fields; a tab for ``.tsv`` files and a comma for others when None.
+    null_values : sequence of str, optional
+        Spellings of what is missing; pyarrow's ("", "NA", "null", "nan", ...) when None.
+    sample_weight, fold_by, fold_seed, encoder, progress, n_threads, filesystem
+        As in `scan_parquet`.
+
+    Returns
+    -------
+    FileTable
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.csv")
+    ...     _ = path.write_text("x;late\n1;0\n3;1\n5;1\n")
+    ...     print(scan_csv(path, "late", delimiter=";").moments().mean.ravel())
+    [1. 4.]
+    """
+    if delimiter is None:
+        delimiter = "\t" if isinstance(source, (str, os.PathLike)) and _is_tabs(source) else ","
+    nulls = None if null_values is None else tuple(null_values)
+    files = CsvFiles(source, CsvFormat(delimiter, nulls), filesystem)
+    layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
+    return FileTable(files, layout, positive, progress=progress, n_threads=n_threads)
+
+
+def scan_batches(
+    source: Iterable[Any] | Callable[[], Iterable[Any]],
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    positive: Any = None,
+    *,
+    sample_weight: str | None = None,
+    fold_by: str | None = None,
+    fold_seed: int = 0,
+    encoder: TableEncoder | None = None,
+    progress: ProgressLike = None,
+) -> BatchTable:
+    """Take batches of rows from anywhere as a table.
+
+    Parameters
+    ----------
+    source : iterable, or function that returns one
+        Batches: pairs ``(X, y)`` or triples ``(X, y, weight)`` of arrays (X may be sparse), Arrow
+        record batches or tables, pandas or polars DataFrames. An iterator allows one pass; a list
+        or a function allows more.
+    target : str, optional
+        Column of labels in frames; not used with arrays.
+    columns, positive, sample_weight, fold_by, fold_seed, encoder, progress
+        As in `scan_parquet`. Without `columns`, the first frame says which there are.
+
+    Returns
+    -------
+    BatchTable
+
+    Examples
+    --------
+    >>> import pandas as pd
+    >>> frames = [pd.DataFrame({"x": [1.0, 3.0], "y": [0, 1]}), pd.DataFrame({"x": [5], "y": [1]})]
+    >>> scan_batches(frames, "y").moments().mean.ravel()
+    array([1., 4.])
+    """
+    layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
+    return BatchTable(source, layout, positive, progress)
+
+
+def scan_dask(
+    source: Any,
+    target: Any,
+    columns: Sequence[str] | None = None,
+    positive: Any = None,
+    *,
+    sample_weight: Any = None,
+    fold_by: str | None = None,
+    fold_seed: int = 0,
+    encoder: TableEncoder | None = None,
+) -> Table:
+    """Take a Dask collection as a table: its partitions are summed up where they are.
+
+    Work runs on the active ``distributed`` client, or on Dask's own scheduler without one. Each
+    partition becomes its moments on the worker that holds it; moments are merged in a tree; rows
+    do not travel. A lost worker's partitions are read again elsewhere.
+
+    Parameters
+    ----------
+    source : dask Array of shape (n, d), dask DataFrame, or path
+        Rows. Parquet and CSV files, which all workers must be able to see under the same path, are
+        opened as a DataFrame.
+    target : str, or dask Array or Series
+        Column of labels in a DataFrame, or the labels themselves, partitioned as the rows are.
+    columns, positive, fold_by, fold_seed, encoder
+        As in `scan_parquet`. Folds by position need to know how long partitions are: rows of an
+        Array with known chunks are numbered through, others by partition and place in it, so that
+        repartitioning a DataFrame moves rows to other folds unless there is `fold_by`.
+    sample_weight : str, or dask Array or Series, optional
+        Weights, given as `target` is.
+
+    Returns
+    -------
+    Table
+
+    Examples
+    --------
+    >>> import numpy as np, dask, dask.array as da
+    >>> X = da.from_array(np.array([[1.0], [3.0], [5.0]]), chunks=(2, 1))
+    >>> y = da.from_array(np.array([0, 1, 1]), chunks=2)
+    >>> with dask.config.set(scheduler="synchronous"):
+    ...     scan_dask(X, y).moments().mean.ravel()
+    array([1., 4.])
+    """
+    _arrow.require("dask")
+    from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
+
+    is_column = isinstance(target, str)
+    if isinstance(source, (str, os.PathLike)):
+        source = _dask.read_files(source)
+    layout = _layout(
+        target if is_column else None,
+        columns,
+        sample_weight if isinstance(sample_weight, str) else None,
+        fold_by,
+        encoder,
+        fold_seed,
+    )
+    labels = None if is_column else target
+    weight = None if isinstance(sample_weight, str) else sample_weight
+    return _dask.DaskTable(source, labels, weight, layout, positive)
+
+
+def dask_client(address: str, timeout: float = 10.0) -> AbstractContextManager[Any]:
+    """Connect to a Dask scheduler, on which `scan_dask` then works, for as long as a block lasts.
+
+    Parameters
+    ----------
+    address : str
+        Address of the scheduler, such as ``"tcp://host:8786"``.
+    timeout : float, default=10
+        Seconds to wait for it.
+
+    Returns
+    -------
+    context manager
+        Gives the ``distributed.Client``.
+
+    Raises
+    ------
+    ConnectionError
+        When there is no scheduler at the address.
+
+    Examples
+    --------
+    >>> with dask_client("tcp://127.0.0.1:1", timeout=0.1):
+    ...     pass
+    Traceback (most recent call last):
+        ...
+    ConnectionError: A Dask scheduler must answer at 'tcp://127.0.0.1:1'; none did within 0.1 s. ...
+    """
+    _arrow.require("distributed")
+    from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
+
+    return _dask.connect(address, timeout)
+
+
+def moments_from_parquet(
+    source: Source,
+    target: str,
+    columns: Sequence[str] | None = None,
+    positive: Any = None,
+    **options: Any,
+) -> ClassMoments:
+    """Gather the class moments of Parquet files in one pass and constant memory.
+
+    Parameters
+    ----------
+    source, target, columns, positive, **options
+        As in `scan_parquet`.
+
+    Returns
+    -------
+    ClassMoments
+        The positive label at 1; ready for ``fit_moments`` and `ClassMoments.merge`.
+
+    Examples
+    --------
+    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, os
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for day, x in enumerate([1.0, 3.0]):
+    ...         rows = pa.table({"x": [x, x + 1], "y": [0, 1]})
+    ...         pq.write_table(rows, os.path.join(folder, f"{day}.parquet"))
+    ...     moments_from_parquet(folder, "y").mean.ravel()
+    array([2., 3.])
+    """
+    return scan_parquet(source, target, columns, positive, **options).moments()
+
+
+def moments_from_csv(
+    source: Source,
+    target: str,
+    columns: Sequence[str] | None = None,
+    positive: Any = None,
+    **options: Any,
+) -> ClassMoments:
+    r"""Gather the class moments of CSV files in one pass and constant memory.
+
+    Parameters
+    ----------
+    source, target, columns, positive, **options
+        As in `scan_csv`.
+
+    Returns
+    -------
+    ClassMoments
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.tsv")
+    ...     _ = path.write_text("x\tlate\n1\tno\n4\tyes\n")
+    ...     moments_from_csv(path, "late").mean.ravel()
+    array([1., 4.])
+    """
+    return scan_csv(source, target, columns, positive, **options).moments()
+
+
+def moments_from_batches(
+    source: Iterable[Any] | Callable[[], Iterable[Any]],
+    target: str | None = None,
+    columns: Sequence[str] | None = None,
+    positive: Any = None,
+    **options: Any,
+) -> ClassMoments:
+    """Gather the class moments of batches of rows, one at a time.
+
+    Parameters
+    ----------
+    source, target, columns, positive, **options
+        As in `scan_batches`.
+
+    Returns
+    -------
+    ClassMoments
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> stream = ((np.full((2, 1), float(k)), np.array([0, 1])) for k in range(3))
+    >>> moments_from_batches(stream).mean.ravel()
+    array([1., 1.])
+    """
+    return scan_batches(source, target, columns, positive, **options).moments()
+
+
+def moments_from_dask(
+    source: Any,
+    target: Any,
+    columns: Sequence[str] | None = None,
+    positive: Any = None,
+    **options: Any,
+) -> ClassMoments:
+    """Gather the class moments of a Dask Array or DataFrame where its partitions are.
+
+    Parameters
+    ----------
+    source, target, columns, positive, **options
+        As in `scan_dask`.
+
+    Returns
+    -------
+    ClassMoments
+
+    Examples
+    --------
+    >>> import dask, dask.dataframe as dd, pandas as pd
+    >>> frame = dd.from_pandas(pd.DataFrame({"x": [1.0, 3.0, 5.0], "y": [0, 1, 1]}), npartitions=2)
+    >>> with dask.config.set(scheduler="synchronous"):
+    ...     moments_from_dask(frame, "y").mean.ravel()
+    array([1., 4.])
+    """
+    return scan_dask(source, target, columns, positive, **options).moments()
+
+
+def exceeds_memory(source: Source, share: float = 0.25) -> bool:
+    r"""Tell whether files are too large to be read whole.
+
+    Parameters
+    ----------
+    source : path, or sequence of paths
+        Parquet or CSV files, as in `scan_parquet`.
+    share : float, default=0.25
+        Share of this machine's memory that the table may take. A Parquet file is counted by its
+        rows and columns, eight bytes each; a CSV file by its size, times five if compressed.
+
+    Returns
+    -------
+    bool
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.csv")
+    ...     _ = path.write_text("x,y\n1,0\n")
+    ...     exceeds_memory(path)
+    False
+    """
+    if not share > 0:
+        msg = f"`share` must be above 0; got {share:g}."
+        raise ValueError(msg)
+    filesystem, paths = list_files(source, (*ParquetFiles.suffixes, *CsvFiles.suffixes))
+    needed = 0
+    for path in paths:
+        if path.lower().endswith(ParquetFiles.suffixes):
+            metadata = _arrow.require("pyarrow.parquet").read_metadata(path, filesystem=filesystem)
+            needed += 8 * metadata.num_rows * metadata.num_columns
+        else:
+            packed = path.lower().endswith((".gz", ".bz2", ".zst"))
+            needed += (5 if packed else 1) * filesystem.get_file_info(path).size
+    return bool(needed > share * _physical_memory())
+
+
+def _layout(
+    target: str | None,
+    columns: Sequence[str] | None,
+    weight: str | None,
+    fold_by: str | None,
+    encoder: TableEncoder | None,
+    fold_seed: int,
+) -> Layout:
+    if isinstance(columns, str):
+        msg = f"`columns` must be a sequence of names; got the single text {columns!r}."
+        raise TypeError(msg)
+    named = None if columns is None else tuple(columns)
+    return Layout(target, named, weight, fold_by, encoder, fold_seed)
+
+
+def _physical_memory() -> float:
+    if not hasattr(os, "sysconf"):  # not a POSIX system: let the caller find out
+        return float("inf")
+    return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+
+
+def _is_tabs(source: str | os.PathLike[str]) -> bool:
+    name = os.fspath(source).lower()
+    return name.endswith((".tsv", ".tsv.gz", ".tsv.bz2", ".tsv.zst"))

@@ -1,0 +1,136 @@
+"""What is computed from each piece of a source: functions whose results merge.
+
+Every route runs the same tasks and merges what they return, so that a result does not depend on
+how the rows arrived. Tasks are sent to other processes: they hold a layout and small arrays only.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+from scipy import sparse
+
+from flipcost.core.moments import fold_moments
+from flipcost.core.scoring import fold_confusions
+from flipcost.scale._folds import hash_keys, position_keys
+from flipcost.scale._histogram import ScoreHistogram
+from flipcost.scale._labels import LabelledMoments, Labels
+from flipcost.scale._sample import RowSample
+from flipcost.scale._summary import TableSummary
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from flipcost.core.confusion import ConfusionCounts
+    from flipcost.scale._rows import Layout, Piece, Rows
+
+    Task = Callable[[Piece], Any]
+
+
+class Mergeable(Protocol):
+    """A result of one piece."""
+
+    def merge(self, other: Any) -> Any:
+        """Return the result of both pieces."""
+
+
+@dataclass(frozen=True)
+class MomentsTask:
+    """Gather the moments of every fold."""
+
+    layout: Layout
+    n_folds: int = 1
+
+    def __call__(self, piece: Piece) -> LabelledMoments:
+        rows = self.layout.rows(piece)
+        labels, second = rows.labels()
+        try:
+            parts = fold_moments(
+                rows.X, second, rows.folds(self.n_folds), self.n_folds, rows.weight
+            )
+        except ValueError as error:
+            raise rows.fault(error) from error
+        return LabelledMoments(labels, tuple(parts), rows.names)
+
+
+@dataclass(frozen=True, eq=False)
+class ConfusionsTask:
+    """Count labels against the calls of each fold's own classifiers."""
+
+    layout: Layout
+    coefficients: NDArray[np.float64]
+    labels: Labels
+
+    def __call__(self, piece: Piece) -> ConfusionCounts:
+        rows = _finite_rows(self.layout, piece)
+        folds = rows.folds(self.coefficients.shape[0])
+        return fold_confusions(
+            rows.X, rows.positive(self.labels), self.coefficients, folds, rows.weight
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class HistogramTask:
+    """Count rows in bins of the scores of each fold's own classifiers."""
+
+    layout: Layout
+    coefficients: NDArray[np.float64]
+    labels: Labels
+    low: NDArray[np.float64]
+    high: NDArray[np.float64]
+    n_bins: int
+
+    def __call__(self, piece: Piece) -> ScoreHistogram:
+        rows = _finite_rows(self.layout, piece)
+        return ScoreHistogram.from_rows(
+            rows.X,
+            rows.positive(self.labels),
+            self.coefficients,
+            self.low,
+            self.high,
+            self.n_bins,
+            rows.folds(self.coefficients.shape[0]),
+            rows.weight,
+        )
+
+
+@dataclass(frozen=True)
+class SampleTask:
+    """Draw rows uniformly."""
+
+    layout: Layout
+    size: int
+    seed: int
+
+    def __call__(self, piece: Piece) -> RowSample:
+        rows = _finite_rows(self.layout, piece)
+        labels, second = rows.labels()
+        values = np.array(labels)
+        y = values[second.astype(np.intp)] if len(values) > 1 else np.repeat(values, piece.n_rows)
+        keys = hash_keys(position_keys(piece.start, piece.n_rows), self.seed)
+        return RowSample.of(self.size, keys, rows.X, y, rows.weight, rows.names)
+
+
+@dataclass(frozen=True)
+class SummaryTask:
+    """Learn means, scales and levels."""
+
+    layout: Layout
+    categorical: tuple[str, ...]
+
+    def __call__(self, piece: Piece) -> TableSummary:
+        columns = self.layout.resolved(piece.frame.schema.names).columns
+        return TableSummary.of(piece.frame, columns, self.categorical, piece.where)
+
+
+def _finite_rows(layout: Layout, piece: Piece) -> Rows:
+    """Return rows; refuse what is not finite, which scores would turn into silent misses."""
+    rows = layout.rows(piece)
+    values = rows.X.data if sparse.issparse(rows.X) else rows.X
+    if values.dtype.kind == "f" and not np.isfinite(values).all():
+        raise rows.fault(ValueError("X must be finite."))
+    return rows

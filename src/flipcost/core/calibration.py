@@ -27,7 +27,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit, log_expit, logsumexp
+from scipy.special import expit, log_expit
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -48,6 +48,21 @@ _NEWTON_TOLERANCE = 1e-3  # gain in log density that a further step would bring
 _SMALLEST_CURVATURE = 0.15
 # (score, rate) pairs this far below the best, by Laplace, are not integrated.
 _NEGLIGIBLE = 12.0
+
+
+def log_sum(values: Array, axis: int | None = None) -> Array:
+    """Return ``log(sum(exp(values)))``; scipy's version takes longer than a whole calibration.
+
+    Examples
+    --------
+    >>> print(log_sum(np.log([1.0, 2.0, 3.0])).round(6) == np.log(6.0).round(6))
+    True
+    """
+    largest = np.max(values, axis=axis, keepdims=True)
+    largest = np.where(np.isfinite(largest), largest, 0.0)
+    with np.errstate(divide="ignore"):
+        total = np.log(np.sum(np.exp(values - largest), axis=axis, keepdims=True)) + largest
+    return np.asarray(total.reshape(()) if axis is None else np.squeeze(total, axis))
 
 
 @dataclass(frozen=True, eq=False)
@@ -124,12 +139,12 @@ class Calibration:
     @property
     def weight(self) -> Array:
         """Posterior probability of each score and rate, shape (M, R)."""
-        return np.asarray(np.exp(self.log_evidence - logsumexp(self.log_evidence)))
+        return np.asarray(np.exp(self.log_evidence - log_sum(self.log_evidence)))
 
     @property
     def total_log_evidence(self) -> float:
         """Log marginal likelihood of the noise model: the mean over its scores and rates."""
-        return float(logsumexp(self.log_evidence) - np.log(len(self.log_evidence)))
+        return float(log_sum(self.log_evidence) - np.log(len(self.log_evidence)))
 
     def probability(self, standardised: Sequence[Array], rate: int | None = None) -> Array:
         """Return clean probabilities from one standardised score array for each scorer.
@@ -232,7 +247,7 @@ def find_modes(
     """
     grid: Array = np.asarray(rates, dtype=float).reshape(-1, 2)
     prior = np.zeros(len(grid)) if log_prior is None else np.asarray(log_prior, dtype=float)
-    prior = prior - logsumexp(prior)
+    prior = prior - log_sum(prior)
     shape = (len(bins), len(grid))
     problem = _problem(bins, grid)
     theta, value, curvature = problem.modes(None if start is None else start.reshape(-1, 2))
@@ -362,7 +377,7 @@ class _Problem:
         theta = mode[:, None, :] + np.einsum("pij,kj->pki", spread, nodes)
         joint = self.log_joint(theta)
         area = 2 * np.log(_NODES[1] - _NODES[0]) + np.linalg.slogdet(spread)[1]
-        evidence = logsumexp(joint, axis=1)
+        evidence = log_sum(joint, axis=1)
         weight = np.exp(joint - evidence[:, None])
         curves = np.empty((len(mode), len(TABLE)))
         for p in range(len(mode)):

@@ -17,7 +17,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 # Quantiles of a sample are close enough for knots, and cost nothing at any number of rows.
-_SAMPLE_ROWS = 5_000
+_SAMPLE_ROWS = 2_000
 
 
 @dataclass(frozen=True, eq=False)

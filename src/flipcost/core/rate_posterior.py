@@ -6,9 +6,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
-from scipy.special import logsumexp, ndtr
+from scipy.special import ndtr
 
-from flipcost.core.calibration import Calibration, ScoreBins, find_modes, integrate_modes
+from flipcost.core.calibration import (
+    Calibration,
+    ScoreBins,
+    find_modes,
+    integrate_modes,
+    log_sum,
+)
 from flipcost.core.confusion import ConfusionCounts, Interval, measure, measure_gradient
 from flipcost.core.noise import unmixing_matrix
 
@@ -70,12 +76,12 @@ def integrate_rates(
     0.15
     """
     few = find_modes(bins, _line(0.0, _LARGEST)[::4])
-    alive = _hopeful(logsumexp(few.log_evidence, axis=1))
+    alive = _hopeful(log_sum(few.log_evidence, axis=1))
     symmetric = _refine(bins, alive, _line(0.0, _LARGEST), 1, known)
     if noise_model == "symmetric":
         return symmetric
     # A score that is hopeless when noise is symmetric is not saved by two rates instead of one.
-    alive = _hopeful(logsumexp(symmetric.log_evidence, axis=1))
+    alive = _hopeful(log_sum(symmetric.log_evidence, axis=1))
     pairs = _refine(bins, alive, _square((0.0, 0.0), (_LARGEST_OF_PAIR,) * 2), 2, None)
     return pairs if noise_model == "class_conditional" else _mix(symmetric, pairs)
 
@@ -95,7 +101,7 @@ def _refine(
     living = [bins[int(m)] for m in alive]
     modes = find_modes(living, rates, _rate_prior(rates, known))
     for _ in range(_REFINEMENTS):
-        weight = np.exp(logsumexp(modes.log_evidence, axis=0) - logsumexp(modes.log_evidence))
+        weight = np.exp(log_sum(modes.log_evidence, axis=0) - log_sum(modes.log_evidence))
         if weight.max() < _COARSE[dimension]:
             break
         finer = _zoom(modes.rates, weight, dimension)

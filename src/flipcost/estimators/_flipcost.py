@@ -5,7 +5,7 @@ from __future__ import annotations
 from numbers import Integral, Real
 
 import numpy as np
-from scipy.special import logit, logsumexp, ndtri
+from scipy.special import logit, ndtri
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from flipcost._validation import (
@@ -18,7 +18,7 @@ from flipcost._validation import (
     positive_index,
     validate_data,
 )
-from flipcost.core.calibration import TABLE, ScoreBins, calibrate
+from flipcost.core.calibration import TABLE, ScoreBins, calibrate, log_sum
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import rate_pair
@@ -245,7 +245,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
                 "range": "range of the noisy probabilities, plugged in",
             }[rate]
             if rate == "likelihood":
-                best = fit.rates[int(np.argmax(logsumexp(fit.log_evidence, axis=0)))]
+                best = fit.rates[int(np.argmax(log_sum(fit.log_evidence, axis=0)))]
                 return calibrate(bins, [best])
             if rate == "range":
                 return calibrate(bins, [self._range(bins, standard)])

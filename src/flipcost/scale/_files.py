@@ -1,9 +1,9 @@
 """Tables in files: Parquet and CSV, read by pyarrow in batches.
 
-pyarrow's own dataset scanner is not used: when rows are summed up more slowly than they are read,
-it keeps reading until about 1 GB is waiting (measured with pyarrow 26, whatever its read-ahead
-options). Here each thread reads, decodes and sums up one row group at a time, so that what is held
-is one batch for each thread.
+pyarrow's own dataset scanner is not used: with many small row groups, rows summed up more slowly
+than read, and read-ahead set to two batches and one file, what it held grew to 1.1 GB (pyarrow 26).
+Here each thread reads, decodes and sums up one row group at a time, so that what is held is one
+batch for each thread.
 """
 
 from __future__ import annotations

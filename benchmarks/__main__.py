@@ -5,7 +5,7 @@ from __future__ import annotations
 import argparse
 import importlib
 
-NAMES = ("closed_form", "kernel_estimators", "eta_quality", "noise_tax")
+NAMES = ("closed_form", "kernel_estimators", "eta_quality", "noise_tax", "scale")
 
 
 def main() -> None:

@@ -1,6 +1,6 @@
 """Cost-sensitive binary classification from labels that are partly wrong."""
 
-from flipcost import core, datasets, exceptions, metrics, noise, theory
+from flipcost import core, datasets, exceptions, metrics, noise, scale, theory
 from flipcost._version import __version__
 from flipcost.core.costs import Costs
 from flipcost.core.moments import ClassMoments
@@ -38,5 +38,6 @@ __all__ = [
     "exceptions",
     "metrics",
     "noise",
+    "scale",
     "theory",
 ]

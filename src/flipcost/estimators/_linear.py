@@ -1,6 +1,8 @@
-"""What the closed-form classifiers share: scoring rows with coefficients."""
+"""What linear classifiers share: scoring rows with coefficients."""
 
 from __future__ import annotations
+
+from abc import ABC, abstractmethod
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,15 +12,18 @@ from flipcost._validation import check_is_fitted, positive_index, validate_data
 from flipcost.core.losses import uneven_squared
 
 
-class LinearMomentsClassifier(ClassifierMixin, BaseEstimator):
-    """Base of classifiers with `coef_` and `intercept_` that come from class moments."""
+class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """Base of classifiers with a linear score.
 
-    def _store(self, solution, cost, margin):
+    Subclasses find coefficients in terms of the positive class, and say in `_positive_eta` what
+    probability of it a score in its favour stands for.
+    """
+
+    def _orient(self, coefficients):
         """Keep coefficients in scikit-learn's orientation: a positive score means classes_[1]."""
         self._sign = 1.0 if positive_index(self.classes_, self.pos_label) == 1 else -1.0
-        self._cost, self._margin = cost, margin
-        self.coef_ = self._sign * solution[None, :-1]
-        self.intercept_ = self._sign * solution[-1:]
+        self.coef_ = self._sign * coefficients[None, :-1]
+        self.intercept_ = self._sign * coefficients[-1:]
 
     def decision_function(self, X):
         """Return the score of each row; above zero it is called ``classes_[1]``.
@@ -37,7 +42,7 @@ class LinearMomentsClassifier(ClassifierMixin, BaseEstimator):
         return np.ravel(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_[0]
 
     def predict(self, X):
-        """Return the class of each row that costs least; a score of zero is called negative.
+        """Return the class of each row; a score of zero is called negative.
 
         Parameters
         ----------
@@ -53,12 +58,7 @@ class LinearMomentsClassifier(ClassifierMixin, BaseEstimator):
         return self.classes_[(positive == (self._sign > 0)).astype(np.intp)]
 
     def predict_proba(self, X):
-        """Return the probability of each class by the exact inverse link of the loss.
-
-        The probability of the positive class exceeds the cost exactly where the row is called
-        positive. Scores that no probability has are clipped to 0 or 1. The probability is that of
-        the label as observed, or of the clean label when a noise rate was given; a linear score
-        makes it an approximation either way.
+        """Return the probability of each class; the class docstring says of which labels.
 
         Parameters
         ----------
@@ -71,12 +71,27 @@ class LinearMomentsClassifier(ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         scores = self.decision_function(X)
-        eta = uneven_squared(self._cost, self._margin).inverse_link(self._sign * scores)
+        eta = self._positive_eta(self._sign * scores)
         columns = [1 - eta, eta] if self._sign > 0 else [eta, 1 - eta]
         return np.column_stack(columns)
+
+    @abstractmethod
+    def _positive_eta(self, scores):
+        """Return the probability of the positive class that scores in its favour stand for."""
 
     def __sklearn_tags__(self):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
         return tags
+
+
+class LinearMomentsClassifier(LinearClassifier):
+    """Base of the closed-form classifiers, whose coefficients come from class moments."""
+
+    def _store(self, solution, cost, margin):
+        self._cost, self._margin = cost, margin
+        self._orient(solution)
+
+    def _positive_eta(self, scores):
+        return uneven_squared(self._cost, self._margin).inverse_link(scores)

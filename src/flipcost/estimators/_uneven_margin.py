@@ -85,6 +85,11 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
     whose solution is :math:`(A + m\lambda I)^{-1} c`; see `flipcost.core.solve` for how it is
     computed, and for the projection that keeps it well posed when denoising does not.
 
+    `predict_proba` is the exact inverse link of the loss: the probability of the positive class
+    exceeds the cost exactly where a row is called positive, and scores that no probability has are
+    clipped to 0 or 1. It speaks of labels as observed, or of clean ones when a noise rate was
+    given; a linear score makes it an approximation either way.
+
     References
     ----------
     Tripathi and Hemachandra (2019), Cost sensitive learning in the presence of symmetric label

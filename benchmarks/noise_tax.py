@@ -7,7 +7,10 @@ For a data set with clean labels, a cost a, and noise added to the training part
 where cost is ``(1 - a) FN + a FP`` on clean test rows summed over trials, cost_clean that of the
 closed form (margin 1, l2 0.1, standardised features) trained on clean labels, and cost_trivial
 that of the better constant. Trials are stratified 80/20 splits. A tax below zero means that the
-method did better from noisy labels than the reference from clean ones.
+method did better from noisy labels than the reference from clean ones. Where the reference hardly
+beats the constant, as on Breast Cancer, the tax divides by next to nothing: the share of the
+constant's cost that there is to gain is printed beside each data set, and the mean without Breast
+Cancer beside the mean.
 
 Seeds 0 to 19 were used while the method was developed; ``--final`` takes 1000 to 1019, which were
 not. Peers that are not installed are named and left out.
@@ -119,7 +122,8 @@ def _cleanlab():
         def fit(self, X, y):
             return super().fit(X, np.asarray(y, dtype=int))
 
-    return Integers(LogisticRegression(), verbose=False)
+    # As a user calls it, but for its pool of processes, which only slows so few rows down.
+    return Integers(LogisticRegression(), verbose=False, find_label_issues_kwargs={"n_jobs": 1})
 
 
 def peers() -> dict[str, Callable]:
@@ -140,8 +144,9 @@ def peers() -> dict[str, Callable]:
 
 
 def taxes(methods: dict[str, Callable], names: Iterable[str], rates, seeds) -> dict:
-    """Return {method: array of shape (data sets, rates)}."""
+    """Return {method: array of shape (data sets, rates)}, and under "gain" what there is to gain."""
     names = list(names)
+    gain = np.zeros((len(names), len(rates)))
     result = {method: np.zeros((len(names), len(rates))) for method in methods}
     for i, name in enumerate(names):
         for j, rate in enumerate(rates):
@@ -156,15 +161,23 @@ def taxes(methods: dict[str, Callable], names: Iterable[str], rates, seeds) -> d
                 negative += (1 - a) * np.count_nonzero(y)
                 for method, call in methods.items():
                     total[method] += weighted_cost(y, np.asarray(call(trial, rate), dtype=bool), a)
+            trivial = min(positive, negative)
+            gain[i, j] = 1 - clean / trivial
             for method in methods:
-                result[method][i, j] = (total[method] - clean) / (min(positive, negative) - clean)
-    return result
+                result[method][i, j] = (total[method] - clean) / (trivial - clean)
+    return {**result, "gain": gain}
 
 
 def show(title: str, table: dict, names, rates) -> None:
     """Print the tax of each method by data set and rate."""
     print(f"\n{title}; columns: noise rate {', '.join(str(r) for r in rates)}")
+    gains = ", ".join(
+        f"{n} {g:.1%}" for n, g in zip(names, table["gain"].mean(axis=1), strict=True)
+    )
+    print(f"  to gain over the better constant: {gains}")
     for method, tax in table.items():
+        if method == "gain":
+            continue
         print(
             f"  {method:<44} mean {tax.mean():6.3f}   without breast {tax[1:].mean():6.3f}   "
             f"largest {tax.max():5.2f}"
@@ -209,6 +222,7 @@ def report(table: dict, label: str, goals: dict[str, float]) -> None:
     figures = {"mean": tax.mean(), "without breast": tax[1:].mean(), "largest": tax.max()}
     if tax.shape[1] == len(SYMMETRIC):
         figures["largest without noise"] = tax[:, 0].max()
+        figures["largest but for breast"] = tax[1:].max()
     for name, goal in goals.items():
         print(
             f"  {label}, {name}: {figures[name]:.3f}  {verdict(figures[name], goal, at_most=True)}"
@@ -246,6 +260,8 @@ def main(arguments: list[str] | None = None) -> None:
         synthetic = taxes(methods, ["syn3d_imbalanced"], SYMMETRIC, seeds)
         print("\nSyn3D, imbalanced")
         for name, tax in synthetic.items():
+            if name == "gain":
+                continue
             print(f"  {name:<44} mean {tax.mean():6.3f}")
         print(f"  {ours}: {verdict(synthetic[ours].mean(), 0.02, at_most=True)}")
         conditional = {

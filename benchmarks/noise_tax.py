@@ -144,7 +144,7 @@ def peers() -> dict[str, Callable]:
 
 
 def taxes(methods: dict[str, Callable], names: Iterable[str], rates, seeds) -> dict:
-    """Return {method: array of shape (data sets, rates)}, and under "gain" what there is to gain."""
+    """Return {method: array of shape (data sets, rates)}, and what there is to gain as "gain"."""
     names = list(names)
     gain = np.zeros((len(names), len(rates)))
     result = {method: np.zeros((len(names), len(rates))) for method in methods}
@@ -211,9 +211,8 @@ def speed() -> None:
     print(f"  fit / UnevenMarginClassifier.fit   {ratio:6.1f}  {verdict(ratio, 20, at_most=True)}")
     if "cleanlab 10,000 x 20" in times:
         ratio = times["cleanlab 10,000 x 20"] / times["FlipCostClassifier.fit 10,000 x 20"]
-        print(
-            f"  cleanlab / fit                     {ratio:6.1f}  {verdict(ratio, 10, at_most=False)}"
-        )
+        reached = verdict(ratio, 10, at_most=False)
+        print(f"  cleanlab / fit                     {ratio:6.1f}  {reached}")
 
 
 def report(table: dict, label: str, goals: dict[str, float]) -> None:

@@ -1,6 +1,7 @@
 """Cost-sensitive binary classification from labels that are partly wrong."""
 
-from flipcost import core, datasets, exceptions, metrics, noise, scale, theory
+from flipcost import core, datasets, exceptions, metrics, noise, plot, scale, theory
+from flipcost._persist import load, save
 from flipcost._version import __version__
 from flipcost.core.costs import Costs
 from flipcost.core.moments import ClassMoments
@@ -36,8 +37,11 @@ __all__ = [
     "core",
     "datasets",
     "exceptions",
+    "load",
     "metrics",
     "noise",
+    "plot",
+    "save",
     "scale",
     "theory",
 ]

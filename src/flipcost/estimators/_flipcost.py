@@ -26,11 +26,13 @@ from flipcost.core.rate_posterior import RatePosterior, integrate_rates
 from flipcost.core.rates import NoiseRate
 from flipcost.core.regret import minimax_regret
 from flipcost.estimators._flipcost_summary import summarise
+from flipcost.estimators._flipcost_table import fit_from_table
 from flipcost.estimators._folds import fold_numbers, generator
 from flipcost.estimators._scorers import (
     EstimatorScores,
     MomentScores,
 )
+from flipcost.estimators._tables import dask_table, is_dask
 
 _METHODS = {"integrate", "minimax", "likelihood", "range"}
 _SMALL_DATA = 5_000
@@ -109,7 +111,10 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
     value_of_rate_ : float
         What knowing the rate would save a row, on average over its posterior.
     oof_probability_ : ndarray of shape (n,)
-        Out-of-fold probability that each training row is positive, clean.
+        Out-of-fold probability that each training row is positive, clean; after `fit_table`, each
+        row of a sample.
+    sample_ : TableSample
+        Which rows those are, after `fit_table` only.
     scorer_weights_ : ndarray
         Posterior weight of each pooled score.
     n_features_in_, feature_names_in_
@@ -186,21 +191,21 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
 
         Parameters
         ----------
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
+        X : array-like of shape (n, d), or Dask collection
+            Rows. Those of a Dask collection go to `fit_table`.
+        y : array-like of shape (n,), or Dask collection
             Noisy labels: any two values.
-        sample_weight : array-like of shape (n,), optional
+        sample_weight : array-like of shape (n,), or Dask collection, optional
             Non-negative weights.
 
         Returns
         -------
         self
         """
-        if not 0 < self.level < 1:
-            msg = f"`level` must lie in (0, 1); got {self.level:g}."
-            raise ValueError(msg)
-        cost = cost_share(self.cost)
+        if is_dask(X):
+            return self.fit_table(dask_table(X, y, sample_weight))
+        cost = self._checked_cost()
+        self.__dict__.pop("sample_", None)
         X = validate_data(self, X, dtype=np.float64)
         self.classes_, second = encode_labels(self, y, X.shape[0])
         self._flip = positive_index(self.classes_, self.pos_label) == 0
@@ -216,6 +221,55 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self._value_rate(fit, standard, cost)
         self._n_rows, self._positive_share = len(positive), np.average(positive, weights=weight)
         return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit_table(self, table):
+        """Do the same in two passes over a table that is never held: files, batches, a cluster.
+
+        Parameters
+        ----------
+        table : flipcost.scale.Table
+            Made by `scan_parquet`, `scan_csv`, `scan_batches` or `scan_dask`. Its rows are put into
+            folds by a hash of their position, or of the column ``fold_by`` of the table; `cv` must
+            be the number of folds, or None for 5.
+
+        Returns
+        -------
+        self
+
+        Notes
+        -----
+        Linear scores are learned from all rows, and all scores are calibrated on all rows. What
+        needs rows at hand is learned from up to 10,000 rows of each label, drawn uniformly and
+        weighted to stand for all: the scores that bend, the cost of the rule, whether it beats a
+        constant, and the value of knowing the rate. `rule_cost_` is as uncertain as that sample
+        makes it, and its interval says so; the costs of the constants come from all rows.
+        `oof_probability_` is of the sample, which `sample_` describes by ``position`` in the table,
+        ``positive`` (the noisy label) and ``weight``. A table with fewer rows than that gives what
+        `fit` gives on the same folds. `random_state` plays no part.
+
+        Examples
+        --------
+        >>> from flipcost import FlipCostClassifier
+        >>> from flipcost.datasets import make_syn3d
+        >>> from flipcost.noise import flip_labels
+        >>> from flipcost.scale import scan_batches
+        >>> data = make_syn3d(4000, random_state=0)
+        >>> noisy = flip_labels(data.target, 0.25, random_state=0)
+        >>> X = data.data
+        >>> table = scan_batches([(X[:3000], noisy[:3000]), (X[3000:], noisy[3000:])])
+        >>> model = FlipCostClassifier(cost=0.2).fit_table(table)
+        >>> low, high = model.noise_rate_interval_
+        >>> bool(low < 0.25 < high), model.chosen_
+        (True, 'rule')
+        """
+        return fit_from_table(self, table, self._checked_cost())
+
+    def _checked_cost(self):
+        if not 0 < self.level < 1:
+            msg = f"`level` must lie in (0, 1); got {self.level:g}."
+            raise ValueError(msg)
+        return cost_share(self.cost)
 
     def _score_out_of_fold(self, X, positive, weight):
         wanted = (10 if len(positive) < _SMALL_DATA else 5) if self.cv is None else self.cv
@@ -354,10 +408,11 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self._cost = cost
         self._bins = bins
 
-    def _value_rate(self, fit, standard, cost):
+    def _value_rate(self, fit, standard, cost, weight=None):
         """Find what not knowing the rate costs a row, on average over its posterior."""
         step = max(1, len(standard[0]) // _VALUE_ROWS)
         sample = [s[::step] for s in standard]
+        share = None if weight is None else weight[::step]
         called = self.oof_probability_[::step] > cost
         if self.chosen_ != "rule":
             called = np.full(len(called), self.chosen_ == "all_positive")
@@ -366,7 +421,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         for r in np.flatnonzero(posterior.weight > 1e-3 * posterior.weight.max()):
             eta = fit.probability(sample, int(r))
             now = np.where(called, cost * (1 - eta), (1 - cost) * eta)
-            excess[r] = np.mean(now - np.minimum(cost * (1 - eta), (1 - cost) * eta))
+            best = np.minimum(cost * (1 - eta), (1 - cost) * eta)
+            excess[r] = np.average(now - best, weights=share)
         self.value_of_rate_ = float(posterior.weight @ excess)
 
     def _positive_probability(self, X):

@@ -30,7 +30,11 @@ def check_table(table):
 
 def oriented(table, n_folds, pos_label):
     """Return the sorted classes, and the labelled moments of each fold, positive label second."""
-    found = table.fold_moments(n_folds)
+    return orient_found(table, table.fold_moments(n_folds), pos_label)
+
+
+def orient_found(table, found, pos_label):
+    """Do the same with the labelled moments at hand."""
     both = found.oriented()  # says so when there is one label only
     classes = np.array(sorted(both.labels))
     positive = both.labels[positive_index(classes, pos_label)]

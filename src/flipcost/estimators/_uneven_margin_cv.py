@@ -4,13 +4,11 @@ from __future__ import annotations
 
 import warnings
 from functools import partial
-from itertools import chain
 from numbers import Integral, Real
 from time import perf_counter
 
 import numpy as np
-from scipy.stats import rankdata
-from sklearn.model_selection import ParameterGrid, check_cv
+from sklearn.model_selection import ParameterGrid
 
 from flipcost._validation import (
     StrOptions,
@@ -20,15 +18,21 @@ from flipcost._validation import (
     positive_index,
     validate_rows,
 )
-from flipcost.core.confusion import MEASURES, measure
+from flipcost.core.confusion import MEASURES
 from flipcost.core.costs import Costs, cost_share
-from flipcost.core.folds import stratified_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise import rate_pair
 from flipcost.core.rates import NoiseRate
-from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import denoised_systems, path_of_systems
 from flipcost.estimators._linear import LinearMomentsClassifier
+from flipcost.estimators._search import (
+    as_list,
+    chosen_rows,
+    count_fold_mistakes,
+    folds_or_splits,
+    score_candidates,
+    search_results,
+)
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
 from flipcost.exceptions import DenoisingWarning
@@ -247,9 +251,9 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         """Return the candidate values by name, as lists."""
         rates = self.noise_rates
         grid = {
-            "cost": [cost_share(c) for c in _as_list(self.costs)],
-            "l2": _as_list(self.l2s),
-            "margin": _as_list(self.margins),
+            "cost": [cost_share(c) for c in as_list(self.costs)],
+            "l2": as_list(self.l2s),
+            "margin": as_list(self.margins),
             "noise_rate": [rates] if rates is None or np.isscalar(rates) else list(rates),
         }
         for name, values in grid.items():
@@ -286,23 +290,23 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
 
     def _cross_validate(self, X, positive, weight, groups, grid, scoring):
         """Return the moments of all rows, scores of shape (candidates, splits), and the times."""
-        folds, splits = _folds_or_splits(self.cv, positive, groups)
+        folds, splits = folds_or_splits(self.cv, positive, groups)
         started = perf_counter()
         if folds is not None:
             parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
             training = merge_others(parts)
             gathered = perf_counter() - started
-            count = partial(_count, X, positive, folds, weight)
+            count = partial(count_fold_mistakes, X, positive, folds, weight)
             scores, seconds = self._judge(training, count, grid, scoring)
             return parts[0].merge(training[0]), scores, seconds + np.array([gathered, 0])
         total = ClassMoments.from_rows(X, positive, weight)
         columns, seconds = [], np.array([perf_counter() - started, 0.0])
         for trained, tested in splits:
             started = perf_counter()
-            chosen, chosen_weight = _chosen(trained, weight)
+            chosen, chosen_weight = chosen_rows(trained, weight)
             training = fold_moments(X, positive, chosen, sample_weight=chosen_weight)
             seconds[0] += perf_counter() - started
-            count = partial(_count, X, positive, *_chosen(tested, weight))
+            count = partial(count_fold_mistakes, X, positive, *chosen_rows(tested, weight))
             scores, spent = self._judge(training, count, grid, scoring)
             columns.append(scores)
             seconds += spent
@@ -316,7 +320,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         started = perf_counter()
         paths = np.stack([self._path(moments, grid) for moments in training])
         solved = perf_counter()
-        scores = _score(count(paths), paths, self.scoring, scoring)
+        scores = score_candidates(count(paths), paths, self.scoring, scoring)
         return scores, np.array([solved - started, perf_counter() - solved])
 
     def _path(self, moments, grid):
@@ -367,7 +371,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         self.best_index_ = int(max(tied, key=lambda i: (candidates[i]["l2"], -i)))
         self.best_params_ = candidates[self.best_index_]
         self.best_score_ = float(mean[self.best_index_])
-        self.cv_results_ = _results(candidates, scores, seconds)
+        self.cv_results_ = search_results(candidates, scores, seconds)
 
     def _refit(self, total):
         self.best_estimator_ = UnevenMarginClassifier(
@@ -378,82 +382,3 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         ).fit_moments(total, self.classes_)
         for name in ("moments_", "coef_", "intercept_", "n_clipped_", "_sign", "_cost", "_margin"):
             setattr(self, name, getattr(self.best_estimator_, name))
-
-
-def _count(X, positive, folds, weight, paths):
-    return fold_confusions(X, positive, paths, folds, weight)
-
-
-def _as_list(values):
-    return [values] if np.ndim(values) == 0 else list(values)
-
-
-def _folds_or_splits(cv, positive, groups):
-    """Return the fold of each row when test sets partition the rows, and any other splits as such.
-
-    Splits are pairs of how often each row is trained on and tested on. They are drawn one by one:
-    the first that does not go on with a partition ends the search for one.
-    """
-    if isinstance(cv, Integral):
-        return stratified_folds(positive, int(cv)), None
-    n = len(positive)
-    splits = iter(
-        check_cv(cv, positive, classifier=True).split(
-            np.empty((n, 0)), positive.astype(np.int8), groups
-        )
-    )
-    fold, drawn = np.full(n, -1, np.int32), []
-    for train, test in splits:
-        drawn.append((_times(train, n), _times(test, n)))
-        trained, tested = drawn[-1]
-        once = max(trained.max(), tested.max()) <= 1 and np.all(trained != tested)
-        if not (once and np.all(fold[tested > 0] < 0)):
-            break
-        fold[tested > 0] = len(drawn) - 1
-    else:
-        if np.all(fold >= 0):
-            return fold, None
-    return None, chain(drawn, ((_times(train, n), _times(test, n)) for train, test in splits))
-
-
-def _times(rows, n):
-    """Return how often each of n rows is chosen, by number or by mask, in the smallest integers."""
-    times = np.bincount(np.arange(n)[rows], minlength=n)
-    return times.astype(np.min_scalar_type(int(times.max(initial=0))))
-
-
-def _chosen(times, weight):
-    """Return the chosen rows as fold 0, and their weight: a row chosen twice counts twice."""
-    folds = np.where(times > 0, np.int8(0), np.int8(-1))
-    if times.max() <= 1:
-        return folds, weight
-    return folds, times.astype(float) if weight is None else times * weight
-
-
-def _score(table, paths, name, scoring):
-    """Return scores of shape (candidates, folds); NaN for candidates without a solution."""
-    sign, cost, rate = scoring
-    scores = sign * measure(table.denoised(rate), name, cost)
-    return np.where(np.isnan(paths[..., -1]), np.nan, scores).T
-
-
-def _results(candidates, scores, seconds):
-    """Lay scores out as GridSearchCV does."""
-    n_candidates, n_splits = scores.shape
-    results = {}
-    for name, spent in zip(("fit_time", "score_time"), seconds, strict=True):
-        results[f"mean_{name}"] = np.full(n_candidates, spent / scores.size)
-        results[f"std_{name}"] = np.zeros(n_candidates)
-    for name in candidates[0]:
-        values = np.empty(n_candidates, dtype=object)
-        values[:] = [candidate[name] for candidate in candidates]
-        results[f"param_{name}"] = np.ma.MaskedArray(values, mask=False)
-    results["params"] = candidates
-    for k in range(n_splits):
-        results[f"split{k}_test_score"] = scores[:, k]
-    mean = scores.mean(axis=1)
-    results["mean_test_score"] = mean
-    results["std_test_score"] = scores.std(axis=1)
-    worst = np.where(np.isnan(mean), -np.inf, mean)
-    results["rank_test_score"] = rankdata(-worst, method="min").astype(np.int32)
-    return results

@@ -1,0 +1,210 @@
+"""The classifiers that are compared, each judged on rows that it was not trained on."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from sklearn.base import clone
+from sklearn.linear_model import LogisticRegression
+
+from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.folds import stratified_folds
+from flipcost.core.moments import fold_moments, merge_others
+from flipcost.core.scoring import fold_confusions
+from flipcost.core.solve import solve_path
+from flipcost.estimators._uneven_margin import UnevenMarginClassifier
+from flipcost.plot._curves import confusions_at_costs
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+_L2S = (0.001, 0.01, 0.1, 1.0, 10.0)
+
+
+@dataclass(frozen=True)
+class Candidate:
+    """A classifier in the comparison.
+
+    Attributes
+    ----------
+    key : str
+        Its short name, as in ``summary.json``.
+    label : str
+        Its name for people.
+    called : ndarray of bool, shape (n,)
+        Training rows that it calls positive at the user's cost, out of fold.
+    tables : ConfusionCounts of shape (n_costs, 2, 2)
+        Noisy labels against calls, at each cost of the grid.
+    predict : callable
+        Features to calls, by the classifier trained on all rows.
+    observed : Interval
+        Cost of a row counted with the labels as they are.
+    clean : Interval
+        Cost of a row on clean labels, the rate integrated out.
+    saving : Interval
+        What the chosen model saves over this one.
+    test : Interval or None
+        Cost on the test rows, whose labels are clean.
+    """
+
+    key: str
+    label: str
+    called: NDArray[np.bool_]
+    tables: ConfusionCounts
+    predict: Callable[[Any], NDArray[np.bool_]]
+    observed: Interval = field(default=Interval(0.0, 0.0, 0.0))
+    clean: Interval = field(default=Interval(0.0, 0.0, 0.0))
+    saving: Interval = field(default=Interval(0.0, 0.0, 0.0))
+    test: Interval | None = None
+
+    def table(self, index):
+        """Return the table at one cost of the grid."""
+        return ConfusionCounts(self.tables.counts[index], self.tables.squares[index])
+
+
+def cost_grid(cost):
+    """Return the costs that the report can move to, the user's among them, and where that is.
+
+    Ratios of the two prices by steps of a quarter of a doubling, from 1:32 to 32:1 or to twice the
+    user's ratio.
+
+    Examples
+    --------
+    >>> costs, index = cost_grid(0.2)
+    >>> len(costs), float(costs[index])
+    (41, 0.2)
+    """
+    reach = max(5, int(np.ceil(abs(np.log2((1 - cost) / cost)))) + 1)
+    ratios = 2.0 ** np.linspace(-reach, reach, 8 * reach + 1)
+    grid = 1 / (1 + ratios[::-1])
+    near = np.argmin(np.abs(np.log(grid / (1 - grid)) - np.log(cost / (1 - cost))))
+    if abs(grid[near] - cost) < 1e-9:
+        grid[near] = cost
+    else:
+        near = np.searchsorted(grid, cost)
+        grid = np.insert(grid, near, cost)
+    return grid, int(near)
+
+
+def shuffled_folds(positive, rng):
+    """Assign rows to stratified folds at random: ten of them, or five where rows are many.
+
+    Examples
+    --------
+    >>> folds = shuffled_folds(np.tile([True, False], 50), np.random.default_rng(0))
+    >>> np.bincount(folds).tolist()
+    [10, 10, 10, 10, 10, 10, 10, 10, 10, 10]
+    """
+    order = rng.permutation(len(positive))
+    folds = np.empty(len(positive), np.int16)
+    folds[order] = stratified_folds(positive[order], 10 if len(positive) < 5000 else 5)
+    return folds
+
+
+def flipcost_candidate(model, positive, weight, costs, index):
+    """Return the chosen model: its rule, or the constant that beats it, at each cost."""
+    tables = confusions_at_costs(positive, model.oof_probability_, costs, weight)
+    counts, squares = tables.counts.copy(), tables.squares.copy()
+    called = model.oof_probability_ > costs[index]
+    for k, cost in enumerate(costs):
+        choice = model.chosen_ if k == index else _guard(tables, k, cost, model.rate_posterior_)
+        if choice != "rule":
+            everything = choice == "all_positive"
+            counts[k], squares[k] = (
+                _constant(a[k], everything=everything) for a in (counts, squares)
+            )
+    if model.chosen_ != "rule":
+        called = np.full(len(positive), model.chosen_ == "all_positive")
+
+    def predict(X):
+        return model.predict(X) == model.pos_label
+
+    return Candidate("flipcost", "flipcost", called, ConfusionCounts(counts, squares), predict)
+
+
+def _guard(tables, k, cost, posterior):
+    """Return what the classifier would choose at another cost: the rule unless a constant wins."""
+    own, squares = tables.counts[k], tables.squares[k]
+    choices = {
+        "rule": ConfusionCounts(own, squares),
+        "all_negative": ConfusionCounts(*(_constant(a, everything=False) for a in (own, squares))),
+        "all_positive": ConfusionCounts(*(_constant(a, everything=True) for a in (own, squares))),
+    }
+    return min(choices, key=lambda name: posterior.cost(choices[name], cost)[0].value)
+
+
+def _constant(table, *, everything):
+    """Return the table of a constant call on the same rows."""
+    totals = table.sum(axis=1)
+    none = np.zeros(2)
+    return np.stack([none, totals] if everything else [totals, none], axis=1)
+
+
+def constant_candidate(positive, weight, costs, *, everything, name):
+    """Return the candidate that gives the same answer always."""
+    called = np.full(len(positive), everything)
+    one = ConfusionCounts.from_labels(positive, called, weight)
+    tables = ConfusionCounts(*(np.tile(a, (len(costs), 1, 1)) for a in (one.counts, one.squares)))
+    key = "all_positive" if everything else "all_negative"
+    label = f"always {name!r}"
+    return Candidate(key, label, called, tables, lambda X: np.full(len(X), everything))
+
+
+def ignoring_candidate(X, positive, weight, folds, costs, index):
+    """Return the closed form that takes the labels as they are, its penalty tuned on them.
+
+    All costs, penalties and folds come from one pass over the rows; a second one counts.
+    """
+    n_folds = int(folds.max()) + 1
+    parts = fold_moments(X, positive, folds, n_folds, weight)
+    path = np.stack([solve_path(m, costs, [1.0], _L2S)[:, 0, :, 0] for m in merge_others(parts)])
+    flat = path.reshape(n_folds, -1, path.shape[-1])
+    tables = fold_confusions(X, positive, flat, folds, weight)
+    shape = (len(costs), len(_L2S), 2, 2)
+    counts, squares = (a.sum(axis=0).reshape(shape) for a in (tables.counts, tables.squares))
+    missed, alarms = counts[..., 1, 0], counts[..., 0, 1]
+    share = np.asarray(costs)[:, None]
+    best = np.argmin((1 - share) * missed + share * alarms, axis=1)
+    rows = np.arange(len(costs))
+    chosen = path[:, index, best[index]]
+    called = (X * chosen[folds, :-1]).sum(axis=1) + chosen[folds, -1] > 0
+    model = UnevenMarginClassifier(cost=float(costs[index]), l2=_L2S[best[index]])
+    model.fit(X, positive, weight)
+    picked = ConfusionCounts(counts[rows, best], squares[rows, best])
+    return Candidate("ignoring", "ignoring the noise", called, picked, model.predict)
+
+
+def logistic_candidate(X, positive, weight, folds, costs, index):
+    """Return plain logistic regression, its probability cut at the cost."""
+    model = LogisticRegression(max_iter=1000)
+    probability = np.empty(len(positive))
+    for k in range(int(folds.max()) + 1):
+        train, test = folds != k, folds == k
+        options = {} if weight is None else {"sample_weight": weight[train]}
+        fitted = clone(model).fit(X[train], positive[train], **options)
+        probability[test] = fitted.predict_proba(X[test])[:, 1]
+    model.fit(X, positive, sample_weight=weight)
+    cost = float(costs[index])
+    return Candidate(
+        "logistic",
+        "logistic regression",
+        probability > cost,
+        confusions_at_costs(positive, probability, costs, weight),
+        lambda X: model.predict_proba(X)[:, 1] > cost,
+    )
+
+
+def saved_candidate(probability, called, predict, positive, weight, costs):
+    """Return a model that was made before; rows that it was trained on flatter it."""
+    if probability is None:
+        one = ConfusionCounts.from_labels(positive, called, weight)
+        tables = ConfusionCounts(
+            *(np.tile(a, (len(costs), 1, 1)) for a in (one.counts, one.squares))
+        )
+    else:
+        tables = confusions_at_costs(positive, probability, costs, weight)
+    return Candidate("saved", "saved model", called, tables, predict)

@@ -1,0 +1,237 @@
+"""What an audit found."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flipcost._version import __version__
+from flipcost.core.noise import rate_pair
+from flipcost.plot._curves import confusion_cells
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.audit._candidates import Candidate
+    from flipcost.audit._effects import Effect
+    from flipcost.audit._information import Information
+    from flipcost.core.costs import Costs
+    from flipcost.core.rate_posterior import RatePosterior
+
+SCHEMA_VERSION = 1
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A label that looks wrong.
+
+    Attributes
+    ----------
+    row : int
+        Row of the table, the first being 1.
+    id : str or None
+        Its name, when a column of names was given.
+    label : str
+        The label that it has.
+    suggested : str
+        The other label.
+    wrong : float
+        Probability that the label is wrong.
+    probability : float
+        Out-of-fold probability that the clean label is positive.
+    evidence : str
+        The columns that speak most for the other label.
+    """
+
+    row: int
+    id: str | None
+    label: str
+    suggested: str
+    wrong: float
+    probability: float
+    evidence: str
+
+
+@dataclass(frozen=True, eq=False)
+class AuditResult:
+    """What an audit found; made by `audit`.
+
+    Attributes
+    ----------
+    name : str
+        What was audited.
+    target, positive, negative : str
+        Name of the column of labels, and its two labels.
+    prices : Costs
+        What mistakes cost.
+    cost : float
+        Share of it that a false positive bears.
+    n_rows, n_rows_total, n_positive : int
+        Rows audited, rows in the table, and positive labels among the former.
+    schema : list of dict
+        What the columns hold.
+    noise_rate : float or pair of floats
+        The estimated rate.
+    noise_interval : pair of floats, or pair of such pairs
+        Its interval.
+    noise_source : str
+        Where it comes from.
+    posterior : RatePosterior
+        Over the rates.
+    level : float
+        Level of all intervals.
+    costs : ndarray
+        Costs of the grid of the candidates' tables.
+    cost_index : int
+        Where the user's cost is among them.
+    candidates : list of Candidate
+        The chosen model first.
+    chosen : str
+        "rule", "all_positive" or "all_negative".
+    suspects : list of Suspect
+        The most suspicious labels first.
+    effects : list of Effect
+        How columns move the model, the largest first.
+    information : Information
+        What would help most.
+    warnings : list of str
+        What the user should look at, one line each.
+    seed : int
+        Seed of the folds.
+    model : Pipeline
+        From tables to predictions.
+    n_test : int
+        Rows of the test table.
+    known_flips : dict or None
+        For an example with noise added: the true rate, and how many suspects were flipped.
+    """
+
+    name: str
+    target: str
+    positive: str
+    negative: str
+    prices: Costs
+    cost: float
+    n_rows: int
+    n_rows_total: int
+    n_positive: int
+    schema: list[dict[str, Any]]
+    noise_rate: Any
+    noise_interval: Any
+    noise_source: str
+    posterior: RatePosterior
+    level: float
+    costs: NDArray[np.float64]
+    cost_index: int
+    candidates: list[Candidate]
+    chosen: str
+    suspects: list[Suspect]
+    effects: list[Effect]
+    information: Information
+    warnings: list[str]
+    seed: int
+    model: Any
+    n_test: int = 0
+    known_flips: dict[str, Any] | None = None
+
+    @property
+    def unit(self) -> float:
+        """What one unit of the library's cost is worth in the user's prices."""
+        return (self.prices.fn - self.prices.tp) + (self.prices.fp - self.prices.tn)
+
+    @property
+    def best(self) -> Candidate:
+        """The chosen model."""
+        return self.candidates[0]
+
+    def candidate(self, key: str) -> Candidate:
+        """Return a candidate by its short name."""
+        return next(c for c in self.candidates if c.key == key)
+
+    def cells(self, key: str = "flipcost", *, clean: bool) -> NDArray[np.float64]:
+        """Return the four shares of a candidate with intervals, as observed or as denoised."""
+        rate = rate_pair(self.noise_rate) if clean else None
+        return confusion_cells(self.candidate(key).table(self.cost_index), rate, self.level)
+
+    def summary(self) -> dict[str, Any]:
+        """Return the findings as plain data, the content of ``summary.json``."""
+        kinds = [column["kind"] for column in self.schema]
+        return {
+            "schema_version": SCHEMA_VERSION,
+            "flipcost_version": __version__,
+            "data": {
+                "name": self.name,
+                "rows": self.n_rows,
+                "rows_in_table": self.n_rows_total,
+                "target": self.target,
+                "positive": self.positive,
+                "negative": self.negative,
+                "positive_labels": self.n_positive,
+                "columns": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
+                "test_rows": self.n_test,
+            },
+            "costs": {
+                "false_negative": self.prices.fn,
+                "false_positive": self.prices.fp,
+                "share": self.cost,
+            },
+            "level": self.level,
+            "seed": self.seed,
+            "noise_rate": self._rate(),
+            "chosen": self.chosen,
+            "candidates": [self._candidate(c) for c in self.candidates],
+            "confusion": {
+                "observed": _cells(self.cells(clean=False)),
+                "denoised": _cells(self.cells(clean=True)),
+            },
+            "suspects": {
+                "expected_wrong_labels": self.information.wrong_labels,
+                "listed": len(self.suspects),
+                "expected_wrong_in_first_100": self.information.wrong_in_first_100,
+            },
+            "information": {
+                "precision": self.information.precision,
+                "second_labels_needed": self.information.second_labels,
+                "trusted_labels_needed": self.information.trusted_labels,
+                "value_of_knowing_rate": self.information.value_of_rate * self.unit,
+            },
+            "effects": [vars(effect) for effect in self.effects],
+            "example": self.known_flips,
+            "warnings": self.warnings,
+        }
+
+    def _rate(self) -> dict[str, Any]:
+        pair = np.ndim(self.noise_rate) > 0
+        rates = self.noise_rate if pair else (self.noise_rate,) * 2
+        limits = self.noise_interval if pair else (self.noise_interval,) * 2
+        return {
+            "symmetric": not pair,
+            "of_positives": _interval(rates[0], *limits[0]),
+            "of_negatives": _interval(rates[1], *limits[1]),
+            "source": self.noise_source,
+        }
+
+    def _candidate(self, candidate: Candidate) -> dict[str, Any]:
+        def priced(found):
+            return _interval(*(self.unit * x for x in (found.value, found.low, found.high)))
+
+        return {
+            "key": candidate.key,
+            "label": candidate.label,
+            "cost_observed": priced(candidate.observed),
+            "cost_clean": priced(candidate.clean),
+            "saving_of_chosen": priced(candidate.saving),
+            "cost_test": None if candidate.test is None else priced(candidate.test),
+            "called_positive": float(np.mean(candidate.called)),
+        }
+
+
+def _interval(value, low, high):
+    return {"value": float(value), "low": float(low), "high": float(high)}
+
+
+def _cells(cells):
+    names = (("true_negative", "false_positive"), ("false_negative", "true_positive"))
+    return {names[i][j]: _interval(*cells[i, j]) for i in (0, 1) for j in (0, 1)}

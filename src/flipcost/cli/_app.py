@@ -1,0 +1,162 @@
+"""The way in: commands, and what becomes of errors."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import sys
+import threading
+import traceback
+import warnings
+
+import typer
+
+from flipcost._persist import ModelFileError
+from flipcost._version import __version__
+from flipcost.cli._audit import audit_command
+from flipcost.cli._bench import bench_command
+from flipcost.cli._datasets import datasets_command
+from flipcost.cli._errors import UserError
+from flipcost.cli._predict import predict_command
+from flipcost.experiments import reproduce_command
+from flipcost.tables import TableError
+
+# Typer carries click inside in some versions and beside it in others; both have this ancestry.
+_ClickError = typer.BadParameter.__mro__[2]
+
+# What typer makes of ctrl-C when it is asked to raise nothing.
+_INTERRUPTED = 130
+
+app = typer.Typer(
+    name="flipcost",
+    help="Cost-sensitive classification from labels that are partly wrong.",
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+
+
+def _show_version(*, value: bool) -> None:
+    if value:
+        typer.echo(f"flipcost {__version__}")
+        raise typer.Exit
+
+
+@app.callback()
+def _root(
+    *,
+    version: bool = typer.Option(
+        False,  # noqa: FBT003 - how options are declared
+        "--version",
+        callback=lambda value: _show_version(value=value),
+        is_eager=True,
+        help="Print the version.",
+    ),
+) -> None:
+    """Cost-sensitive classification from labels that are partly wrong."""
+
+
+app.command("audit")(audit_command)
+app.command("predict")(predict_command)
+app.command("datasets")(datasets_command)
+app.command("reproduce")(reproduce_command)
+app.command("bench")(bench_command)
+
+
+def main(args: list[str] | None = None) -> int:
+    """Run the command line, and return its exit code.
+
+    Parameters
+    ----------
+    args : list of str, default=None
+        What follows the name of the program; taken from the process when None.
+
+    Returns
+    -------
+    int
+        0 for success, 2 for a mistake of the user's, 1 for one of ours.
+
+    Examples
+    --------
+    >>> main(["--version"])
+    flipcost ...
+    0
+    """
+    if args is None:
+        args = sys.argv[1:]
+    try:
+        with _signals_as_interrupts(), warnings.catch_warnings():
+            # What users must know is said in sentences of our own.
+            warnings.simplefilter("ignore")
+            code = app(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
+    except (UserError, TableError, ModelFileError) as error:
+        return _complain(str(error))
+    except (KeyboardInterrupt, typer.Abort):
+        return _complain("interrupted; nothing was written.")
+    except BrokenPipeError:  # the reader of our output has left: `| head`
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    except MemoryError:
+        return _complain("the table does not fit in memory; give fewer rows or columns.")
+    except Exception as error:  # noqa: BLE001 - nothing may reach the user as a traceback
+        if isinstance(error, _ClickError):
+            return _complain(_usage(error))
+        return _confess(error)
+    if code == _INTERRUPTED:
+        return _complain("interrupted; nothing was written.")
+    return code if isinstance(code, int) else 0
+
+
+def _usage(error) -> str:
+    message = error.format_message() if hasattr(error, "format_message") else str(error)
+    context = getattr(error, "ctx", None)
+    command = context.command_path if context is not None else "flipcost"
+    return f"{message.rstrip('.')}; see `{command} --help`."
+
+
+def _complain(message: str) -> int:
+    typer.echo(f"flipcost: {' '.join(message.split())}", err=True)
+    return 2
+
+
+def _confess(error: Exception) -> int:
+    if os.environ.get("FLIPCOST_DEBUG"):
+        traceback.print_exception(error)
+    text = " ".join(f"{type(error).__name__}: {error}".split())
+    typer.echo(
+        f"flipcost: this is a fault of flipcost's, not yours ({text}); please report it, with "
+        "what FLIPCOST_DEBUG=1 prints.",
+        err=True,
+    )
+    return 1
+
+
+@contextlib.contextmanager
+def _signals_as_interrupts():
+    """Have a termination clean up as ctrl-C does, and keep a record that either came.
+
+    Compiled code can turn the interrupt into an error of its own: what was raised after a signal
+    counts as the interrupt, whatever its name.
+    """
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what signals do
+        return
+
+    stopped = False
+
+    def stop(*_):
+        nonlocal stopped
+        stopped = True
+        raise KeyboardInterrupt
+
+    before = {kind: signal.signal(kind, stop) for kind in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except Exception as error:
+        if stopped:
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        for kind, handler in before.items():
+            signal.signal(kind, handler)

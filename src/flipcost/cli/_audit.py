@@ -1,0 +1,233 @@
+"""`flipcost audit`."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from rich.console import Console
+
+from flipcost._persist import load, save
+from flipcost.audit import audit
+from flipcost.cli._errors import UserError
+from flipcost.cli._example import example_table
+from flipcost.cli._output import staged_folder
+from flipcost.cli._screen import print_audit
+from flipcost.core.costs import Costs
+from flipcost.core.noise import rate_pair
+from flipcost.report import render_report
+from flipcost.tables import read_sample, read_table
+
+_INPUT, _KNOWN, _OUTPUT = "The table", "What is known about the noise", "Output"
+
+
+def audit_command(
+    data: Annotated[
+        Path | None, typer.Argument(help="CSV (any delimiter, compressed too) or Parquet file.")
+    ] = None,
+    *,
+    target: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
+    cost_fn: Annotated[
+        float | None, typer.Option(help="What a missed positive costs.", show_default=False)
+    ] = None,
+    cost_fp: Annotated[
+        float | None, typer.Option(help="What a false alarm costs.", show_default=False)
+    ] = None,
+    positive: Annotated[
+        str | None,
+        typer.Option(help="The label that is looked for; the second in order if not given."),
+    ] = None,
+    noise_rate: Annotated[
+        str | None,
+        typer.Option(help="Share of wrong labels, if known: R, or R+,R- for each class."),
+    ] = None,
+    trusted: Annotated[
+        str | None, typer.Option(help="Column of labels known to be right, on some rows.")
+    ] = None,
+    second_label: Annotated[
+        str | None, typer.Option(help="Column of labels given again, independently.")
+    ] = None,
+    noise_model: Annotated[
+        str, typer.Option(help="symmetric, class_conditional or auto, if no rate is known.")
+    ] = "symmetric",
+    drop: Annotated[
+        list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
+    ] = None,
+    drop_unusable: Annotated[
+        bool, typer.Option("--drop-unusable", help="Leave out columns that cannot be used.")
+    ] = False,
+    categorical: Annotated[
+        list[str] | None, typer.Option(help="Column of categories that look like numbers.")
+    ] = None,
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of names of the rows.")
+    ] = None,
+    sample_weight: Annotated[
+        str | None, typer.Option(help="Column of weights of the rows.")
+    ] = None,
+    test: Annotated[Path | None, typer.Option(help="File of rows with clean labels.")] = None,
+    model: Annotated[
+        str, typer.Option(help="linear, boosting, or a saved model to compare with.")
+    ] = "linear",
+    example: Annotated[
+        str | None,
+        typer.Option(help="Audit bundled data with noise added; see `flipcost datasets`."),
+    ] = None,
+    example_noise: Annotated[
+        str, typer.Option(help="Noise added to the example: R, or R+,R-.")
+    ] = "0.2",
+    delimiter: Annotated[str | None, typer.Option(help="Between fields, if not found out.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of text, if not UTF-8.")] = None,
+    max_rows: Annotated[int, typer.Option(help="Sample a larger table.", min=100)] = 200_000,
+    seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 0,
+    out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("flipcost-audit"),
+    strict: Annotated[bool, typer.Option("--strict", help="Stop at warnings.")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but warnings.")] = False,
+) -> None:
+    """Say how noisy the labels of a table are, what mistakes cost, and which model to use."""
+    known = _known(noise_rate, trusted, second_label)
+    if noise_model not in ("symmetric", "class_conditional", "auto"):
+        msg = "--noise-model must be symmetric, class_conditional or auto."
+        raise UserError(msg)
+    options = {
+        "positive": positive,
+        "noise_rate": known,
+        "noise_model": noise_model,
+        "trusted": trusted,
+        "second_label": second_label,
+        "id": id_column,
+        "sample_weight": sample_weight,
+        "drop": tuple(drop or ()),
+        "categorical": tuple(categorical or ()),
+        "drop_unusable": drop_unusable,
+        "seed": seed,
+        "max_rows": max_rows,
+    }
+    if example is not None:
+        if data is not None:
+            msg = "Give a file or --example, not both."
+            raise UserError(msg)
+        table, looked_for, share = example_table(example, _rate(example_noise), seed)
+        target = "label"
+        options |= {
+            "truth": "true_label",
+            "name": f"{example} with noise {example_noise} added",
+            "positive": positive or looked_for,
+        }
+        prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else _default_prices(share)
+    else:
+        if data is None or target is None:
+            msg = "Give a file and --target, or --example NAME to try it out."
+            raise UserError(msg)
+        prices = _prices(cost_fn, cost_fp)
+        table, rows, n_rows = read_sample(
+            data, max_rows, seed=seed, delimiter=delimiter, encoding=encoding
+        )
+        options |= {"name": data.name, "rows": rows, "n_rows": n_rows}
+    if test is not None:
+        options["test"] = read_table(test, delimiter=delimiter, encoding=encoding)
+    options["model"] = _model(model)
+
+    with staged_folder(out) as place:
+        with _progress(silent=quiet or as_json) as say:
+            result = audit(table, target, prices, progress=say, **options)
+        if strict and result.warnings:
+            raise UserError(result.warnings[0])
+        _write(result, place)
+    for warning in result.warnings:
+        typer.echo(f"flipcost: warning: {warning}", err=True)
+    if as_json:
+        typer.echo(json.dumps(result.summary(), indent=1))
+    elif not quiet:
+        print_audit(result, out)
+
+
+def _write(result, place):
+    (place / "report.html").write_text(render_report(result), encoding="utf-8")
+    summary = json.dumps(result.summary(), indent=1, ensure_ascii=False)
+    (place / "summary.json").write_text(summary + "\n", encoding="utf-8")
+    save(result.model, place / "model.skops")
+    heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
+    with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*heads, "evidence"])
+        for s in result.suspects:
+            writer.writerow(
+                [
+                    s.row,
+                    s.id,
+                    s.label,
+                    s.suggested,
+                    f"{s.wrong:.4f}",
+                    f"{s.probability:.4f}",
+                    s.evidence,
+                ]
+            )
+
+
+def _prices(fn, fp):
+    if fn is None or fp is None:
+        msg = "Give both --cost-fn (a missed positive) and --cost-fp (a false alarm)."
+        raise UserError(msg)
+    for name, price in (("--cost-fn", fn), ("--cost-fp", fp)):
+        if not 0 < price < float("inf"):
+            msg = f"{name} must be a price above 0; got {price:g}."
+            raise UserError(msg)
+    return Costs(fn=fn, fp=fp)
+
+
+def _default_prices(share):
+    """Return prices with a false alarm at 1, for a cost share as the literature gives it."""
+    share = 0.25 if share is None else share
+    return Costs(fn=round((1 - share) / share, 6), fp=1.0)
+
+
+def _known(noise_rate, trusted, second_label):
+    given = {"--noise-rate": noise_rate, "--trusted": trusted, "--second-label": second_label}
+    names = [name for name, value in given.items() if value is not None]
+    if len(names) > 1:
+        msg = f"Give one of {' and '.join(names)}, not both."
+        raise UserError(msg)
+    return None if noise_rate is None else _rate(noise_rate)
+
+
+def _rate(text):
+    """Return a rate as given on the command line."""
+    try:
+        parts = [float(part) for part in text.split(",")]
+        rate: Any = parts[0] if len(parts) == 1 else tuple(parts)
+        rate_pair(rate)
+    except ValueError as error:
+        msg = (
+            "A noise rate must be a number from 0 to below 0.5, or two with a sum below 1, as in "
+            f"0.3,0.1; got {text!r}."
+        )
+        raise UserError(msg) from error
+    return rate
+
+
+def _model(name):
+    if name in ("linear", "boosting"):
+        return name
+    if not Path(name).exists():
+        msg = f"--model must be linear, boosting or a saved model; there is no file {name!r}."
+        raise UserError(msg)
+    return load(name)
+
+
+@contextmanager
+def _progress(*, silent):
+    """Yield what steps are reported to: a spinner on a terminal, lines elsewhere."""
+    if silent:
+        yield lambda _: None
+    elif sys.stderr.isatty():
+        with Console(stderr=True).status("reading") as status:
+            yield status.update
+    else:
+        yield lambda step: typer.echo(f"flipcost: {step}", err=True)

@@ -1,0 +1,78 @@
+"""`flipcost bench`."""
+
+from __future__ import annotations
+
+import importlib
+import importlib.metadata
+import re
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flipcost.cli._errors import UserError
+
+_EXTRA = "bench"
+
+
+def bench_command(
+    *,
+    only: Annotated[
+        list[str] | None, typer.Option(help="Benchmark to run; may be repeated.")
+    ] = None,
+    list_names: Annotated[bool, typer.Option("--list", help="List the benchmarks.")] = False,
+) -> None:
+    """Run the benchmarks, beside the peers that are installed."""
+    names = _benchmarks()
+    if list_names:
+        for name in names:
+            typer.echo(name)
+        return
+    unknown = sorted(set(only or ()) - set(names))
+    if unknown:
+        msg = f"There is no benchmark {unknown[0]!r}; there are {', '.join(names)}."
+        raise UserError(msg)
+    missing = missing_peers()
+    if missing:
+        typer.echo(
+            f"flipcost: not installed, and left out: {', '.join(missing)}; "
+            f'install with pip install "flipcost[{_EXTRA}]"',
+            err=True,
+        )
+    for name in only or names:
+        try:
+            importlib.import_module(f"benchmarks.{name}").main()
+        except ModuleNotFoundError as error:
+            typer.echo(
+                f'flipcost: {name} needs {error.name}; pip install "flipcost[{_EXTRA}]"', err=True
+            )
+
+
+def missing_peers() -> list[str]:
+    """Return the packages to compare with that are not installed."""
+    missing = []
+    for line in importlib.metadata.requires("flipcost") or ():
+        found = re.match(r"([\w.-]+)", line)
+        if found is None or f"extra == '{_EXTRA}'" not in line.replace('"', "'"):
+            continue
+        try:
+            importlib.metadata.version(found[1])
+        except importlib.metadata.PackageNotFoundError:
+            missing.append(found[1])
+    return missing
+
+
+def _benchmarks() -> tuple[str, ...]:
+    """Return the names of the benchmarks, which come with the source and not with the package."""
+    here = str(Path.cwd())
+    if (Path.cwd() / "benchmarks" / "__main__.py").exists() and here not in sys.path:
+        sys.path.insert(0, here)
+    try:
+        return tuple(importlib.import_module("benchmarks.__main__").NAMES)
+    except ImportError as error:
+        msg = (
+            "The benchmarks come with the source of flipcost, not with the installed package; "
+            "run this, or `make bench`, in a checkout."
+        )
+        raise UserError(msg) from error

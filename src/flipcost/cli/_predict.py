@@ -1,0 +1,100 @@
+"""`flipcost predict`."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import typer
+from pyarrow import csv
+
+from flipcost._persist import ModelFileError, load
+from flipcost.cli._errors import UserError
+from flipcost.cli._output import staged_file
+from flipcost.tables import ColumnReader, TableError, read_batches, take_column
+
+
+def predict_command(
+    model: Annotated[Path, typer.Argument(help="Model written by `flipcost audit`.")],
+    data: Annotated[Path, typer.Argument(help="CSV or Parquet file of new rows.")],
+    *,
+    out: Annotated[Path, typer.Option(help="File to write: .csv or .parquet.")] = Path(
+        "predictions.csv"
+    ),
+    id_column: Annotated[
+        str | None, typer.Option("--id", help="Column of names of the rows.")
+    ] = None,
+    delimiter: Annotated[str | None, typer.Option(help="Between fields, if not found out.")] = None,
+    encoding: Annotated[str | None, typer.Option(help="Of text, if not UTF-8.")] = None,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+) -> None:
+    """Apply a saved model to new rows, a batch at a time."""
+    if out.suffix not in (".csv", ".parquet"):
+        msg = f"--out must end in .csv or .parquet; got {out}."
+        raise UserError(msg)
+    pipeline = load_pipeline(model)
+    batches = read_batches(data, delimiter=delimiter, encoding=encoding)
+    rows = called = 0
+    with staged_file(out) as place:
+        writer = None
+        try:
+            for batch in batches:
+                scored = _score(pipeline, batch, rows, id_column, data)
+                writer = writer or _writer(place, scored.schema)
+                writer.write_batch(scored)
+                rows += batch.num_rows
+                called += sum(scored.column("called_positive").to_pylist())
+        finally:
+            if writer is not None:
+                writer.close()
+        if not rows:
+            msg = f"{data} holds no rows; give at least one."
+            raise TableError(msg)
+    if not quiet:
+        label = pipeline[-1].pos_label
+        typer.echo(f"{rows:,} rows, {called:,} of them called {label!r}, written to {out}")
+    sys.stdout.flush()
+
+
+def load_pipeline(path):
+    """Load a model that reads tables."""
+    model = load(path)
+    steps = getattr(model, "steps", None)
+    if not steps or not isinstance(steps[0][1], ColumnReader):
+        msg = (
+            f"{path} holds a {type(model).__name__} that does not read tables; "
+            "give a model written by `flipcost audit`."
+        )
+        raise ModelFileError(msg)
+    return model
+
+
+def _score(pipeline, batch, start, id_column, data):
+    """Return the predictions of a batch of rows."""
+    table = pa.Table.from_batches([batch])
+    try:
+        numbers = pipeline[0].transform(table)
+    except TableError as error:
+        msg = f"{data}: {error}"
+        raise TableError(msg) from error
+    X = np.asarray(pipeline[1].transform(numbers), dtype=float)
+    classifier = pipeline[-1]
+    place = int(np.flatnonzero(classifier.classes_ == classifier.pos_label)[0])
+    predicted = classifier.predict(X)
+    columns = {"row": pa.array(np.arange(start + 1, start + len(X) + 1))}
+    if id_column is not None:
+        columns["id"] = take_column(table, id_column, str(data)).cast(pa.string())
+    columns["prediction"] = pa.array([str(label) for label in predicted])
+    columns["called_positive"] = pa.array(predicted == classifier.pos_label)
+    columns["probability_positive"] = pa.array(classifier.predict_proba(X)[:, place])
+    return pa.RecordBatch.from_pydict(columns)
+
+
+def _writer(path, schema):
+    if path.suffix == ".parquet":
+        return pq.ParquetWriter(path, schema)
+    return csv.CSVWriter(str(path), schema)

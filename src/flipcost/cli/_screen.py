@@ -1,0 +1,71 @@
+"""One screen of answers: a table on a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import sys
+import textwrap
+
+import typer
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from flipcost.report import answers, candidate_table
+
+_WIDTH = 100
+
+
+def print_table(heads, rows, *, right=(), highlight=None):
+    """Print rows under heads: with rules on a terminal, aligned by blanks elsewhere."""
+    if sys.stdout.isatty():
+        console = Console()
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+        narrow = sum(max(map(len, column)) + 1 for column in zip(heads, *rows, strict=True))
+        for place, head in enumerate(heads):
+            # On a narrow terminal heads and names may break; figures stay whole.
+            broken = head.replace(" ", "\n", 1) if narrow > console.width else head
+            figures = place in right
+            table.add_column(broken, justify="right" if figures else "left", no_wrap=figures)
+        for place, row in enumerate(rows):
+            style = "bold green" if place == highlight else None
+            table.add_row(*(Text(cell) for cell in row), style=style)
+        console.print(table)
+        return
+    widths = [max(len(line[j]) for line in [heads, *rows]) for j in range(len(heads))]
+    for line in [heads, *rows]:
+        cells = [
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        typer.echo("  ".join(cells).rstrip())
+
+
+def print_audit(result, folder):
+    """Print what an audit found."""
+    share = result.n_positive / result.n_rows
+    _say(
+        f"{result.name}: {result.n_rows:,} rows, {len(result.schema)} columns, "
+        f"{share:.1%} labelled {result.positive!r}"
+    )
+    for number, (question, answer) in enumerate(answers(result)):
+        _ask(question)
+        _say(answer)
+        if number == 1:
+            print_table(*candidate_table(result), right={1, 2, 3, 4}, highlight=0)
+    typer.echo("")
+    if folder is not None:
+        _say(f"Written: {folder}/report.html, summary.json, model.skops, suspects.csv")
+
+
+def _ask(question):
+    typer.echo("")
+    if sys.stdout.isatty():
+        Console().print(Text(question, style="bold cyan"))
+    else:
+        typer.echo(question)
+
+
+def _say(text):
+    width = min(_WIDTH, Console().width) if sys.stdout.isatty() else _WIDTH
+    for line in textwrap.wrap(text, width):
+        typer.echo(line)

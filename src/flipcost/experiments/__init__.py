@@ -1,0 +1,36 @@
+"""The paper's experiments: its 23 tables regenerated beside the printed figures.
+
+`reproduce` runs problems, methods and measures, keeps every finished unit, and writes one tidy
+table and the pages made of it.
+"""
+
+from flipcost.experiments._registry import TABLES, Table
+from flipcost.experiments._reproduce import Reproduction, needed_units, reproduce
+from flipcost.experiments._results import summarise, tidy, verdict
+from flipcost.experiments._store import ExperimentError
+from flipcost.experiments._units import Unit, all_units, run_unit
+
+__all__ = [
+    "TABLES",
+    "ExperimentError",
+    "Reproduction",
+    "Table",
+    "Unit",
+    "all_units",
+    "needed_units",
+    "reproduce",
+    "run_unit",
+    "summarise",
+    "tidy",
+    "verdict",
+]
+
+
+def __getattr__(name):
+    # Only the command line has typer.
+    if name == "reproduce_command":
+        from flipcost.experiments._command import reproduce_command  # noqa: PLC0415
+
+        return reproduce_command
+    msg = f"module {__name__!r} has no attribute {name!r}"
+    raise AttributeError(msg)

@@ -1,0 +1,146 @@
+"""What the pictures show: tables of counts over costs, and costs over assumed rates."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtri
+
+from flipcost.core.confusion import ConfusionCounts, measure
+from flipcost.core.costs import cost_share
+from flipcost.core.noise import rate_pair, unmixing_matrix
+
+
+def confusions_at_costs(positive, probability, costs, sample_weight=None):
+    """Count labels against calls when a probability is cut at each of several costs.
+
+    Parameters
+    ----------
+    positive : array-like of bool, shape (n,)
+        Which labels are positive, as observed.
+    probability : array-like of shape (n,)
+        Of the positive class; a row is called positive where it exceeds the cost.
+    costs : sequence of float
+        Shares of the cost that a false positive bears.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    ConfusionCounts
+        Of shape (len(costs), 2, 2).
+
+    Examples
+    --------
+    >>> confusions_at_costs([0, 1, 1], [0.1, 0.4, 0.9], [0.2, 0.5]).counts[:, 1]
+    array([[0., 2.],
+           [1., 1.]])
+    """
+    labels = np.asarray(positive, dtype=bool)
+    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+    order = np.argsort(probability, kind="stable")
+    # Rows up to each place are called negative when the cost is at or above their probability.
+    place = np.searchsorted(np.asarray(probability, float)[order], costs, side="right")
+    tables = []
+    for power in (weight, weight**2):
+        by_class = np.stack([power * ~labels, power * labels])[:, order]
+        below = np.concatenate([np.zeros((2, 1)), np.cumsum(by_class, axis=1)], axis=1)
+        called_negative = below[:, place].T
+        tables.append(np.stack([called_negative, below[:, -1] - called_negative], axis=-1))
+    return ConfusionCounts(*tables)
+
+
+def costs_at_rates(table, cost, rates):
+    """Return the clean cost of a classifier under each of several assumed noise rates.
+
+    Parameters
+    ----------
+    table : ConfusionCounts of shape (2, 2)
+        Noisy labels against calls.
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    rates : sequence of float or pairs
+        Assumed noise rates.
+
+    Returns
+    -------
+    ndarray of shape (len(rates),)
+
+    Examples
+    --------
+    >>> table = ConfusionCounts.from_labels([1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 1])
+    >>> costs_at_rates(table, 0.5, [0.0, 0.25]).round(4)
+    array([0.1667, 0.0833])
+    """
+    return np.array([float(table.cost(cost, noise_rate=rate)) for rate in rates])
+
+
+def confusion_cells(table, noise_rate, level=0.95):
+    """Return the shares of rows in the four cells as clean labels would have it, with intervals.
+
+    Parameters
+    ----------
+    table : ConfusionCounts of shape (2, 2)
+        Noisy labels against calls.
+    noise_rate : float, pair of floats, or None
+        The rate to denoise with, taken as known.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    ndarray of shape (2, 2, 3)
+        Value, low and high of each share: label, then call, negative first.
+
+    Notes
+    -----
+    By the delta method, as in `flipcost.core.confusion`, at counts with half a row added.
+
+    Examples
+    --------
+    >>> counts = np.array([[60.0, 20.0], [10.0, 30.0]])
+    >>> confusion_cells(ConfusionCounts(counts, counts), None)[1, 1].round(3)
+    array([0.25 , 0.173, 0.327])
+    """
+    unmix = unmixing_matrix(noise_rate)
+    typical = float(table.squares.sum() / table.counts.sum())
+    smooth, squares = table.counts + 0.5 * typical, table.squares + 0.5 * typical**2
+    value = unmix @ table.counts / table.counts.sum()
+    centre = unmix @ smooth / smooth.sum()
+    spread = np.empty((2, 2))
+    for clean in (0, 1):
+        for call in (0, 1):
+            gradient = np.full((2, 2), -centre[clean, call])
+            gradient[:, call] += unmix[clean]
+            spread[clean, call] = np.sqrt((gradient**2 * squares).sum()) / smooth.sum()
+    reach = ndtri((1 + level) / 2) * spread
+    limits = np.clip(np.stack([centre - reach, centre + reach], -1), 0.0, 1.0)
+    return np.concatenate([value[..., None], limits], axis=-1)
+
+
+def per_row_cost(cost, noise_rate):
+    """Return what a row with a noisy label and a call costs on clean labels, without bias.
+
+    Examples
+    --------
+    >>> per_row_cost(0.2, 0.25).round(4)
+    array([[-0.4,  0.3],
+           [ 1.2, -0.1]])
+    """
+    share = cost_share(cost)
+    clean = np.array([[0.0, share], [1 - share, 0.0]])
+    return unmixing_matrix(rate_pair(noise_rate)).T @ clean
+
+
+def best_constant(table, cost, noise_rate):
+    """Return whether calling everything positive beats calling everything negative.
+
+    Examples
+    --------
+    >>> best_constant(ConfusionCounts.from_labels([1, 0, 0], [1, 1, 1]), 0.2, None)
+    True
+    """
+    clean = unmixing_matrix(noise_rate) @ table.counts
+    negatives, positives = clean.sum(axis=1)
+    everything = [[[negatives, 0.0], [positives, 0.0]], [[0.0, negatives], [0.0, positives]]]
+    none, every = measure(np.array(everything), "cost", cost)
+    return bool(every < none)

@@ -1,0 +1,171 @@
+"""Sentences that the screen and the report share."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def candidate_table(result):
+    """Return heads and rows of the comparison, in the user's prices for 1,000 rows.
+
+    Parameters
+    ----------
+    result : AuditResult
+        What the audit found.
+
+    Returns
+    -------
+    heads : list of str
+    rows : list of list of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from flipcost.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(200) < 0.5
+    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
+    >>> heads, rows = candidate_table(result)
+    >>> [row[0] for row in rows][:3]
+    ['flipcost', 'ignoring the noise', 'logistic regression']
+    """
+    scale = 1000 * result.unit
+    heads = ["per 1,000 rows", "as labelled", "on clean labels", "flipcost saves"]
+    has_test = result.best.test is not None
+    if has_test:
+        heads.append("on the true labels" if result.known_flips else "on the test rows")
+    rows = []
+    for c in result.candidates:
+        row = [c.label, f"{scale * c.observed.value:,.0f}", span(c.clean, scale)]
+        row.append("" if c is result.best else span(c.saving, scale))
+        if has_test:
+            row.append(span(c.test, scale))
+        rows.append(row)
+    return heads, rows
+
+
+def answers(result):
+    """Return the four questions with their answers.
+
+    Parameters
+    ----------
+    result : AuditResult
+        What the audit found.
+
+    Returns
+    -------
+    list of tuple of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from flipcost.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(200) < 0.5
+    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
+    >>> [question for question, answer in answers(result)][0]
+    'How noisy are the labels?'
+    """
+    return [
+        ("How noisy are the labels?", rate_sentence(result)),
+        ("What do mistakes cost?", cost_sentence(result)),
+        ("Which labels look wrong?", suspects_sentence(result)),
+        ("What would help most?", help_sentence(result)),
+    ]
+
+
+def rate_sentence(result):
+    """Say how many labels are wrong, how surely, and how that is known."""
+    level = f"{result.level:.0%} interval"
+    if np.ndim(result.noise_rate):
+        parts = [
+            f"{rate:.1%} of true {name!r} are labelled wrongly ({level} {low:.1%} to {high:.1%})"
+            for rate, (low, high), name in zip(
+                result.noise_rate,
+                result.noise_interval,
+                (result.positive, result.negative),
+                strict=True,
+            )
+        ]
+        found = " and ".join(parts)
+    else:
+        low, high = result.noise_interval
+        found = f"{result.noise_rate:.1%} are wrong ({level} {low:.1%} to {high:.1%})"
+    return f"{found}; {result.noise_source}."
+
+
+def cost_sentence(result):
+    """Say what was priced, what is chosen, and whether that is sure."""
+    prices = (
+        f"A missed {result.positive!r} costs {result.prices.fn:.4g}, a false alarm "
+        f"{result.prices.fp:.4g}."
+    )
+    if result.chosen != "rule":
+        label = result.positive if result.chosen == "all_positive" else result.negative
+        return f"{prices} No rule beats calling every row {label!r}, so that is what is chosen."
+    rival = min(result.candidates[1:], key=lambda c: c.clean.value)
+    if rival.saving.value <= 0:
+        return f"{prices} The flipcost model is no better than {rival.label}."
+    sure = "clearly" if rival.saving.low > 0 else "probably"
+    return f"{prices} The flipcost model {sure} costs least; next comes {rival.label}."
+
+
+def suspects_sentence(result):
+    """Say how many labels are expected to be wrong, and where to look first."""
+    facts = result.information
+    if not result.suspects:
+        return "None: the noise rate is zero."
+    first = result.suspects[0]
+    where = f"row {first.row}" if first.id is None else f"row {first.id!r}"
+    text = (
+        f"About {facts.wrong_labels:,.0f} of {result.n_rows:,}; of the 100 most suspicious about "
+        f"{facts.wrong_in_first_100:.0f}. First {where}, labelled {first.label!r}, wrong with "
+        f"probability {first.wrong:.2f}"
+    )
+    text += f" ({first.evidence})." if first.evidence else "."
+    if result.known_flips:
+        known = result.known_flips
+        text += (
+            f" In truth {known['wrong_labels']} are wrong, {known['wrong_in_first_100']} of them "
+            "among these 100."
+        )
+    return text
+
+
+def help_sentence(result):
+    """Say what further labels would be worth."""
+    facts = result.information
+    value = 1000 * result.unit * facts.value_of_rate
+    cost = 1000 * result.unit * max(result.best.clean.value, 0.0)
+    if len(result.posterior.weight) == 1:
+        return (
+            "The rate was given and taken as exact. If it is a guess, check it: "
+            f"{facts.second_labels:,} rows labelled a second time pin it to "
+            f"±{facts.precision:g}, or {facts.trusted_labels:,} checked by an expert."
+        )
+    worth = (
+        f"Knowing the rate exactly would save {value:,.1f} per 1,000 rows (of {cost:,.0f}); "
+        f"{facts.second_labels:,} rows labelled a second time pin it to ±{facts.precision:g}, or "
+        f"{facts.trusted_labels:,} checked by an expert."
+    )
+    if value < 0.02 * cost:
+        worth += " That is little: checking the suspicious labels, or more rows, help more."
+    return worth
+
+
+def span(interval, scale):
+    """Return a value with its interval, scaled.
+
+    Examples
+    --------
+    >>> from flipcost.core.confusion import Interval
+    >>> span(Interval(0.1, 0.05, 0.2), 1000)
+    '100 [50, 200]'
+    """
+    value, low, high = (scale * x for x in (interval.value, interval.low, interval.high))
+    digits = 0 if max(abs(low), abs(high)) >= 10 else 2
+    # Adding zero turns what would print as -0 into 0.
+    value, low, high = (round(x, digits) + 0.0 for x in (value, low, high))
+    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"

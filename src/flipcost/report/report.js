@@ -1,0 +1,187 @@
+"use strict";
+(function () {
+  const data = JSON.parse(document.getElementById("data").textContent);
+  const BOX = { left: 58, right: 508, top: 14, bottom: 256 };
+  const POINTS = 46, TICKS = 4, STEPS = [1, 2, 2.5, 5, 10];
+  const rate = data.rate;
+  const el = (id) => document.getElementById(id);
+  const slider = { cost: el("slider-cost"), rate: el("slider-rate") };
+
+  // The pair of flip rates that an assumed mean rate stands for.
+  const pairOf = (r) => [r + rate.gap / 2, Math.max(r - rate.gap / 2, 0)];
+
+  // Clean class totals from noisy ones: [[a, b], [c, d]], negative class first.
+  function unmixing(r) {
+    const [p, n] = pairOf(r), k = 1 - p - n;
+    return [(1 - p) / k, -p / k, -n / k, (1 - n) / k];
+  }
+
+  // Tables are [tn, fp, fn, tp].
+  function denoise(t, u) {
+    return [u[0] * t[0] + u[1] * t[2], u[0] * t[1] + u[1] * t[3],
+            u[2] * t[0] + u[3] * t[2], u[2] * t[1] + u[3] * t[3]];
+  }
+  const sum = (t) => t[0] + t[1] + t[2] + t[3];
+  const costOf = (t, alpha) => ((1 - alpha) * t[2] + alpha * t[1]) / sum(t);
+  const tableOf = (c, k) => [c.counts[k], (c.squares || c.counts)[k]];
+
+  // Value and limits of a linear share of the clean counts, by the delta method at counts with
+  // half a row added to each cell; loss holds the weight of each clean cell.
+  function shareOf(counts, squares, loss, r, most) {
+    const u = unmixing(r), typical = sum(squares) / sum(counts);
+    const smooth = counts.map((x) => x + 0.5 * typical);
+    const dot = (t) => t.reduce((s, x, i) => s + x * loss[i], 0);
+    const value = dot(denoise(counts, u)) / sum(counts);
+    const centre = dot(denoise(smooth, u)) / sum(smooth);
+    const paid = [u[0] * loss[0] + u[2] * loss[2], u[0] * loss[1] + u[2] * loss[3],
+                  u[1] * loss[0] + u[3] * loss[2], u[1] * loss[1] + u[3] * loss[3]];
+    let variance = 0;
+    paid.forEach((x, i) => {
+      variance += ((x - centre) / sum(smooth)) ** 2 * (squares[i] + 0.5 * typical ** 2);
+    });
+    const reach = data.reach * Math.sqrt(variance);
+    const clip = (x) => Math.min(Math.max(x, 0), most);
+    return [value, clip(centre - reach), clip(centre + reach)];
+  }
+  function costInterval(candidate, k, r) {
+    const alpha = data.costs[k], [counts, squares] = tableOf(candidate, k);
+    return shareOf(counts, squares, [0, alpha, 1 - alpha, 0], r, Math.max(alpha, 1 - alpha));
+  }
+
+  const number = (x, digits) => x.toLocaleString("en", {
+    maximumFractionDigits: digits, minimumFractionDigits: digits });
+  function spanText(values, scale) {
+    const [v, lo, hi] = values.map((x) => x * scale);
+    const digits = Math.max(Math.abs(lo), Math.abs(hi)) >= 10 ? 0 : 2;
+    return number(v, digits) + " [" + number(lo, digits) + ", " + number(hi, digits) + "]";
+  }
+  function ratioText(alpha) {
+    const ratio = (1 - alpha) / alpha;
+    return ratio >= 1 ? +ratio.toPrecision(3) + " : 1" : "1 : " + +(1 / ratio).toPrecision(3);
+  }
+
+  function axisTop(value) {
+    if (!(value > 0)) return 1;
+    const unit = 10 ** Math.floor(Math.log10(value / TICKS));
+    return STEPS.find((s) => s * unit * TICKS >= value * (1 - 1e-12)) * unit * TICKS;
+  }
+  const height = (v, top) =>
+    BOX.bottom - (BOX.bottom - BOX.top) * Math.min(Math.max(v / top, -0.2), 1.6);
+  const across = (x, first, last) =>
+    BOX.left + (BOX.right - BOX.left) * (x - first) / (last - first);
+
+  function setLines(svg, lines, xs, top) {
+    for (const key of Object.keys(lines)) {
+      const points = lines[key].map((v, i) => xs[i].toFixed(1) + "," + height(v, top).toFixed(1));
+      svg.querySelector(".line." + key).setAttribute("points", points.join(" "));
+    }
+  }
+  function setMarker(svg, x) {
+    const line = svg.querySelector(".marker");
+    line.setAttribute("x1", x.toFixed(1));
+    line.setAttribute("x2", x.toFixed(1));
+  }
+
+  function movePath(k, r) {
+    const svg = el("path"), scale = 1000 * data.priceFp / data.costs[k];
+    const grid = [], lines = {}, tops = {};
+    for (let i = 0; i < POINTS; i++) {
+      grid.push(rate.least + (rate.most - rate.least) * i / (POINTS - 1));
+    }
+    for (const c of data.candidates) {
+      lines[c.key] = grid.map((g) =>
+        scale * costOf(denoise(c.counts[k], unmixing(g)), data.costs[k]));
+      tops[c.key] = Math.max(...lines[c.key]);
+    }
+    const others = Object.keys(tops).filter((key) => !key.startsWith("all_"));
+    const constants = Math.min(tops.all_positive, tops.all_negative);
+    const top = axisTop(Math.max(1.15 * constants, ...others.map((key) => tops[key])));
+    setLines(svg, lines, grid.map((g) => across(g, rate.least, rate.most)), top);
+    svg.querySelectorAll(".ytick").forEach((text, i) => {
+      text.textContent = String(+(top * i / TICKS).toPrecision(6));
+    });
+    setMarker(svg, across(Math.min(Math.max(r, rate.least), rate.most), rate.least, rate.most));
+  }
+
+  function moveCurve(k, r) {
+    const svg = el("curve"), lines = {};
+    const xs = data.costs.map((a) => -Math.log2((1 - a) / a));
+    const u = unmixing(r);
+    for (const c of data.candidates) {
+      lines[c.key] = data.costs.map((a, i) => costOf(denoise(c.counts[i], u), a));
+    }
+    const base = data.costs.map((_, i) =>
+      Math.max(Math.min(lines.all_positive[i], lines.all_negative[i]), 1e-9));
+    for (const key of Object.keys(lines)) lines[key] = lines[key].map((v, i) => v / base[i]);
+    const places = xs.map((x) => across(x, xs[0], xs[xs.length - 1]));
+    setLines(svg, lines, places, 1.6);
+    setMarker(svg, places[k]);
+  }
+
+  function show(node, values, scale) {
+    node.textContent = spanText(values, scale);
+    node.dataset.value = values[0] * scale;
+    node.dataset.low = values[1] * scale;
+    node.dataset.high = values[2] * scale;
+  }
+
+  function moveTables(k, r) {
+    const scale = 1000 * data.priceFp / data.costs[k];
+    for (const c of data.candidates) {
+      const values = costInterval(c, k, r);
+      show(el("cost-" + c.key), values, scale);
+      if (c.key === "flipcost") show(el("out-now"), values, scale);
+    }
+    const [counts, squares] = tableOf(data.candidates[0], k);
+    ["tn", "fp", "fn", "tp"].forEach((name, i) => {
+      const loss = [0, 0, 0, 0];
+      loss[i] = 1;
+      for (const [kind, assumed] of [["observed", null], ["denoised", r]]) {
+        const values = assumed === null
+          ? observedShare(counts, squares, loss) : shareOf(counts, squares, loss, assumed, 1);
+        const node = el(kind + "-" + name);
+        node.querySelector("b").textContent = number(1000 * values[0], 0);
+        node.querySelector("small").textContent =
+          number(1000 * values[1], 0) + " to " + number(1000 * values[2], 0);
+        node.dataset.value = 1000 * values[0];
+        node.dataset.low = 1000 * values[1];
+        node.dataset.high = 1000 * values[2];
+      }
+    });
+  }
+  function observedShare(counts, squares, loss) {
+    // No noise at all, whatever the gap between the two rates is.
+    const gap = rate.gap;
+    rate.gap = 0;
+    const values = shareOf(counts, squares, loss, 0, 1);
+    rate.gap = gap;
+    return values;
+  }
+
+  function assumedRate() {
+    // The slider moves by steps; where it has not been moved, the estimate itself is meant.
+    return slider.rate.dataset.moved ? Number(slider.rate.value) : rate.value;
+  }
+  function move() {
+    const k = Number(slider.cost.value), r = assumedRate();
+    const [p, n] = pairOf(r);
+    el("out-cost").textContent = ratioText(data.costs[k]);
+    el("out-rate").textContent = rate.gap === 0
+      ? (100 * r).toFixed(1) + " %"
+      : (100 * p).toFixed(1) + " % / " + (100 * n).toFixed(1) + " %";
+    movePath(k, r);
+    moveCurve(k, r);
+    moveTables(k, r);
+  }
+
+  slider.cost.max = String(data.costs.length - 1);
+  slider.cost.addEventListener("input", move);
+  slider.rate.addEventListener("input", () => { slider.rate.dataset.moved = "1"; move(); });
+  el("reset").addEventListener("click", () => {
+    slider.cost.value = String(data.index);
+    slider.rate.value = String(rate.value);
+    delete slider.rate.dataset.moved;
+    move();
+  });
+  el("reset").click();
+})();

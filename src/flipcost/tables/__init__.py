@@ -1,0 +1,30 @@
+"""Tables as people have them: files read, columns understood, and turned into numbers.
+
+Reading needs pyarrow. Whatever is wrong with a file or a column is raised as `TableError`, whose
+message is one line that says what was wrong, where, and what to do.
+"""
+
+from flipcost.tables._checks import check_features, find_leaks
+from flipcost.tables._errors import TableError
+from flipcost.tables._features import make_features
+from flipcost.tables._open import Layout, sniff
+from flipcost.tables._read import read_batches, read_sample, read_table
+from flipcost.tables._reader import ColumnReader
+from flipcost.tables._roles import Roles, read_labels, read_numbers, take_column
+
+__all__ = [
+    "ColumnReader",
+    "Layout",
+    "Roles",
+    "TableError",
+    "check_features",
+    "find_leaks",
+    "make_features",
+    "read_batches",
+    "read_labels",
+    "read_numbers",
+    "read_sample",
+    "read_table",
+    "sniff",
+    "take_column",
+]

@@ -1,0 +1,253 @@
+"""Reading tables whole or in batches, with every field of text kept as text.
+
+Text is read as strings and understood later, by one rule for all columns: a type guessed from the
+first block of a file would fail on, or worse reinterpret, what comes after it.
+"""
+
+from __future__ import annotations
+
+import lzma
+import re
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyarrow import csv
+
+from flipcost.tables._errors import TableError
+from flipcost.tables._open import Layout, not_utf8, open_bytes, sniff
+
+if TYPE_CHECKING:
+    from collections.abc import Iterator
+
+    from numpy.typing import NDArray
+
+# What stands for "missing" in text, besides what pyarrow knows.
+NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "NaT")
+_BLOCK_BYTES = 1 << 22
+# Keeps our random numbers apart from those of a user who made labels with the same seed: a sample
+# by the same numbers would be a sample by label.
+_STREAM = 0x666C6970
+
+
+def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None = None) -> Any:
+    r"""Read a CSV (any delimiter, compressed or not) or Parquet file into a pyarrow table.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    delimiter, encoding : str, optional
+        Of text, when they are not to be found out from the first lines.
+
+    Returns
+    -------
+    pyarrow.Table
+        Text fields as strings, missing ones as nulls; Parquet columns as they are.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_text("age,ill\n50,yes\n?,no\n")
+    ...     read_table(path).to_pydict()
+    {'age': ['50', None], 'ill': ['yes', 'no']}
+    """
+    layout = sniff(path, delimiter=delimiter, encoding=encoding)
+    batches = list(_batches(Path(path), layout))
+    if not batches or not sum(batch.num_rows for batch in batches):
+        raise _no_rows(path)
+    return pa.Table.from_batches(batches)
+
+
+def read_sample(
+    path: Any,
+    max_rows: int,
+    *,
+    seed: int = 0,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> tuple[Any, NDArray[np.int64], int]:
+    r"""Read a random sample of the rows of a file, without holding more than a few of them.
+
+    Every row gets a random key, and the rows with the smallest keys are kept, in their order: a
+    file of any size is sampled in one pass and in constant memory.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    max_rows : int
+        Rows to keep; a smaller file is read whole.
+    seed : int, default=0
+        Seed of the keys.
+    delimiter, encoding : str, optional
+        As in `read_table`.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        The sample.
+    rows : ndarray of int
+        Which rows of the file they are, the first being 0.
+    n_rows : int
+        Rows in the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_text("age,ill\n" + "50,yes\n" * 1000)
+    ...     table, rows, n_rows = read_sample(path, 100)
+    >>> table.num_rows, len(rows), n_rows
+    (100, 100, 1000)
+    """
+    rng = np.random.default_rng([seed, _STREAM])
+    kept: list[tuple[Any, NDArray[np.float64], NDArray[np.int64]]] = []
+    n_rows = held = 0
+    limit = 1.0
+    for batch in read_batches(path, delimiter=delimiter, encoding=encoding):
+        keys = rng.random(batch.num_rows)
+        kept.append(_filter(batch, keys, n_rows + np.arange(batch.num_rows), limit))
+        n_rows += batch.num_rows
+        held += kept[-1][0].num_rows
+        if held > 2 * max_rows:
+            limit, held = _limit(kept, max_rows), max_rows
+            kept = [_filter(*part, limit) for part in kept]
+    if not n_rows:
+        raise _no_rows(path)
+    if held > max_rows:
+        kept = [_filter(*part, _limit(kept, max_rows)) for part in kept]
+    table = pa.Table.from_batches([batch for batch, _, _ in kept])
+    return table, np.concatenate([rows for _, _, rows in kept]), n_rows
+
+
+def _limit(kept: list[tuple[Any, Any, Any]], max_rows: int) -> float:
+    keys = np.concatenate([keys for _, keys, _ in kept])
+    return float(np.partition(keys, max_rows - 1)[max_rows - 1])
+
+
+def _filter(batch: Any, keys: Any, rows: Any, limit: float) -> tuple[Any, Any, Any]:
+    inside = keys <= limit
+    if inside.all():
+        return batch, keys, rows
+    return batch.filter(pa.array(inside)), keys[inside], rows[inside]
+
+
+def _no_rows(path: Any) -> TableError:
+    return TableError(f"{path} holds no rows under its header; give at least a few dozen.")
+
+
+def read_batches(
+    path: Any, *, delimiter: str | None = None, encoding: str | None = None
+) -> Iterator[Any]:
+    r"""Read a file as `read_table` does, a batch at a time, in constant memory.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    delimiter, encoding : str, optional
+        As in `read_table`.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_text("age,ill\n50,yes\n31,no\n")
+    ...     print([batch.num_rows for batch in read_batches(path)])
+    [2]
+    """
+    yield from _batches(Path(path), sniff(path, delimiter=delimiter, encoding=encoding))
+
+
+def _batches(path: Path, layout: Layout) -> Iterator[Any]:
+    read = _parquet_batches if layout.kind == "parquet" else _csv_batches
+    try:
+        yield from read(path, layout)
+    except pa.ArrowInvalid as error:
+        raise _explain(path, layout, str(error)) from error
+    except UnicodeDecodeError as error:
+        raise not_utf8(path, layout.encoding, "a later line") from error
+    except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
+        msg = f"{path} cannot be read to its end ({error}); fetch it again."
+        raise TableError(msg) from error
+
+
+def _parquet_batches(path: Path, layout: Layout) -> Iterator[Any]:
+    del layout
+    with pq.ParquetFile(path) as file:
+        names = file.schema_arrow.names
+        repeated = sorted({name for name in names if names.count(name) > 1})
+        if repeated:
+            msg = f"{path} has more than one column named {repeated[0]!r}; rename them."
+            raise TableError(msg)
+        for batch in file.iter_batches(batch_size=1 << 16):
+            if batch.num_rows:
+                yield batch
+
+
+def _csv_batches(path: Path, layout: Layout) -> Iterator[Any]:
+    names = list(layout.names)
+    with open_bytes(path, layout.compression) as file:
+        reader = csv.open_csv(
+            file,
+            read_options=csv.ReadOptions(
+                column_names=names,
+                skip_rows=1,
+                encoding=layout.encoding,
+                block_size=_BLOCK_BYTES,
+            ),
+            parse_options=csv.ParseOptions(
+                delimiter=layout.delimiter, newlines_in_values=True, ignore_empty_lines=True
+            ),
+            convert_options=csv.ConvertOptions(
+                column_types=dict.fromkeys(names, pa.string()),
+                strings_can_be_null=True,
+                null_values=list(NULLS),
+            ),
+        )
+        for batch in reader:
+            if batch.num_rows:
+                yield _trimmed(batch, layout.decimal)
+
+
+def _trimmed(batch: Any, decimal: str) -> Any:
+    """Drop blanks around fields, and write decimal commas as points."""
+    blanks = pa.array(NULLS)
+    columns = []
+    for column in batch.columns:
+        text = pc.utf8_trim_whitespace(column)
+        if decimal == ",":
+            text = pc.replace_substring_regex(text, r"^([+-]?\d+),(\d+)$", r"\1.\2")
+        columns.append(pc.if_else(pc.is_in(text, value_set=blanks), None, text))
+    return pa.record_batch(columns, names=batch.schema.names)
+
+
+def _explain(path: Path, layout: Layout, reason: str) -> TableError:
+    if "UTF8" in reason or "utf" in reason.lower():
+        column = re.search(r"column #(\d+)", reason)
+        place = f"column {layout.names[int(column[1])]!r}" if column else "a later line"
+        return not_utf8(path, layout.encoding, place)
+    ragged = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", reason)
+    if ragged:
+        where = f"line {ragged[1]}" if ragged[1] else "a line"
+        msg = (
+            f"{path} has {ragged[2]} column names but {ragged[3]} fields in {where}; "
+            "check its quotes, or give --delimiter."
+        )
+        return TableError(msg)
+    return TableError(f"{path} cannot be read ({reason}); check that it is CSV or Parquet.")

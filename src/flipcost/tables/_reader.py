@@ -1,0 +1,251 @@
+"""The first step of a saved model: columns of a table to a matrix of numbers."""
+
+from __future__ import annotations
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from sklearn.base import BaseEstimator, TransformerMixin
+
+from flipcost._validation import check_is_fitted
+from flipcost.tables._errors import TableError, shorten, unknown_column
+from flipcost.tables._infer import TRUE_WORDS, describe_column
+
+_DAY = 86400.0
+_DATE_PARTS = ("days", "year sine", "year cosine", "week sine", "week cosine")
+
+
+class ColumnReader(TransformerMixin, BaseEstimator):
+    """Read the columns of a table as numbers: categories as codes, dates as days and cycles.
+
+    The first step of the models that `flipcost audit` saves. It learns what each column holds, and
+    later reads the same columns in the same way or says what differs.
+
+    Parameters
+    ----------
+    columns : list of str or None, default=None
+        The columns to read; all of them when None.
+    categorical : list of str, default=()
+        Columns that hold categories although they look like numbers.
+
+    Attributes
+    ----------
+    schema_ : list of dict
+        What each column holds, as found by `fit`: ``name``, ``kind`` and ``levels`` or ``format``.
+    feature_names_in_ : ndarray of str
+        Names of the columns that are read.
+    n_features_in_ : int
+        How many they are.
+
+    Notes
+    -----
+    A missing value is NaN. A level that was not there at `fit` has the code -1. A date gives its
+    days since 1970 and its place in the year and in the week, as sine and cosine.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from flipcost.tables import ColumnReader
+    >>> table = pa.table({"age": ["50", None, "31"], "town": ["Paris", "Lyon", "Paris"]})
+    >>> ColumnReader().fit_transform(table)
+    array([[50.,  1.],
+           [nan,  0.],
+           [31.,  1.]])
+    """
+
+    def __init__(self, columns=None, categorical=()):
+        self.columns = columns
+        self.categorical = categorical
+
+    def fit(self, X, y=None):  # noqa: ARG002 - scikit-learn's convention
+        """Find out what each column holds.
+
+        Parameters
+        ----------
+        X : pyarrow, pandas or polars table
+            Rows.
+        y : None
+            Not used.
+
+        Returns
+        -------
+        self
+        """
+        table = as_arrow(X)
+        names = list(table.column_names if self.columns is None else self.columns)
+        self.schema_ = [
+            describe_column(
+                name,
+                column_of(table, name, "The table"),
+                categorical=name in self.categorical,
+            )
+            for name in names
+        ]
+        self.feature_names_in_ = np.array(names, dtype=object)
+        self.n_features_in_ = len(names)
+        return self
+
+    def transform(self, X):
+        """Return the columns as numbers.
+
+        Parameters
+        ----------
+        X : pyarrow, pandas or polars table
+            Rows, with the columns that were there at `fit` in any order.
+
+        Returns
+        -------
+        ndarray of shape (n, n_numbers)
+        """
+        check_is_fitted(self)
+        table = as_arrow(X)
+        missing = [c["name"] for c in self.schema_ if c["name"] not in table.column_names]
+        if len(missing) == 1:
+            raise unknown_column(missing[0], table.column_names, "The table")
+        if missing:
+            msg = f"The table lacks {len(missing)} columns of the model: {shorten(missing)}."
+            raise TableError(msg)
+        parts = [_numbers(column_of(table, c["name"], "The table"), c) for c in self.schema_]
+        return np.column_stack(parts) if parts else np.empty((table.num_rows, 0))
+
+    def get_feature_names_out(self, input_features=None):  # noqa: ARG002 - likewise
+        """Return the names of the numbers.
+
+        Parameters
+        ----------
+        input_features : None
+            Not used.
+
+        Returns
+        -------
+        ndarray of str
+        """
+        check_is_fitted(self)
+        return np.array([name for name, _ in self.sources()], dtype=object)
+
+    def sources(self):
+        """Return, for each number, its name and the place of its column in `schema_`.
+
+        Returns
+        -------
+        list of tuple
+        """
+        found = []
+        for place, column in enumerate(self.schema_):
+            if column["kind"] == "date":
+                found += [(f"{column['name']} {part}", place) for part in _DATE_PARTS]
+            else:
+                found.append((column["name"], place))
+        return found
+
+
+def as_arrow(X):
+    """Return a pyarrow, pandas or polars table as pyarrow.
+
+    Examples
+    --------
+    >>> import polars
+    >>> as_arrow(polars.DataFrame({"age": [50, 31]})).column_names
+    ['age']
+    """
+    if isinstance(X, pa.RecordBatch):
+        return pa.Table.from_batches([X])
+    if isinstance(X, pa.Table):
+        return X
+    if not hasattr(X, "columns"):
+        msg = (
+            f"This model reads tables with named columns; got {type(X).__name__}. "
+            "Give a pandas, polars or pyarrow table."
+        )
+        raise TypeError(msg)
+    if hasattr(X, "to_arrow"):
+        return X.to_arrow()
+    return pa.Table.from_pandas(X, preserve_index=False)
+
+
+def column_of(table, name, where):
+    """Return a column as one array, or say which one was meant."""
+    if name not in table.column_names:
+        raise unknown_column(name, table.column_names, where)
+    column = table.column(name)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    if isinstance(column, pa.ChunkedArray):  # combining none gives none
+        column = pa.array([], column.type)
+    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
+
+
+def _numbers(column, described):
+    kind = described["kind"]
+    try:
+        return _READ[kind](column, described)
+    except (ValueError, NotImplementedError) as error:  # pyarrow's errors are of these kinds
+        reason = str(error).splitlines()[0]
+        msg = (
+            f"Column {described['name']!r} held {_WORDS[kind]} when the model was made and does "
+            f"not now ({reason}); correct the column."
+        )
+        raise TableError(msg) from error
+
+
+def _float(column):
+    return column.to_numpy(zero_copy_only=False).astype(float)
+
+
+def _read_number(column, _):
+    if pa.types.is_duration(column.type):
+        column = column.cast(pa.int64())
+    values = _float(column.cast(pa.float64(), safe=False))
+    values[np.isinf(values)] = np.nan
+    return values
+
+
+def _read_boolean(column, _):
+    if pa.types.is_boolean(column.type):
+        return _float(column.cast(pa.float64()))
+    words = pc.utf8_lower(column.cast(pa.string()))
+    known = pa.array([*TRUE_WORDS, "false", "no", "f", "n"])
+    strange = pc.and_(pc.is_valid(words), pc.invert(pc.is_in(words, value_set=known)))
+    if pc.any(strange).as_py():
+        msg = f"found {words.filter(strange)[0].as_py()!r}"
+        raise ValueError(msg)
+    truth = pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(TRUE_WORDS)), None)
+    return _float(truth.cast(pa.float64()))
+
+
+def _read_category(column, described):
+    text = column.cast(pa.string())
+    codes = pc.index_in(text, value_set=pa.array(described["levels"], pa.string()))
+    codes = pc.if_else(pc.is_valid(text), pc.fill_null(codes, -1), None)
+    return _float(codes.cast(pa.float64()))
+
+
+def _read_date(column, described):
+    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+        column = pc.strptime(column, described["format"] or "%Y-%m-%d", "s")
+    seconds = _float(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()))
+    days = seconds / _DAY
+    year, week = 2 * np.pi * days / 365.2425, 2 * np.pi * days / 7
+    return np.column_stack([days, np.sin(year), np.cos(year), np.sin(week), np.cos(week)])
+
+
+def _read_nothing(column, _):
+    return np.full(len(column), np.nan)
+
+
+_READ = {
+    "number": _read_number,
+    "boolean": _read_boolean,
+    "category": _read_category,
+    "date": _read_date,
+    "empty": _read_nothing,
+    "constant": _read_nothing,
+}
+_WORDS = {
+    "number": "numbers",
+    "boolean": "yes or no",
+    "category": "categories",
+    "date": "dates",
+    "empty": "nothing",
+    "constant": "one value",
+}

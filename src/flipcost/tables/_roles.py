@@ -1,0 +1,168 @@
+"""Which column is what: target, weights, identifiers, a second opinion."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+import pyarrow as pa
+
+from flipcost.tables._errors import TableError, shorten, unknown_column
+from flipcost.tables._reader import column_of
+
+
+@dataclass(frozen=True)
+class Roles:
+    """What the columns of a table are for; all others are features.
+
+    Parameters
+    ----------
+    target : str
+        The labels, partly wrong.
+    id : str or None
+        Names of rows, shown where a row is.
+    trusted : str or None
+        Labels known to be right, on some rows.
+    second : str or None
+        Labels given again, independently.
+    weight : str or None
+        Weights of rows.
+    drop : tuple of str
+        Columns left out.
+    truth : str or None
+        Labels known to be right, on all rows, to judge by and not to learn from.
+
+    Examples
+    --------
+    >>> roles = Roles("ill", id="patient", drop=("note",))
+    >>> roles.features(["patient", "age", "note", "ill"], "a.csv")
+    ['age']
+    """
+
+    target: str
+    id: str | None = None
+    trusted: str | None = None
+    second: str | None = None
+    weight: str | None = None
+    drop: tuple[str, ...] = field(default=())
+    truth: str | None = None
+
+    def features(self, names, where):
+        """Return the names of the features, once every role is known to be there."""
+        roles = [self.target, self.id, self.trusted, self.second, self.weight, self.truth]
+        used = [name for name in roles if name is not None]
+        for name in (*used, *self.drop):
+            if name not in names:
+                raise unknown_column(name, names, where)
+        twice = sorted({name for name in used if used.count(name) > 1})
+        if twice:
+            msg = f"Column {twice[0]!r} was given two roles; give each column one."
+            raise TableError(msg)
+        if self.target in self.drop:
+            msg = f"Column {self.target!r} is the target and cannot be dropped."
+            raise TableError(msg)
+        found = [name for name in names if name not in used and name not in self.drop]
+        if not found:
+            msg = f"{where} has no columns left to learn from; drop fewer of them."
+            raise TableError(msg)
+        return found
+
+
+def read_labels(column, name):
+    """Return labels as text, with None where one is missing.
+
+    Numbers are written in one way, so that ``1``, ``1.0`` and ``01`` are the same label.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> read_labels(pa.array(["1.0", "0", None]), "ill").tolist()
+    ['1', '0', None]
+    """
+    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
+        msg = f"Column {name!r} holds {column.type} values, which cannot be labels."
+        raise TableError(msg)
+    labels = column.cast(pa.string()).to_pylist()
+    written = {label: _same_number(label) for label in set(labels) if label is not None}
+    if all(number is not None for number in written.values()):
+        labels = [None if label is None else written[label] for label in labels]
+    return np.array(labels, dtype=object)
+
+
+def _same_number(label):
+    try:
+        return f"{float(label):g}"
+    except ValueError:
+        return None
+
+
+def read_numbers(column, name, *, what):
+    """Return a column of numbers, none of them missing or negative.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> read_numbers(pa.array(["1", "2.5"]), "w", what="weights")
+    array([1. , 2.5])
+    """
+    try:
+        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    except (ValueError, NotImplementedError) as error:
+        msg = f"Column {name!r} must hold numbers to serve as {what}."
+        raise TableError(msg) from error
+    if not np.all(np.isfinite(values)) or np.any(values < 0):
+        msg = f"Column {name!r} must hold numbers of at least 0, none missing, to serve as {what}."
+        raise TableError(msg)
+    return values
+
+
+def take_column(table, name, where):
+    """Return a column of a table as one pyarrow array, or say which one was meant.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> take_column(pa.table({"age": [50, 31]}), "age", "a.csv").to_pylist()
+    [50, 31]
+    """
+    return column_of(table, name, where)
+
+
+def two_classes(labels, name, positive=None):
+    """Return the negative and the positive label, or say why there are not two.
+
+    Examples
+    --------
+    >>> two_classes(np.array(["no", "yes", "no"], dtype=object), "ill")
+    ('no', 'yes')
+    >>> two_classes(np.array(["no", "yes", "no"], dtype=object), "ill", "no")
+    ('yes', 'no')
+    """
+    classes = sorted({label for label in labels if label is not None}, key=_order)
+    if len(classes) == 1:
+        msg = (
+            f"Column {name!r} holds one class only, {classes[0]!r}; two are needed to learn from. "
+            "Check the filter that made the table."
+        )
+        raise TableError(msg)
+    if len(classes) != 2:
+        found = f"{len(classes)} classes: {shorten(classes)}" if classes else "no labels"
+        msg = f"Column {name!r} must hold two classes; it holds {found}. Keep or merge until two."
+        raise TableError(msg)
+    if positive is None:
+        return classes[0], classes[1]
+    wanted = _same_number(positive) if _same_number(positive) in classes else positive
+    if wanted not in classes:
+        msg = (
+            f"--positive must be one of the classes of {name!r}, {shorten(classes)}; "
+            f"got {positive!r}."
+        )
+        raise TableError(msg)
+    return classes[1 - classes.index(wanted)], wanted
+
+
+def _order(label):
+    try:
+        return (0, float(label), label)
+    except ValueError:
+        return (1, 0.0, label)

@@ -1,0 +1,263 @@
+"""The report in a real browser: sliders, console, requests, escaping, widths."""
+
+import base64
+import json
+import re
+import shutil
+import time
+
+import numpy as np
+import pytest
+
+from flipcost.audit import audit
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.costs import Costs
+from flipcost.plot._curves import confusion_cells
+from flipcost.report import render_report
+from flipcost.report._payload import make_payload
+from tests.audit.helpers import noisy_table
+
+pytestmark = pytest.mark.slow
+
+NASTY = "<script>alert(1)</script>"
+FLAGS = (
+    "--headless=new",
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+    "--disable-dev-shm-usage",
+    "--hide-scrollbars",
+)
+
+
+@pytest.fixture(scope="module")
+def browser(tmp_path_factory):
+    webdriver = pytest.importorskip(
+        "selenium.webdriver", reason="browser tests need selenium, which is not installed"
+    )
+    chromium = shutil.which("chromium") or shutil.which("chromium-browser")
+    driver = shutil.which("chromedriver")
+    if chromium is None or driver is None:
+        pytest.skip("browser tests need chromium and chromedriver; there is no browser here")
+    options = webdriver.ChromeOptions()
+    options.binary_location = chromium
+    for flag in (*FLAGS, f"--user-data-dir={tmp_path_factory.mktemp('profile')}"):
+        options.add_argument(flag)
+    options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+    service = webdriver.ChromeService(executable_path=driver)
+    session = webdriver.Chrome(options=options, service=service)
+    yield session
+    session.quit()
+
+
+def weighted(table):
+    weight = np.random.default_rng(0).integers(1, 4, table.num_rows).astype(float)
+    return table.append_column("w", [weight])
+
+
+CASES = {
+    "symmetric": {},
+    "pair": {"noise_rate": (0.3, 0.1)},
+    "weighted": {"sample_weight": "w"},
+}
+
+
+@pytest.fixture(scope="module", params=list(CASES))
+def case(request, tmp_path_factory):
+    table = noisy_table(600, seed=4, **{NASTY: np.random.default_rng(0).normal(size=600)})
+    if request.param == "weighted":
+        table = weighted(table)
+    options = CASES[request.param]
+    result = audit(table, "ill", Costs(fn=3, fp=2), drop=["truth"], name=NASTY, **options)
+    path = tmp_path_factory.mktemp("report") / "report.html"
+    path.write_text(render_report(result), encoding="utf-8")
+    return result, path
+
+
+def open_page(browser, path, width=1200, scheme="light"):
+    browser.execute_cdp_cmd(
+        "Emulation.setDeviceMetricsOverride",
+        {"width": width, "height": 900, "deviceScaleFactor": 1, "mobile": width < 600},
+    )
+    feature = {"name": "prefers-color-scheme", "value": scheme}
+    browser.execute_cdp_cmd("Emulation.setEmulatedMedia", {"features": [feature]})
+    browser.get("about:blank")
+    browser.get_log("browser")
+    browser.get_log("performance")
+    browser.get(path.as_uri())
+    ready = (
+        "return document.readyState === 'complete' && location.href === arguments[0]"
+        " && document.getElementById('out-now').textContent !== ''"
+    )
+    limit = time.monotonic() + 30
+    while not browser.execute_script(ready, path.as_uri()):
+        assert time.monotonic() < limit, "the page did not load"
+        time.sleep(0.02)
+
+
+def move(browser, name, value):
+    browser.execute_script(
+        "const s = document.getElementById(arguments[0]); s.value = arguments[1];"
+        "s.dispatchEvent(new Event('input', {bubbles: true}));",
+        f"slider-{name}",
+        str(value),
+    )
+
+
+def figures(browser, name):
+    """Return value, low and high that a part of the page shows."""
+    script = (
+        "const d = document.getElementById(arguments[0]).dataset;"
+        "return [Number(d.value), Number(d.low), Number(d.high)];"
+    )
+    return browser.execute_script(script, name)
+
+
+def pair_at(result, rate):
+    gap = make_payload(result)["rate"]["gap"]
+    return (rate + gap / 2, rate - gap / 2)
+
+
+@pytest.mark.parametrize(("index", "rate"), [(None, None), (3, 0.2), (20, 0.3), (38, 0.44)])
+def test_the_sliders_move_the_figures_to_the_librarys_values(browser, case, index, rate):
+    """Costs and cells that the page shows are those that the library computes."""
+    result, path = case
+    open_page(browser, path)
+    k = result.cost_index if index is None else index
+    if index is not None:
+        move(browser, "cost", index)
+        move(browser, "rate", rate)
+    pair = pair_at(result, make_payload(result)["rate"]["value"] if rate is None else rate)
+    cost = float(result.costs[k])
+    scale = 1000 * result.prices.fp / cost
+    for candidate in result.candidates:
+        table = ConfusionCounts(candidate.tables.counts[k], candidate.tables.squares[k])
+        expected = table.interval("cost", cost=cost, noise_rate=pair)
+        limits = [scale * x for x in (expected.value, expected.low, expected.high)]
+        found = figures(browser, f"cost-{candidate.key}")
+        np.testing.assert_allclose(found, limits, rtol=1e-7, atol=1e-7 * scale)
+    table = result.best.table(k)
+    for kind, assumed in (("observed", None), ("denoised", pair)):
+        cells = 1000 * confusion_cells(table, assumed)
+        for i, j, name in ((0, 0, "tn"), (0, 1, "fp"), (1, 0, "fn"), (1, 1, "tp")):
+            found = figures(browser, f"{kind}-{name}")
+            np.testing.assert_allclose(found, cells[i, j], rtol=1e-7, atol=1e-6)
+
+
+def test_the_script_draws_what_was_drawn_before_it_ran(browser, case):
+    """Lines, ticks and marks that the script sets are those that the file came with."""
+    _, path = case
+    open_page(browser, path)
+    text = path.read_text(encoding="utf-8")
+    for name in ("path", "curve"):
+        drawn = re.search(rf'<svg id="{name}".*?</svg>', text, re.DOTALL)[0]
+        lines = dict(re.findall(r'class="line (\w+)" points="([^"]*)"', drawn))
+        for key, points in lines.items():
+            found = browser.execute_script(
+                f"return document.querySelector('#{name} .line.{key}').getAttribute('points')"
+            )
+            before, after = (
+                np.array([p.split(",") for p in s.split()], dtype=float) for s in (points, found)
+            )
+            np.testing.assert_allclose(after, before, atol=0.11)
+        ticks = re.findall(r'class="ytick"[^>]*>([^<]*)<', drawn)
+        found = browser.execute_script(
+            f"return [...document.querySelectorAll('#{name} .ytick')].map((t) => t.textContent)"
+        )
+        assert [t.rstrip("%") for t in found] == [t.rstrip("%") for t in ticks]
+
+
+def test_moving_a_slider_moves_the_pictures(browser, case):
+    """The lines, the mark and the words follow the sliders, and come back on reset."""
+    _, path = case
+    open_page(browser, path)
+    read = (
+        "return [document.querySelector('#path .line.flipcost').getAttribute('points'),"
+        "document.querySelector('#curve .line.flipcost').getAttribute('points'),"
+        "document.querySelector('#path .marker').getAttribute('x1'),"
+        "document.getElementById('out-cost').textContent,"
+        "document.getElementById('out-rate').textContent]"
+    )
+    before = browser.execute_script(read)
+    move(browser, "cost", 5)
+    move(browser, "rate", 0.4)
+    after = browser.execute_script(read)
+    assert all(a != b for a, b in zip(before, after, strict=True))
+    browser.execute_script("document.getElementById('reset').click()")
+    assert browser.execute_script(read) == before
+
+
+def test_nothing_is_logged_and_nothing_is_fetched(browser, case):
+    """The console stays empty, and no request leaves the page."""
+    _, path = case
+    open_page(browser, path)
+    move(browser, "rate", 0.3)
+    assert browser.get_log("browser") == []
+    asked = []
+    for entry in browser.get_log("performance"):
+        message = json.loads(entry["message"])["message"]
+        if message["method"] != "Network.requestWillBeSent":
+            continue
+        # The log is shared: late entries of an earlier page are not of this one.
+        if message["params"]["documentURL"] == path.as_uri():
+            asked.append(message["params"]["request"]["url"])
+    outside = [u for u in asked if not u.startswith("data:") and u != path.as_uri()]
+    assert path.as_uri() in asked
+    assert outside == []
+
+
+def test_a_column_named_like_a_script_is_text(browser, case):
+    """The name shows as it is, and nothing runs."""
+    _, path = case
+    open_page(browser, path)
+    shown = browser.execute_script("return document.body.innerText")
+    assert NASTY in shown
+    assert NASTY in browser.title
+    assert browser.execute_script("return document.querySelectorAll('script').length") == 2
+
+
+@pytest.mark.parametrize("width", [360, 800, 1400])
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_the_page_fits_its_width(browser, case, width, scheme):
+    """Nothing sticks out at the width of a phone, a tablet or a desk; text has contrast."""
+    _, path = case
+    open_page(browser, path, width, scheme)
+    wide = browser.execute_script(
+        "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
+    )
+    assert wide[0] <= wide[1]
+    colours = browser.execute_script(
+        "const s = getComputedStyle(document.body);"
+        "const t = getComputedStyle(document.querySelector('figcaption'));"
+        "const b = getComputedStyle(document.querySelector('section'));"
+        "return [s.color, s.backgroundColor, t.color, b.backgroundColor]"
+    )
+    body, ground, soft, paper = (luminance(c) for c in colours)
+    assert contrast(body, ground) > 7
+    assert contrast(soft, paper) > 4.5
+
+
+def luminance(colour):
+    """Relative luminance of a colour as the page states it."""
+    values = np.array([float(v) for v in re.findall(r"[\d.]+", colour)[:3]]) / 255
+    linear = np.where(values <= 0.04045, values / 12.92, ((values + 0.055) / 1.055) ** 2.4)
+    return float(linear @ [0.2126, 0.7152, 0.0722])
+
+
+def contrast(one, other):
+    """Ratio of contrast of two luminances."""
+    return (max(one, other) + 0.05) / (min(one, other) + 0.05)
+
+
+def test_it_prints(browser, case):
+    """The page prints to a few pages, with its figures."""
+    _, path = case
+    open_page(browser, path)
+    printed = browser.execute_cdp_cmd("Page.printToPDF", {"printBackground": True})
+    data = base64.b64decode(printed["data"])
+    assert data.startswith(b"%PDF")
+    pages = len(re.findall(rb"/Type /Page\b(?!s)", data))
+    assert 2 <= pages <= 12

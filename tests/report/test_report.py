@@ -1,0 +1,129 @@
+"""The report as a file: whole, escaped, small, and drawn from the library's figures."""
+
+import json
+import re
+from html.parser import HTMLParser
+
+import numpy as np
+import pytest
+
+from flipcost.audit import audit
+from flipcost.report import render_report
+from flipcost.report._figures import BOTTOM, TOP, axis_top
+from flipcost.report._payload import make_payload
+from tests.audit.helpers import PRICES, noisy_table
+
+NASTY = "<script>alert(1)</script>"
+
+
+@pytest.fixture(scope="module")
+def result():
+    table = noisy_table(600, seed=4, **{NASTY: np.random.default_rng(0).normal(size=600)})
+    return audit(table, "ill", PRICES, drop=["truth"], id=None, name=f"{NASTY}.csv")
+
+
+@pytest.fixture(scope="module")
+def html(result):
+    return render_report(result)
+
+
+class Collector(HTMLParser):
+    """Collects tags, attributes and text."""
+
+    def __init__(self):
+        super().__init__()
+        self.tags, self.open, self.links = [], [], []
+        self.feed_errors = 0
+
+    def handle_starttag(self, tag, attrs):
+        """Note a tag, its addresses, and that it is open."""
+        self.tags.append(tag)
+        self.links += [v for k, v in attrs if k in ("src", "href", "action", "data", "srcset")]
+        if tag not in ("meta", "link", "input", "br", "rect", "line", "polyline", "polygon"):
+            self.open.append(tag)
+
+    def handle_startendtag(self, tag, attrs):
+        """Note a tag that closes itself."""
+        self.tags.append(tag)
+
+    def handle_endtag(self, tag):
+        """Check that the tag that was opened last is closed first."""
+        if tag in ("line", "rect"):
+            return
+        assert self.open.pop() == tag
+
+
+def test_the_page_is_well_formed_and_asks_for_nothing(html):
+    """Tags are closed in order, and no address but an empty icon is named."""
+    page = Collector()
+    page.feed(html)
+    assert page.open == []
+    assert page.links == ["data:,"]
+    assert "http" not in re.sub(r'http-equiv="', "", html)
+    assert "@import" not in html
+    assert "url(" not in html.replace("url(#box)", "")
+    assert "default-src 'none'" in html
+
+
+def test_text_from_the_data_is_escaped(html):
+    """A column and a file named like a script are text wherever they appear."""
+    assert NASTY not in html
+    assert "&lt;script&gt;alert(1)&lt;/script&gt;" in html
+    assert html.count("<script") == 2  # the data and the code
+
+
+def test_the_report_is_small(html):
+    """Far below two megabytes."""
+    assert len(html.encode()) < 300_000
+
+
+def test_the_payload_is_the_tables(result, html):
+    """The page carries the tables of counts of every candidate at every cost."""
+    found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
+    payload = json.loads(found[1])
+    assert payload == json.loads(json.dumps(make_payload(result)))
+    for candidate, kept in zip(result.candidates, payload["candidates"], strict=True):
+        np.testing.assert_allclose(
+            np.reshape(kept["counts"], (-1, 2, 2)), candidate.tables.counts, rtol=1e-9
+        )
+    assert payload["costs"][payload["index"]] == pytest.approx(result.cost)
+
+
+def test_every_question_is_answered(html):
+    """The headings that the reader looks for are there."""
+    for heading in (
+        "Cost against the assumed noise rate",
+        "How noisy the labels are",
+        "Right and wrong calls",
+        "Cost over all price ratios",
+        "Labels that look wrong",
+        "What the model looks at",
+        "What would help most",
+    ):
+        assert heading in html
+
+
+def test_lines_are_drawn_where_the_costs_are(result, html):
+    """The chosen model's line starts at its cost at the smallest rate."""
+    path = re.search(r'<svg id="path".*?</svg>', html, re.DOTALL)[0]
+    points = re.search(r'class="line flipcost" points="([^"]*)"', path)[1].split()
+    top = float(re.findall(r'class="ytick"[^>]*>([^<]*)<', path)[-1])
+    cost = 1000 * result.unit * float(result.best.table(result.cost_index).cost(result.cost))
+    y = float(points[0].split(",")[1])
+    # Places are written with one decimal.
+    assert y == pytest.approx(BOTTOM - (BOTTOM - TOP) * cost / top, abs=0.06)
+
+
+@pytest.mark.parametrize("value", [1e-3, 0.4, 1.0, 3.99, 8.0, 730.0, 12_345.0])
+def test_axes_end_above_the_data(value):
+    """An axis of four steps holds its value, and is not much longer."""
+    assert value <= axis_top(value) * (1 + 1e-12)
+    assert axis_top(value) <= 2.5 * value
+
+
+@pytest.mark.parametrize("rate", [0.0, 0.2, (0.3, 0.05)])
+def test_known_rates_are_reported_too(rate):
+    """A report can be drawn when the rate is known, zero, or one for each class."""
+    html = render_report(audit(noisy_table(300), "ill", PRICES, noise_rate=rate, drop=["truth"]))
+    assert "How noisy the labels are" in html
+    assert "nan" not in html.lower().replace("nancy", "")

@@ -87,6 +87,16 @@ def test_cost_estimate_covers_the_clean_cost():
     assert covered >= 17
 
 
+@pytest.mark.parametrize("seed", [0, 1, 2])
+def test_the_best_score_is_not_lost_between_grid_points(seed):
+    """With many rows, peaks are narrower than a coarse grid, and linear scores win here."""
+    X, noisy, _ = noisy_syn3d(60_000, 0.3, seed)
+    model = FlipCostClassifier(cost=0.2, random_state=0).fit(X, noisy)
+    assert model.scorer_weights_[:7].sum() > 0.9
+    low, high = model.noise_rate_interval_
+    assert low - 0.003 < 0.3 < high + 0.003
+
+
 def test_told_the_rate():
     """A number or a pair is taken as it is: the posterior has one point."""
     X, noisy, _ = noisy_syn3d(1000)
@@ -164,7 +174,7 @@ def test_no_signal_gives_the_better_constant():
         share.append(model.predict(rng.normal(size=(500, 5))).mean())
         chosen.append(model.chosen_)
         assert ("too thin" in model.summary()) == (model.chosen_ == "all_positive")
-    assert np.mean(share) > 0.9
+    assert np.mean(share) > 0.8
     assert "all_positive" in chosen
     assert "all_negative" not in chosen
 

@@ -195,7 +195,7 @@ def calibrate(
     >>> print(round(float(fit.weight[0] @ grid), 2))
     0.2
     """
-    modes = find_modes(bins, rates, log_prior)
+    modes = find_modes(bins, np.asarray(rates, dtype=float).reshape(-1, 2), log_prior)
     return integrate_modes(bins, modes)
 
 
@@ -235,7 +235,7 @@ def find_modes(
     Parameters
     ----------
     bins, rates, log_prior
-        As in `calibrate`.
+        As in `calibrate`; rates of shape (M, R, 2) are a grid of its own for each score.
     start : ndarray of shape (M, R, 2), optional
         Where to start from.
 
@@ -245,10 +245,10 @@ def find_modes(
     >>> find_modes([bins], [(0.1, 0.1), (0.2, 0.2)]).theta.shape
     (1, 2, 2)
     """
-    grid: Array = np.asarray(rates, dtype=float).reshape(-1, 2)
-    prior = np.zeros(len(grid)) if log_prior is None else np.asarray(log_prior, dtype=float)
+    grid: Array = np.asarray(rates, dtype=float)
+    shape = (len(bins), grid.shape[-2])
+    prior = np.zeros(shape[1]) if log_prior is None else np.asarray(log_prior, dtype=float)
     prior = prior - log_sum(prior)
-    shape = (len(bins), len(grid))
     problem = _problem(bins, grid)
     theta, value, curvature = problem.modes(None if start is None else start.reshape(-1, 2))
     laplace = value + np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(curvature)[1]
@@ -288,10 +288,11 @@ def integrate_modes(bins: Sequence[ScoreBins], modes: Modes) -> Calibration:
 
 def _problem(bins: Sequence[ScoreBins], rates: Array) -> _Problem:
     x, ones, zeros = (
-        np.repeat(np.stack(column), len(rates), axis=0)
+        np.repeat(np.stack(column), rates.shape[-2], axis=0)
         for column in zip(*((b.centre, b.positive, b.negative) for b in bins), strict=True)
     )
-    return _Problem(x, ones, zeros, np.tile(rates, (len(bins), 1)))
+    own = np.broadcast_to(rates, (len(bins), *rates.shape[-2:]))
+    return _Problem(x, ones, zeros, own.reshape(-1, 2))
 
 
 @dataclass(frozen=True, eq=False)

@@ -35,11 +35,13 @@ _LARGEST_SUM = 0.96
 _SYMMETRIC_POINTS = 17
 _PAIR_POINTS = 9
 _REFINEMENTS = 4
+_PEAK_POINTS = 9
+_PEAK_STEPS = 6
 # A grid is fine enough when no point of it holds more than this share of the posterior ...
 _COARSE = {1: 0.3, 2: 0.15}
 # ... and points that hold less than this do not bound the next one.
 _THIN = 1e-3
-# Scores this many nats behind the best, at a few rates, are dropped.
+# Scores this many nats behind the best, each at its own rate, are dropped.
 _HOPELESS = 10.0
 
 
@@ -75,15 +77,42 @@ def integrate_rates(
     >>> print(f"{fit.weight[0] @ fit.rates[:, 0]:.2f}")
     0.15
     """
-    few = find_modes(bins, _line(0.0, _LARGEST)[::4])
-    alive = _hopeful(log_sum(few.log_evidence, axis=1))
-    symmetric = _refine(bins, alive, _line(0.0, _LARGEST), 1, known)
+    height, low, high = _own_peaks(bins)
+    alive = _hopeful(height)
+    line = _line(max(0.0, float(low[alive].min())), min(_LARGEST, float(high[alive].max())))
+    symmetric = _refine(bins, alive, _line(0.0, _LARGEST) if known else line, 1, known)
     if noise_model == "symmetric":
         return symmetric
     # A score that is hopeless when noise is symmetric is not saved by two rates instead of one.
     alive = _hopeful(log_sum(symmetric.log_evidence, axis=1))
     pairs = _refine(bins, alive, _square((0.0, 0.0), (_LARGEST_OF_PAIR,) * 2), 2, None)
     return pairs if noise_model == "class_conditional" else _mix(symmetric, pairs)
+
+
+def _own_peaks(bins: Sequence[ScoreBins]) -> tuple[Array, Array, Array]:
+    """Find the most likely symmetric rate of each score on its own.
+
+    With many rows a peak is narrower than any fixed grid, and a score that explains the labels
+    best can look hopeless between two points of it. Returns log evidences at the peaks, and
+    limits that hold the posterior of each score.
+    """
+    low, high = np.zeros(len(bins)), np.full(len(bins), _LARGEST)
+    rows = np.arange(len(bins))
+    for _ in range(_PEAK_STEPS):
+        grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _PEAK_POINTS)
+        evidence = find_modes(bins, np.stack([grid, grid], axis=-1)).log_evidence
+        best = evidence.argmax(axis=1)
+        step = (high - low) / (_PEAK_POINTS - 1)
+        beside = np.maximum(
+            evidence[rows, np.maximum(best - 1, 0)],
+            evidence[rows, np.minimum(best + 1, _PEAK_POINTS - 1)],
+        )
+        peak = grid[rows, best]
+        inner = (best > 0) & (best < _PEAK_POINTS - 1)
+        if np.all((evidence[rows, best] - beside < 2.0) & inner) or step.max() < 1e-5:
+            break
+        low, high = np.maximum(peak - step, 0.0), np.minimum(peak + step, _LARGEST)
+    return evidence.max(axis=1), peak - 7 * step, peak + 7 * step
 
 
 def _hopeful(by_score: Array) -> NDArray[np.intp]:

@@ -353,16 +353,22 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self._set_rate(posterior)
 
     def _guard(self, probability, weight, cost):
-        """Keep the rule if its denoised cost out of fold is below the better constant's.
+        """Keep the rule if it is estimated to beat the better constant, else give that.
 
-        Which constant is better is left to the probabilities: the denoised shares of the classes
-        are too noisy to tell where the two are close. That the rule beats it is not left to them:
-        they promise a gain whenever they vary.
+        Two estimates of the gain are averaged: what the probabilities promise, which is never
+        negative but trusts the model, and the denoised difference out of fold, which does not but
+        is noisy. In simulation either alone did worse: the first cannot refuse, the second refuses
+        rules that pay.
         """
-        share = np.average(probability, weights=weight)
-        constant = "all_positive" if cost * (1 - share) < (1 - cost) * share else "all_negative"
-        gain = self.constant_costs_[constant].value - self.rule_cost_.value
-        return "rule" if gain > _TIE else constant
+        if_positive = cost * np.average(1 - probability, weights=weight)
+        if_negative = (1 - cost) * np.average(probability, weights=weight)
+        constant = "all_positive" if if_positive < if_negative else "all_negative"
+        rule = np.average(
+            np.minimum(cost * (1 - probability), (1 - cost) * probability), weights=weight
+        )
+        promised = min(if_positive, if_negative) - rule
+        denoised = self.constant_costs_[constant].value - self.rule_cost_.value
+        return "rule" if promised + denoised > _TIE else constant
 
     def _set_rate(self, posterior):
         rho_pos, rho_neg = (float(v) for v in posterior.mean)

@@ -273,7 +273,7 @@ def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch):
     monkeypatch.setattr(UnitStore, "add", interrupting)
     args = [SMALL[1], "--trials", "1", "--out", str(tmp_path), "--quiet"]
     result = CliRunner().invoke(command(), args)
-    assert result.exit_code == 130
+    assert result.exit_code == 2
     assert "--resume" in result.output
     store = UnitStore(tmp_path, 0, resume=True)
     store.close()

@@ -50,7 +50,7 @@ def reproduce_command(
             "on with them.",
             err=True,
         )
-        raise typer.Exit(130) from None
+        raise typer.Exit(2) from None
     agree, cells = found.agreement
     if as_json:
         typer.echo(json.dumps({"agree": agree, "cells": cells, "summary": found.summary}))

@@ -93,7 +93,8 @@ def _lead(summary, about):
     return (
         f'<p class="lead">Of the printed cells that no erratum touches, <b>{share}</b> lie within '
         f"one standard deviation of ours. Of those that one does touch, {touched} of {others} do, "
-        "under the reading that we take them to come from.</p>"
+        "under the reading that we take them to come from. Readings were chosen by how well they "
+        "fit the print: this is agreement of the best reading found, not a blind test.</p>"
         f'<p class="soft">{about["trials"]} trials, seed {about["seed"]}, '
         f"flipcost {__version__}. Tripathi and Hemachandra, Cost sensitive learning in the "
         "presence of symmetric label noise, PAKDD 2019.</p>"

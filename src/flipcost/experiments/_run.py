@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import threading
-import time
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
@@ -38,14 +38,33 @@ def run_units(units, seed, *, jobs=1, done=None):
         return
     # Not forked: a fork copies locks that other threads may hold.
     context = get_context("spawn")
-    with ProcessPoolExecutor(jobs, context, _start_worker, (os.getpid(),)) as pool:
+    stop = context.Event()
+    pool = ProcessPoolExecutor(jobs, context, _start_worker, (os.getpid(), stop))
+    try:
         waiting = {pool.submit(_guarded, unit, seed): unit for unit in units}
-        try:
-            for future in as_completed(waiting):
-                done(waiting.pop(future), future.result())
-        except BaseException:
-            pool.shutdown(wait=False, cancel_futures=True)
-            raise
+        for future in as_completed(waiting):
+            done(waiting.pop(future), future.result())
+    finally:
+        # A second interrupt must not break off the clean-up of the first.
+        with _deaf():
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _deaf():
+    """Ignore interrupts for a while, where that is ours to decide."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in handlers:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
 
 
 def _guarded(unit, seed):
@@ -55,13 +74,13 @@ def _guarded(unit, seed):
         return run_unit(unit, seed)
 
 
-def _start_worker(parent):
-    """Leave interrupts to the parent, and stop when it is gone: a kill cannot tell us."""
+def _start_worker(parent, stop):
+    """Leave interrupts to the parent, and end with it: one that is killed cannot tell us."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch():
-        while os.getppid() == parent:
-            time.sleep(1.0)
+        while os.getppid() == parent and not stop.wait(0.5):
+            pass
         os._exit(1)
 
     threading.Thread(target=watch, daemon=True).start()

@@ -133,7 +133,7 @@ def fit_dask(paths: list[str], gauge: Gauge, n_workers: int) -> float:
 
     with (
         LocalCluster(
-            n_workers=n_workers, threads_per_worker=1, dashboard_address=None, memory_limit=None
+            n_workers=n_workers, threads_per_worker=1, dashboard_address=":0", memory_limit=None
         ) as cluster,
         Client(cluster) as client,
     ):

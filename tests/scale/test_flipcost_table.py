@@ -280,7 +280,7 @@ def test_on_a_cluster(rows):
     )
     with (
         distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=None, memory_limit=None
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None
         ) as cluster,
         distributed.Client(cluster),
     ):

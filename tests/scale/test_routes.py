@@ -18,6 +18,7 @@ from flipcost.scale import (
     score_limits,
 )
 from flipcost.scale._folds import hash_keys
+from flipcost.scale._tasks import _SAMPLE_STREAM
 from tests.scale.conftest import NAMES
 
 # Sums of a thousand rows in another order differ by some rounding errors of their largest term.
@@ -103,7 +104,8 @@ def test_samples_do_not_depend_on_the_route(route, rows):
     assert found.X.shape == (50, 4)
     if route.name == "dask_frame":
         return
-    order = np.argsort(hash_keys(np.arange(len(rows.X), dtype=np.uint64), 3))[:50]
+    keys = hash_keys(np.arange(len(rows.X), dtype=np.uint64), 3 + _SAMPLE_STREAM)
+    order = np.argsort(keys)[:50]
     np.testing.assert_array_equal(found.X, rows.X[order])
     np.testing.assert_array_equal(found.y, rows.y[order])
     np.testing.assert_array_equal(found.weight, rows.w[order])
@@ -276,3 +278,12 @@ def test_memory_does_not_grow_with_the_file(tmp_path):
     ).moments()
     # A batch for each thread, and what decoding takes.
     assert max(held) < 0.05 * 320 * rows.nbytes
+
+
+def test_a_sample_is_not_one_fold():
+    """Drawn rows spread over the folds of the same seed: each of five holds 12 to 28 % of 2,000."""
+    X, y = np.arange(40_000.0)[:, None], np.arange(40_000) % 2
+    drawn = scan_batches([(X, y)]).sample(2000).X[:, 0].astype(np.uint64)
+    share = np.bincount(hash_folds(drawn, 5), minlength=5) / 2000
+    assert share.min() > 0.12
+    assert share.max() < 0.28

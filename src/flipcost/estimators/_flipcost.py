@@ -218,7 +218,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         fit = self._calibrate(bins, standard, positive, weight)
         self._choose(fit, standard, positive, weight, cost)
         self._keep(fit, bins, cost)
-        self._value_rate(fit, standard, cost)
+        self._value_rate(fit, standard, cost, weight)
         self._n_rows, self._positive_share = len(positive), np.average(positive, weights=weight)
         return self
 

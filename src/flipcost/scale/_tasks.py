@@ -38,6 +38,10 @@ class Mergeable(Protocol):
         """Return the result of both pieces."""
 
 
+# Folds hash positions too: with the same seed a small sample would lie in the first fold.
+_SAMPLE_STREAM = 0x5A17
+
+
 @dataclass(frozen=True)
 class MomentsTask:
     """Gather the moments of every fold."""
@@ -111,7 +115,7 @@ class SampleTask:
         labels, second = rows.labels()
         values = np.array(labels)
         y = values[second.astype(np.intp)] if len(values) > 1 else np.repeat(values, piece.n_rows)
-        keys = hash_keys(position_keys(piece.start, piece.n_rows), self.seed)
+        keys = hash_keys(position_keys(piece.start, piece.n_rows), self.seed + _SAMPLE_STREAM)
         return RowSample.of(self.size, keys, rows.X, y, rows.weight, rows.names)
 
 

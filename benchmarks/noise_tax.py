@@ -12,8 +12,8 @@ beats the constant, as on Breast Cancer, the tax divides by next to nothing: the
 constant's cost that there is to gain is printed beside each data set, and the mean without Breast
 Cancer beside the mean.
 
-Seeds 0 to 19 were used while the method was developed; ``--final`` takes 1000 to 1019, which were
-not. Peers that are not installed are named and left out.
+Seeds 0 to 39 were used while the method was developed; ``--final`` takes 1000 to 1019, by which
+nothing was chosen. Peers that are not installed are named and left out.
 """
 
 from __future__ import annotations

@@ -21,7 +21,7 @@ Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array"
 Group: TypeAlias = "tuple[int, float, Array, Array]"
 
 # A block of rows is gathered by class into one buffer that stays in a second-level cache. Times for
-# 100,000 x 50 and 1,000,000 x 20 are flat between 1 and 2 MB and 10 to 60 % worse at 0.25 MB.
+# 100,000 x 50 and 1,000,000 x 20 are flat between 1 and 2 MB and 20 to 30 % worse at 0.2 MB.
 _BLOCK_BYTES = 1_500_000
 _SPARSE_BLOCK_ROWS = 65_536
 # A block is accumulated about the current shift. When the squared offset of its mean exceeds this

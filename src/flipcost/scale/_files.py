@@ -8,6 +8,7 @@ batch for each thread.
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import partial
@@ -46,7 +47,7 @@ class Reading:
     batch_rows: int
 
 
-class FileSet:
+class FileSet(ABC):
     """Files of one format with the same columns, looked at before any of their rows are read."""
 
     suffixes: tuple[str, ...] = ()
@@ -60,9 +61,9 @@ class FileSet:
             with self.naming(path):
                 self.schemas.append(self.look_at(path))
 
+    @abstractmethod
     def look_at(self, path: str) -> Any:
         """Return the schema of a file."""
-        raise NotImplementedError
 
     @property
     def names(self) -> list[str]:
@@ -111,9 +112,9 @@ class FileSet:
             )
             raise SourceError(msg) from error
 
+    @abstractmethod
     def reduce(self, task: Task, reading: Reading) -> Any:
         """Run a task on all batches and merge what it returns."""
-        raise NotImplementedError
 
     def with_keys(self, batch: Any, path: str, wanted: list[str]) -> Any:
         """Add the columns that folders give, in the order wanted."""

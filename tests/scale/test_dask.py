@@ -12,7 +12,7 @@ import pandas as pd
 import pyarrow.parquet as pq
 import pytest
 
-from flipcost import ClassMoments
+from flipcost import ClassMoments, FlipCostClassifier
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
 from flipcost.scale import (
@@ -205,6 +205,29 @@ def test_rows_do_not_travel(client):
     )
     assert found.parts[0].n_rows.sum() == PARTS * N
     assert sum(received.values()) <= PARTS * len(pickle.dumps(found)) < 0.05 * PARTS * N * D * 8
+
+
+def test_rows_stay_when_the_noise_rate_is_unknown(client):
+    """`FlipCostClassifier` moves moments, histograms and groups; ten times the rows, no more."""
+
+    def received(n):
+        def make(k):
+            rng = np.random.default_rng(k)
+            frame = pd.DataFrame(rng.normal(size=(n, D)), columns=list("abcde"))
+            return frame.assign(y=(frame["a"] + rng.normal(size=n) > 0).astype(int))
+
+        frame = dd.from_map(make, range(PARTS), meta=make(0))
+        client.run(lambda dask_worker: dask_worker.transfer_incoming_log.clear())
+        model = FlipCostClassifier(cost=0.2).fit(frame[list("abcde")], frame["y"])
+        assert model.chosen_ == "rule"
+        found = client.run(
+            lambda dask_worker: sum(entry["total"] for entry in dask_worker.transfer_incoming_log)
+        )
+        return sum(found.values())
+
+    few, many = received(10 * N), received(100 * N)
+    largest = PARTS * 200_000  # two passes of some 100 kB a partition
+    assert max(few, many) <= largest < 0.05 * PARTS * 100 * N * D * 8
 
 
 def test_the_tree_merges_eight_at_a_time():

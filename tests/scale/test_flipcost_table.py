@@ -1,5 +1,6 @@
 """FlipCostClassifier from tables: what memory gives, in two passes."""
 
+import itertools
 import pickle
 
 import numpy as np
@@ -11,7 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from flipcost import FlipCostClassifier
 from flipcost.core.calibration import ScoreBins
 from flipcost.datasets import make_syn3d
-from flipcost.estimators._flipcost_table import Strata, bins_of
+from flipcost.estimators._flipcost_table import bins_of
+from flipcost.estimators._stand_ins import Strata
 from flipcost.noise import NoiseRate, flip_labels
 from flipcost.scale import ScoreHistogram, SourceError, hash_folds, scan_batches, scan_dask
 from tests.scale.conftest import NAMES, ROUTES
@@ -66,7 +68,7 @@ def test_every_route_gives_what_memory_gives(route, rows, memory):
     """A table that the sample covers gives the model of `fit` on the same folds, by any route."""
     by = "id" if route.name == "dask_frame" else "position"
     table = route(sample_weight="w", **({"fold_by": "id"} if by == "id" else {}))
-    model = FlipCostClassifier(cost=0.3).fit_table(table)
+    model = FlipCostClassifier(cost=0.3).fit_table(table, sample_rows=10_000)
     assert_same(model, memory[by], rows.X)
 
 
@@ -257,16 +259,119 @@ def test_a_fitted_model_goes_on_as_any_other(rows):
     assert not hasattr(model.fit(rows.X, rows.y), "sample_")
 
 
+@pytest.mark.parametrize("rate", ["integrate", "range", "minimax", 0.25])
+def test_without_drawn_rows_the_rule_is_that_of_memory(rate):
+    """Groups of all rows give the linear rule to rounding, and its cost but for one group.
+
+    The group on the threshold is called whole or not at all. Its rows cost the same either way on
+    average, there; what is left is their own sampling error, four of which are allowed.
+    """
+    X, y = noisy_rows(60_000)
+    options = {"cost": 0.2, "features": "linear", "noise_rate": rate}
+    model = FlipCostClassifier(**options).fit_table(batched(X, y), sample_rows=0)
+    peer = FlipCostClassifier(**options, cv=splits(np.arange(60_000), 5)).fit(X, y)
+    atol = 1e-8 if rate in ("integrate", 0.25) else 2e-3
+    np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=atol)
+    assert model.chosen_ == peer.chosen_
+    assert model.sample_.position is None
+    assert model.sample_.weight.sum() == pytest.approx(60_000)
+    for name, memory in peer.constant_costs_.items():
+        ours = model.constant_costs_[name]
+        np.testing.assert_allclose(
+            [ours.value, ours.low, ours.high], [memory.value, memory.low, memory.high], atol=atol
+        )
+    error = 0.8 * np.sqrt(model.sample_.weight.max()) / 60_000 / (1 - 2 * 0.25)
+    for end in ("value", "low", "high"):
+        assert abs(getattr(model.rule_cost_, end) - getattr(peer.rule_cost_, end)) < 4 * error
+    assert model.value_of_rate_ == pytest.approx(peer.value_of_rate_, abs=2e-4)
+
+
+def test_what_a_part_sends_does_not_grow_with_its_rows():
+    """Without drawn rows a part gives moments, bins and groups; with them, no more than its share.
+
+    Of 16 parts, each may send a quarter of the rows that are wanted of each label.
+    """
+    from flipcost.estimators._flipcost_passes import FirstPass
+    from flipcost.estimators._flipcost_table import _drawing
+    from flipcost.scale import Piece
+    from flipcost.scale._rows import Layout
+
+    class Sixteen:
+        n_parts = 16
+
+    X, y = noisy_rows(60_000)
+
+    def sent(n, drawing):
+        return FirstPass(Layout(), 5, drawing)(Piece("part", 0, arrays=(X[:n], y[:n], None)))
+
+    assert _drawing(Sixteen, None, frames=False) is None
+    sizes = [len(pickle.dumps(sent(n, None))) for n in (1_000, 60_000)]
+    assert abs(sizes[1] - sizes[0]) < 100
+    drawing = _drawing(Sixteen, 10_000, frames=False)
+    samples = sent(60_000, drawing).samples
+    assert [len(part.keys) for part in samples.values()] == [2_500, 2_500]
+
+
+def test_rows_drawn_by_their_share_are_a_uniform_sample():
+    """Parts that send their share give the rows with the smallest hashes, if fewer of them.
+
+    Parts of equal size give all that were wanted; one part with half of all rows halves them.
+    """
+    from flipcost.scale import RowSample
+    from flipcost.scale._folds import hash_keys
+
+    n = 64_000
+    keys = hash_keys(np.arange(n, dtype=np.uint64))
+    X, y = np.arange(n, dtype=float)[:, None], np.zeros(n)
+
+    def drawn(edges):
+        total = None
+        for a, b in itertools.pairwise(edges):
+            part = RowSample.of(4_000, keys[a:b], X[a:b], y[a:b], most=1_000)
+            total = part if total is None else total.merge(part)
+        smallest = np.argsort(keys)[: len(total.keys)]
+        assert (np.sort(total.X.ravel()) == np.sort(smallest)).all()
+        return len(total.keys)
+
+    assert drawn(np.linspace(0, n, 17).astype(int)) == 4_000
+    assert 1_500 < drawn([0, *np.linspace(n // 2, n, 16).astype(int)]) < 2_500
+
+
+def test_watched_rows_are_those_with_the_most_surprising_scores():
+    """The second pass keeps rows whose score speaks most against their label, by any batches."""
+    from flipcost.estimators._flipcost_table import fit_gathered, gather
+
+    X, y = noisy_rows(20_000)
+    for size in (20_000, 1_234):
+        table = batched(X, y, size)
+        model = FlipCostClassifier(cost=0.2)
+        fit = fit_gathered(model, table, gather(model, table, 20_000), 0.2, n_watched=300)
+        found = fit.probability(fit.watched)
+        peer = FlipCostClassifier(cost=0.2, cv=splits(np.arange(20_000), 5)).fit(X, y)
+        np.testing.assert_allclose(
+            found, peer.oof_probability_[fit.watched.sample.position], atol=1e-3
+        )
+        for label in (False, True):
+            mine = fit.watched.sample.position[fit.watched.sample.positive == label]
+            chance = np.where(y == peer.classes_[int(label)], peer.oof_probability_, np.nan)
+            order = np.argsort(chance if label else -chance)[:50]
+            # One score leads, others pool with it: the order is nearly that of the pool.
+            assert len(set(mine) & set(order)) >= 45
+
+
 def test_dask_collections_can_be_fitted(rows):
-    """`fit` takes Dask arrays and gives what memory gives on the same folds."""
+    """`fit` takes Dask arrays and gives what memory gives with linear scores on the same folds."""
     dask = pytest.importorskip("dask")
     import dask.array as da
 
     X, y = da.from_array(rows.X, chunks=(200, 4)), da.from_array(rows.y, chunks=100)
     with dask.config.set(scheduler="synchronous"):
         model = FlipCostClassifier(cost=0.3).fit(X, y)
-    peer = FlipCostClassifier(cost=0.3, cv=splits(np.arange(len(rows.y)), 5))
-    assert_same(model, peer.fit(rows.X, rows.y), rows.X)
+    peer = FlipCostClassifier(cost=0.3, features="linear", cv=splits(np.arange(len(rows.y)), 5))
+    peer.fit(rows.X, rows.y)
+    np.testing.assert_allclose(model.predict_proba(rows.X), peer.predict_proba(rows.X), atol=1e-8)
+    np.testing.assert_allclose(model.noise_rate_interval_, peer.noise_rate_interval_, atol=1e-8)
+    assert model.chosen_ == peer.chosen_
 
 
 @pytest.mark.slow
@@ -284,7 +389,7 @@ def test_on_a_cluster(rows):
         ) as cluster,
         distributed.Client(cluster),
     ):
-        model = FlipCostClassifier(cost=0.3).fit_table(table)
+        model = FlipCostClassifier(cost=0.3).fit_table(table, sample_rows=10_000)
     peer = FlipCostClassifier(cost=0.3, cv=splits(rows.id, 5)).fit(rows.X, rows.y)
     assert_same(model, peer, rows.X)
 

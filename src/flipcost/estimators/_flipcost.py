@@ -22,6 +22,7 @@ from flipcost.core.calibration import TABLE, ScoreBins, calibrate, log_sum
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import rate_pair
+from flipcost.core.quantiles import weighted_quantile
 from flipcost.core.rate_posterior import RatePosterior, integrate_rates
 from flipcost.core.rates import NoiseRate
 from flipcost.core.regret import minimax_regret
@@ -112,9 +113,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         What knowing the rate would save a row, on average over its posterior.
     oof_probability_ : ndarray of shape (n,)
         Out-of-fold probability that each training row is positive, clean; after `fit_table`, each
-        row of a sample.
+        row of a sample, or each group of rows.
     sample_ : TableSample
-        Which rows those are, after `fit_table` only.
+        Which these are, after `fit_table` only.
     scorer_weights_ : ndarray
         Posterior weight of each pooled score.
     n_features_in_, feature_names_in_
@@ -192,7 +193,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         Parameters
         ----------
         X : array-like of shape (n, d), or Dask collection
-            Rows. Those of a Dask collection go to `fit_table`.
+            Rows. Those of a Dask collection go to `fit_table`, and stay where they are.
         y : array-like of shape (n,), or Dask collection
             Noisy labels: any two values.
         sample_weight : array-like of shape (n,), or Dask collection, optional
@@ -215,15 +216,15 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         scores = self._score_out_of_fold(X, positive, weight)
         bins = [ScoreBins.from_scores(s, positive, weight) for s in scores]
         standard = [b.standardise(s) for b, s in zip(bins, scores, strict=True)]
-        fit = self._calibrate(bins, standard, positive, weight)
+        self._n_rows, self._positive_share = len(positive), np.average(positive, weights=weight)
+        fit = self._calibrate(bins, standard, weight)
         self._choose(fit, standard, positive, weight, cost)
         self._keep(fit, bins, cost)
         self._value_rate(fit, standard, cost, weight)
-        self._n_rows, self._positive_share = len(positive), np.average(positive, weights=weight)
         return self
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit_table(self, table):
+    def fit_table(self, table, sample_rows=None):
         """Do the same in two passes over a table that is never held: files, batches, a cluster.
 
         Parameters
@@ -232,6 +233,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             Made by `scan_parquet`, `scan_csv`, `scan_batches` or `scan_dask`. Its rows are put into
             folds by a hash of their position, or of the column ``fold_by`` of the table; `cv` must
             be the number of folds, or None for 5.
+        sample_rows : int, default=None
+            Rows to draw of each label. 10,000 when None; none where rows lie on a cluster, so
+            that nothing but moments, counts and histograms travels.
 
         Returns
         -------
@@ -240,13 +244,17 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         Notes
         -----
         Linear scores are learned from all rows, and all scores are calibrated on all rows. What
-        needs rows at hand is learned from up to 10,000 rows of each label, drawn uniformly and
+        needs rows at hand is learned from `sample_rows` rows of each label, drawn uniformly and
         weighted to stand for all: the scores that bend, the cost of the rule, whether it beats a
         constant, and the value of knowing the rate. `rule_cost_` is as uncertain as that sample
         makes it, and its interval says so; the costs of the constants come from all rows.
         `oof_probability_` is of the sample, which `sample_` describes by ``position`` in the table,
         ``positive`` (the noisy label) and ``weight``. A table with fewer rows than that gives what
         `fit` gives on the same folds. `random_state` plays no part.
+
+        Without drawn rows there are no scores that bend, whatever `features` says: the probability
+        is that of ``features="linear"``. The rest comes from all rows, in 512 groups of each label
+        by the leading score; `sample_` then describes the groups, with ``position`` None.
 
         Examples
         --------
@@ -263,7 +271,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         >>> bool(low < 0.25 < high), model.chosen_
         (True, 'rule')
         """
-        return fit_from_table(self, table, self._checked_cost())
+        return fit_from_table(self, table, self._checked_cost(), sample_rows)
 
     def _checked_cost(self):
         if not 0 < self.level < 1:
@@ -287,7 +295,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self.scorer_ = MomentScores(self.l2s, bend=self.features == "auto")  # type: ignore[assignment]
         return self.scorer_.fit(X, positive, weight, folds, n_folds)
 
-    def _calibrate(self, bins, standard, positive, weight):
+    def _calibrate(self, bins, standard, weight):
         """Return the calibration over the rates that the user leaves open."""
         rate = self.noise_rate
         if isinstance(rate, str):
@@ -302,21 +310,21 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
                 best = fit.rates[int(np.argmax(log_sum(fit.log_evidence, axis=0)))]
                 return calibrate(bins, [best])
             if rate == "range":
-                return calibrate(bins, [self._range(bins, standard)])
+                return calibrate(bins, [self._range(bins, standard, weight)])
             return fit
         known = _prior_of(rate)
         if known is not None:
             self.noise_rate_source_ = f"given with its interval: {rate.source}"
             return integrate_rates(bins, "symmetric", known)
         pair = rate_pair(rate)
-        _check_possible(pair, positive, weight)
+        _check_possible(pair, self._positive_share, self._n_rows)
         self.noise_rate_source_ = "given"
         return calibrate(bins, [pair])
 
-    def _range(self, bins, standard):
+    def _range(self, bins, standard, weight):
         """Estimate rates from the extremes of the noisy probability, as Menon et al. do."""
         noisy = calibrate(bins, [(0.0, 0.0)]).probability(standard)
-        low, high = np.quantile(noisy, [0.01, 0.99])
+        low, high = weighted_quantile(noisy, [0.01, 0.99], weight)
         if self.noise_model == "symmetric":
             return (min(0.48, (low + 1 - high) / 2),) * 2
         return 1 - high, low
@@ -517,10 +525,9 @@ def _prior_of(rate):
     return float(np.asarray(rate.value)), width / (2 * ndtri((1 + rate.level) / 2))
 
 
-def _check_possible(pair, positive, weight):
+def _check_possible(pair, share, n_rows):
     """Refuse a rate that the share of positive labels contradicts beyond chance."""
-    share = float(np.average(positive, weights=weight))
-    slack = 4 * np.sqrt(0.25 / len(positive))
+    slack = 4 * np.sqrt(0.25 / n_rows)
     rho_pos, rho_neg = pair
     if not rho_neg - slack <= share <= 1 - rho_pos + slack:
         msg = (

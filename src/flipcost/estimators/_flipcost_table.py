@@ -1,91 +1,206 @@
 r"""`FlipCostClassifier` from tables that are read in two passes.
 
-The first pass gathers the moments of every fold and draws a sample; the second counts labels in
-bins of every score, out of fold. The sample is drawn by label, the same number of rows from each,
-so that a rare class is not left with a handful. Once the second pass has counted all rows, those of
-the sample are weighted to the totals of their label and of their range of the leading score in the
-whole table (post-stratification). Label totals, on which noise acts, then have no error from
-sampling, and whether a row is called has little.
+Linear scores are solved from the moments of all rows. What moments do not tell is learned from what
+stands for the rows (`_stand_ins`): rows that the first pass draws, the same number of each label so
+that a rare class is not left with a handful; or, where rows must stay where they are, the groups of
+rows with nearly the same score that the second pass forms.
 """
 
 # ruff: noqa: SLF001 - this is a part of the classifier, in a room of its own
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import reduce
 from numbers import Integral
 from typing import Any
 
 import numpy as np
-from scipy import sparse
 
 from flipcost._validation import positive_index
-from flipcost.core.calibration import N_BINS, ScoreBins
+from flipcost.core.calibration import N_BINS, TABLE, ScoreBins
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import fold_moments, merge_others
+from flipcost.core.rate_posterior import integrate_rates
+from flipcost.estimators._flipcost_passes import Drawing, FirstFound, FirstPass, SecondPass
 from flipcost.estimators._scorers import _MOST_COLUMNS, _MOST_KNOTS, MomentScores
+from flipcost.estimators._stand_ins import DrawnRows, GroupedRows
 from flipcost.estimators._tables import check_table, name_features, orient_found
-from flipcost.scale import LabelledMoments, RowSample, ScoreHistogram, score_limits
-from flipcost.scale._folds import hash_keys, position_keys
+from flipcost.scale import score_limits
+from flipcost.scale._tasks import Together
 
 _FOLDS = 5
 _REACH = 4.0  # of the bins, in standard deviations; that of `ScoreBins`
-# Rows to draw of each label, fewer where they are wide: 2,000,000 values are 16 MB.
-_MOST_ROWS, _FEWEST_ROWS, _VALUES = 10_000, 1_000, 2_000_000
-# Folds and sample must not be made by the same hash: the smallest values are all of fold 0.
-_OTHER_SEED = 1_000_003
-# Sampled rows that a range of scores must hold to be one of its own.
-_STRATUM_ROWS = 20
-_TINY = np.finfo(float).tiny
-# Rows are expanded in chunks, so that no expanded copy of a piece is made.
-_CHUNK_ROWS = 8_192
+# Rows to draw of each label.
+_SAMPLE_ROWS = 10_000
+# What a part on another machine may send: so many times its share of the rows that are wanted, so
+# that parts may differ in what they hold, but never less than so many.
+_PART_SHARE, _PART_ROWS = 4, 500
+# Groups of rows for each label, where none are drawn.
+_CELLS = 512
+
+
+def fit_from_table(model, table, cost, sample_rows=None):
+    """Fit a `FlipCostClassifier` in two passes."""
+    fit_gathered(model, table, gather(model, table, sample_rows), cost)
+    return model
 
 
 @dataclass(frozen=True, eq=False)
-class TableSample:
-    """Rows of a table that stand for all: where they are, their noisy label and their weight."""
+class Gathered:
+    """What the first pass found, and how rows were drawn in it."""
 
-    position: np.ndarray
-    positive: np.ndarray
-    weight: np.ndarray
+    found: FirstFound
+    drawing: Drawing | None
+    beside: tuple[Any, ...]
 
 
-def fit_from_table(model, table, cost):
-    """Fit a `FlipCostClassifier` in two passes."""
+def gather(model, table, sample_rows=None, *, frames=False, beside=()):
+    """Make the first pass.
+
+    Parameters
+    ----------
+    model : FlipCostClassifier
+        What will be fitted; its parameters are checked.
+    table : Table
+        The rows.
+    sample_rows : int or None
+        Rows to draw of each label. 10,000 when None, or 0 where rows would have to travel.
+    frames : bool, default=False
+        Whether to keep drawn rows as they were in the source too.
+    beside : tuple of tasks
+        What else to run on each piece; their results are kept.
+
+    Returns
+    -------
+    Gathered
+    """
     check_table(table)
     n_folds = _fold_count(model)
-    layout = table._layout
-    first = table._required(table.reduce(FirstPass(layout, n_folds)))
-    model.classes_, labelled = orient_found(table, first.moments, model.pos_label)
+    drawing = _drawing(table, sample_rows, frames=frames)
+    task = Together((FirstPass(table.layout, n_folds, drawing), *beside))
+    found, *others = table.required(table.reduce(task)).parts
+    return Gathered(found, drawing, tuple(others))
+
+
+def _drawing(table, sample_rows, *, frames):
+    if sample_rows is None:
+        sample_rows = _SAMPLE_ROWS if table.n_parts is None else 0
+    if not isinstance(sample_rows, Integral) or sample_rows < 0:
+        msg = f"`sample_rows` must be a whole number of at least 0; got {sample_rows!r}."
+        raise ValueError(msg)
+    if not sample_rows:
+        return None
+    most = None
+    if table.n_parts is not None:
+        most = max(_PART_ROWS, -(-_PART_SHARE * int(sample_rows) // table.n_parts))
+    return Drawing(int(sample_rows), most, frames)
+
+
+@dataclass(frozen=True, eq=False)
+class TableFit:
+    """What a fit from a table leaves besides the classifier itself.
+
+    Attributes
+    ----------
+    model : FlipCostClassifier
+        Fitted.
+    labels : tuple
+        The negative label and the positive one.
+    parts : tuple of ClassMoments
+        Moments of each fold.
+    held_out : ndarray of shape (n_folds, n_scores, n_columns + 1)
+        Coefficients of each fold, for its own rows.
+    stand_ins : DrawnRows or GroupedRows
+        What stood for the rows.
+    watched : DrawnRows or None
+        Rows whose score speaks most against their label.
+    """
+
+    model: Any
+    labels: tuple[Any, ...]
+    parts: tuple[Any, ...]
+    held_out: np.ndarray
+    stand_ins: Any
+    watched: DrawnRows | None
+
+    def probability(self, rows):
+        """Return the out-of-fold probability that drawn rows are positive, clean."""
+        model = self.model
+        scores = rows.scored(model.scorer_.basis_, self.held_out[:, model._which]).scores
+        standard = (scores - model._location[:, None]) / model._scale[:, None]
+        return sum(np.interp(s, TABLE, c) for s, c in zip(standard, model._curves, strict=True))
+
+
+def fit_gathered(model, table, first, cost, n_watched=0):
+    """Make the second pass, and fit.
+
+    Parameters
+    ----------
+    model : FlipCostClassifier
+        To be fitted.
+    table : Table
+        The rows of the first pass.
+    first : Gathered
+        What that found.
+    cost : float
+        Share of the cost that a false positive bears.
+    n_watched : int, default=0
+        Rows of each label to keep whose score speaks most against it.
+
+    Returns
+    -------
+    TableFit
+    """
+    model.classes_, labelled = orient_found(table, first.found.moments, model.pos_label)
     model._flip = positive_index(model.classes_, model.pos_label) == 0
     model.n_features_in_ = labelled.parts[0].n_features
     name_features(model, labelled.names)
 
     total = reduce(lambda a, b: a.merge(b), labelled.parts)
-    rows, folds, sample = _join(first.samples, labelled.labels, total.weight)
-    model.scorer_ = MomentScores(model.l2s, bend=model.features == "auto")
+    drawn = None
+    if first.drawing is not None:
+        drawn = DrawnRows.of(first.found.samples, labelled.labels, total.weight)
+    model.scorer_ = MomentScores(model.l2s, bend=drawn is not None and model.features == "auto")
     model.transformer_ = None
-    held_out, limits = _learn(model.scorer_, labelled.parts, rows, folds, sample)
-    task = SecondPass(layout, model.scorer_.basis_, held_out, labelled.labels, *limits)
-    histogram = table._required(table.reduce(task)).pooled()
+    held_out, limits, lead = _learn(model.scorer_, labelled.parts, drawn)
+    watching = None
+    if n_watched:
+        lead = lead if drawn is None else _likeliest(drawn.scored(model.scorer_.basis_, held_out))
+        watching = Drawing(n_watched, frames=first.drawing is not None and first.drawing.frames)
+    task = SecondPass(
+        table.layout,
+        model.scorer_.basis_,
+        held_out,
+        labelled.labels,
+        limits[0],
+        limits[1],
+        lead,
+        _CELLS if drawn is None else 0,
+        watching,
+    )
+    second = table.required(table.reduce(task))
 
-    bins = bins_of(histogram)
-    scores = _score(model.scorer_.basis_.expand(rows), held_out, folds)
-    standard = [b.standardise(s) for b, s in zip(bins, scores, strict=True)]
-    even = [s[_evenly(sample)] for s in standard]
-    fit = model._calibrate(bins, even, sample.positive, sample.weight)
-    lead = int(fit.weight.sum(axis=1).argmax())
-    strata, sample = _stratify(histogram, lead, scores, sample)
+    bins = bins_of(second.histogram)
+    rows: Any
+    if drawn is None:
+        rows = GroupedRows.of(second.cells)
+    else:
+        rows = drawn.scored(model.scorer_.basis_, held_out)
+    standard = [b.standardise(s) for b, s in zip(bins, rows.scores, strict=True)]
+    model._n_rows = int(total.n_rows.sum())
+    model._positive_share = float(total.weight[1] / total.weight.sum())
+    fit = model._calibrate(bins, standard, rows.sample.weight)
+    rows = rows.weighted(second.histogram, int(fit.weight.sum(axis=1).argmax()))
+    sample = rows.sample
     model._choose(fit, standard, sample.positive, sample.weight, cost)
-    _settle_costs(model, strata, sample, cost)
+    _settle_costs(model, rows, second.histogram.squares[0, lead].sum(axis=0), cost)
     model._keep(fit, bins, cost)
     model._value_rate(fit, standard, cost, sample.weight)
     model.sample_ = sample
-    model._n_rows = int(total.n_rows.sum())
-    model._positive_share = float(total.weight[1] / total.weight.sum())
-    return model
+    watched = DrawnRows.of(second.watched, labelled.labels) if n_watched else None
+    return TableFit(model, labelled.labels, labelled.parts, held_out, rows, watched)
 
 
 def _fold_count(model):
@@ -109,115 +224,67 @@ def _fold_count(model):
     return int(model.cv)
 
 
-@dataclass(frozen=True, eq=False)
-class MomentsAndSample:
-    """What the first pass gathers: moments by fold, and sampled rows by label.
+def _learn(scorer, parts, drawn):
+    """Solve for the scores of each fold and of all rows.
 
-    The labels of a `RowSample` are taken for fold and position here.
+    Linear scores come from the moments of all rows, those that bend from the drawn ones.
+
+    Returns
+    -------
+    held_out : ndarray of shape (n_folds, n_scores, n_columns + 1)
+    limits : ndarray of shape (2, n_scores)
+        Of the bins.
+    lead : int
+        The score that tells the labels apart best.
     """
-
-    moments: LabelledMoments
-    samples: dict[Any, RowSample]
-
-    def merge(self, other):
-        """Return what both sets of rows give."""
-        samples = dict(self.samples)
-        for label, more in other.samples.items():
-            samples[label] = samples[label].merge(more) if label in samples else more
-        return MomentsAndSample(self.moments.merge(other.moments), samples)
-
-
-@dataclass(frozen=True)
-class FirstPass:
-    """Gather the moments of every fold, and draw rows of each label."""
-
-    layout: Any
-    n_folds: int
-
-    def __call__(self, piece):
-        rows = self.layout.rows(piece)
-        labels, second = rows.labels()
-        folds = rows.folds(self.n_folds)
-        try:
-            parts = fold_moments(rows.X, second, folds, self.n_folds, rows.weight)
-        except ValueError as error:
-            raise rows.fault(error) from error
-        places = position_keys(piece.start, piece.n_rows)
-        keys = hash_keys(places, self.layout.fold_seed + _OTHER_SEED)
-        marks = np.column_stack([folds, places.astype(np.int64)])
-        d = rows.X.shape[1]
-        size = min(_MOST_ROWS, max(_FEWEST_ROWS, _VALUES // d))
-        samples = {}
-        for code, label in enumerate(labels):
-            chosen = _smallest(keys, np.flatnonzero(second == bool(code)), size)
-            weight = None if rows.weight is None else rows.weight[chosen]
-            samples[label] = RowSample.of(
-                size, keys[chosen], rows.X[chosen], marks[chosen], weight, rows.names
-            )
-        return MomentsAndSample(LabelledMoments(labels, tuple(parts), rows.names), samples)
-
-
-def _smallest(keys, inside, size):
-    if len(inside) <= size:
-        return inside
-    return inside[np.argpartition(keys[inside], size - 1)[:size]]
-
-
-def _join(samples, labels, totals):
-    """Return rows, folds and what stands for them, both labels together in the table's order."""
-    parts = [samples[label] for label in labels]
-    positive = np.repeat([False, True], [len(part.keys) for part in parts])
-    weight = np.concatenate([_weight(p, t) for p, t in zip(parts, totals, strict=True)])
-    folds, position = np.concatenate([part.y for part in parts]).T
-    order = np.argsort(position, kind="stable")
-    rows = np.concatenate([part.X for part in parts])[order]
-    return rows, folds[order], TableSample(position[order], positive[order], weight[order])
-
-
-def _weight(part, total):
-    """Return weights of sampled rows that add up to the total of their label."""
-    weight = np.ones(len(part.keys)) if part.weight is None else part.weight
-    drawn = weight.sum()
-    return weight * (total / drawn) if drawn > 0 else weight
-
-
-def _evenly(sample):
-    """Return rows of the sample in the proportions of the table, for what knows no weights."""
-    share = sample.weight / sample.weight.max()
-    even = np.random.default_rng(0).random(len(share)) < share
-    return even if even.any() else np.ones(len(share), bool)
-
-
-def _learn(scorer, parts, rows, folds, sample):
-    """Solve for the scores of each fold and of all rows; return the former, and their limits.
-
-    Coefficients have shape (n_folds, n_scores, n_columns + 1): linear scores from the moments of
-    all rows, those that bend from the sample.
-    """
-    d, n_folds = rows.shape[1], len(parts)
-    knots = min(_MOST_KNOTS, _MOST_COLUMNS // d - 1) if scorer.bend else 0
-    basis = HingeBasis.from_rows(rows, max(knots, 0), sample.weight)
-    held_out, everywhere, limits = _solve(scorer, parts)
-    if basis.n_columns > d:
-        bent = fold_moments(basis.expand(rows), sample.positive, folds, n_folds, sample.weight)
-        if min(train.weight.min() for train in merge_others(bent)) > 0:
+    d, n_folds = parts[0].n_features, len(parts)
+    held_out, everywhere, limits, merit = _solve(scorer, parts)
+    basis = HingeBasis(d, np.empty(0, np.intp), np.empty(0))
+    if scorer.bend:
+        sample = drawn.sample
+        knots = min(_MOST_KNOTS, _MOST_COLUMNS // d - 1)
+        wanted = HingeBasis.from_rows(drawn.X, max(knots, 0), sample.weight)
+        bent = fold_moments(
+            wanted.expand(drawn.X), sample.positive, drawn.folds, n_folds, sample.weight
+        )
+        some = min(train.weight.min() for train in merge_others(bent)) > 0
+        if wanted.n_columns > d and some:
+            basis = wanted
             wide = _solve(scorer, bent)
             held_out = np.concatenate([_widen(held_out, basis), wide[0]], axis=1)
             everywhere = np.concatenate([_widen(everywhere, basis), wide[1]])
             limits = np.concatenate([limits, wide[2]], axis=1)
-        else:
-            basis = HingeBasis.from_rows(rows, 0)
+            merit = np.concatenate([merit, wide[3]])
     scorer.basis_, scorer.coefficients_ = basis, everywhere
-    return held_out, limits
+    return held_out, limits, int(np.nanargmax(merit))
 
 
 def _solve(scorer, parts):
-    """Return coefficients by fold, those of all rows, and the limits of the scores."""
+    """Return coefficients by fold, those of all rows, limits of the scores, and their merit."""
     columns = [np.arange(parts[0].n_features)]
     others = merge_others(parts)
     held_out = np.stack([scorer._solve(train, columns) for train in others])
     everywhere = scorer._solve(parts[0].merge(others[0]), columns)
-    return held_out, everywhere, np.stack(score_limits(parts, held_out, _REACH))
+    limits = np.stack(score_limits(parts, held_out, _REACH))
+    return held_out, everywhere, limits, _merit(parts, held_out)
+
+
+def _merit(parts, held_out):
+    """Return how far apart the mean out-of-fold scores of the two labels lie, in deviations."""
+    weight = np.stack([part.weight for part in parts])
+    mean = np.stack(
+        [p.mean @ path[:, :-1].T + path[:, -1] for p, path in zip(parts, held_out, strict=True)]
+    )
+    gap = np.diff((weight[:, :, None] * mean).sum(axis=0) / weight.sum(axis=0)[:, None], axis=0)[0]
+    low, high = score_limits(parts, held_out, 1.0)
+    return 2 * gap / (high - low)
+
+
+def _likeliest(rows):
+    """Return the score that explains the labels of drawn rows best, noise integrated out."""
+    sample = rows.sample
+    bins = [ScoreBins.from_scores(s, sample.positive, sample.weight) for s in rows.scores]
+    return int(integrate_rates(bins).weight.sum(axis=1).argmax())
 
 
 def _widen(coefficients, basis):
@@ -226,44 +293,6 @@ def _widen(coefficients, basis):
     wide = np.zeros((*coefficients.shape[:-1], basis.n_columns + 1))
     wide[..., :d], wide[..., -1] = coefficients[..., :d], coefficients[..., -1]
     return wide
-
-
-@dataclass(frozen=True, eq=False)
-class SecondPass:
-    """Count labels in bins of the scores that each row's own fold gives."""
-
-    layout: Any
-    basis: HingeBasis
-    coefficients: np.ndarray
-    labels: tuple[Any, ...]
-    low: np.ndarray
-    high: np.ndarray
-
-    def __call__(self, piece):
-        rows = self.layout.rows(piece)
-        positive, folds = rows.positive(self.labels), rows.folds(len(self.coefficients))
-        bends = self.basis.n_columns > self.basis.n_features
-        buffer = np.empty((min(_CHUNK_ROWS, piece.n_rows), self.basis.n_columns)) if bends else None
-        total: Any = None
-        for start in range(0, piece.n_rows, _CHUNK_ROWS):
-            chunk = slice(start, start + _CHUNK_ROWS)
-            X = rows.X[chunk]
-            if bends:
-                X = self.basis.expand(X.toarray() if sparse.issparse(X) else X, buffer)
-            if not np.isfinite(X.sum(dtype=float)):
-                raise rows.fault(ValueError("X must be finite."))
-            counted = ScoreHistogram.from_rows(
-                X,
-                positive[chunk],
-                self.coefficients,
-                self.low,
-                self.high,
-                N_BINS,
-                folds[chunk],
-                None if rows.weight is None else rows.weight[chunk],
-            )
-            total = counted if total is None else total.merge(counted)
-        return total
 
 
 def bins_of(histogram):
@@ -280,96 +309,9 @@ def bins_of(histogram):
     return found
 
 
-def _score(expanded, held_out, folds):
-    """Return out-of-fold scores of shape (n_scores, n)."""
-    scores = np.empty((held_out.shape[1], len(expanded)))
-    for k, path in enumerate(held_out):
-        inside = np.flatnonzero(folds == k)
-        scores[:, inside] = path[:, :-1] @ expanded[inside].T + path[:, -1:]
-    return scores
-
-
-@dataclass(frozen=True, eq=False)
-class Strata:
-    """Rows of one label in ranges of one score: how many there are, and which were drawn.
-
-    A call depends on the row mostly through the score that leads the pool, so that ranges of it
-    leave little to chance: only where the rule's threshold falls do rows of a range differ.
-
-    Attributes
-    ----------
-    weight, squares : ndarray of shape (G,)
-        Total weight, and total squared weight, of each range in the table.
-    place : ndarray of shape (n,)
-        Range of each sampled row.
-    drawn : ndarray of shape (n,)
-        Its weight, adding up to ``weight`` in each range.
-    """
-
-    weight: np.ndarray
-    squares: np.ndarray
-    place: np.ndarray
-    drawn: np.ndarray
-
-    @classmethod
-    def of(cls, bins, weight, full, full_squares):
-        """Join bins of the score until each range holds enough of the sampled rows."""
-        counts = np.bincount(bins, minlength=len(full))
-        before = np.cumsum(counts) - counts
-        # Empty bins at the end belong to the last one that is not.
-        before = np.minimum(before, before[np.flatnonzero(counts)[-1]])
-        _, group = np.unique(before // _STRATUM_ROWS, return_inverse=True)
-        size = int(group.max()) + 1
-        total, squares = (np.bincount(group, v, size) for v in (full, full_squares))
-        place = group[bins]
-        found = np.bincount(place, weight, size)
-        drawn = weight * (total / np.where(found > 0, found, 1.0))[place]
-        reached = drawn.sum()  # less than all where no row with a weight was drawn
-        drawn *= total.sum() / reached if reached > 0 else 1.0
-        return cls(total, squares, place, drawn)
-
-    def call_squares(self, called):
-        """Return squared weights for the cells "not called" and "called" of a confusion table.
-
-        They are those of all rows, and twice the variance that comes from sampling them: what one
-        cell gains the other loses, and ``(a - b) ** 2 <= 2 (a ** 2 + b ** 2)``. There is none
-        where all rows were drawn.
-        """
-        size = len(self.weight)
-        mass = np.bincount(self.place, self.drawn, size)
-        squares = np.maximum(np.bincount(self.place, self.drawn**2, size), _TINY)
-        rows = mass**2 / squares
-        all_rows = self.weight**2 / np.maximum(self.squares, _TINY)
-        share = np.bincount(self.place, self.drawn * called, size) / np.maximum(mass, _TINY)
-        # Half a row on either side, so that rows that agree do not pass for certainty.
-        smooth = (rows * share + 0.5) / (rows + 1)
-        spread = self.weight**2 * smooth * (1 - smooth) / np.maximum(rows, 1.0)
-        spread *= np.clip(1 - rows / np.maximum(all_rows, _TINY), 0.0, 1.0)
-        share = np.bincount(self.place, self.drawn**2 * called, size) / squares
-        return np.stack([self.squares @ (1 - share), self.squares @ share]) + 2 * spread.sum()
-
-
-def _stratify(histogram, lead, scores, sample):
-    """Return the strata of each label by the leading score, and the sample weighted by them."""
-    low, high = histogram.low[lead], histogram.high[lead]
-    bins = np.clip((scores[lead] - low) * (N_BINS / (high - low)), 0, N_BINS - 1).astype(np.intp)
-    strata, weight = [], np.empty(len(bins))
-    for label in (0, 1):
-        inside = sample.positive == bool(label)
-        strata.append(
-            Strata.of(
-                bins[inside],
-                sample.weight[inside],
-                histogram.weight[0, lead, :, label],
-                histogram.squares[0, lead, :, label],
-            )
-        )
-        weight[inside] = strata[-1].drawn
-    return strata, replace(sample, weight=weight)
-
-
-def _settle_costs(model, strata, sample, cost):
+def _settle_costs(model, rows, label_squares, cost):
     """Give the costs the intervals that all rows earn; the values stay."""
+    sample = rows.sample
     calls = {
         "rule": model.oof_probability_ > cost,
         "all_negative": np.zeros(len(sample.positive), bool),
@@ -379,15 +321,9 @@ def _settle_costs(model, strata, sample, cost):
     for name, called in calls.items():
         counts = ConfusionCounts.from_labels(sample.positive, called, sample.weight).counts
         if name == "rule":
-            squares = np.stack(
-                [
-                    part.call_squares(called[sample.positive == bool(label)])
-                    for label, part in enumerate(strata)
-                ]
-            )
+            squares = rows.squares(called)
         else:
-            totals = np.array([part.squares.sum() for part in strata])
-            squares = np.outer(totals, np.arange(2) == (name == "all_positive"))
+            squares = np.outer(label_squares, np.arange(2) == (name == "all_positive"))
         table = ConfusionCounts(counts, squares)
         settled[name] = model.rate_posterior_.cost(table, cost, model.level)[0]
     chosen = settled[model.chosen_]

@@ -52,6 +52,16 @@ def to_batches(frame: Any, where: str) -> Any:
     raise SourceError(msg)
 
 
+def concatenate(frames: list[Any]) -> Any:
+    """Return the rows of several record batches or tables as one table.
+
+    A column that is empty in one of them, and has no type there, takes that of the others.
+    """
+    pa = require("pyarrow")
+    tables = [pa.Table.from_batches([f]) if isinstance(f, pa.RecordBatch) else f for f in frames]
+    return pa.concat_tables(tables, promote_options="default").combine_chunks()
+
+
 def column_of(batch: Any, name: str, where: str) -> Any:
     """Return a column as one Arrow array, dictionaries decoded."""
     pa = require("pyarrow")

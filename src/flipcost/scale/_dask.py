@@ -13,18 +13,20 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
+import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
 from flipcost.scale import _arrow
 from flipcost.scale._errors import SourceError
+from flipcost.scale._files import LOOKS, even_places
 from flipcost.scale._reduce import merge_at
 from flipcost.scale._rows import Piece
 from flipcost.scale._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Callable, Iterator
 
     from flipcost.scale._rows import Layout
     from flipcost.scale._tasks import Task
@@ -54,16 +56,38 @@ class DaskTable(Table):
         super().__init__(layout, positive)
         self._check()
 
+    @property
+    def n_parts(self) -> int:
+        """Number of partitions."""
+        return int(self._source.npartitions if self._is_frame else self._source.numblocks[0])
+
+    def look(self, n_rows: int) -> list[Any]:
+        """Read some rows of partitions at even distances; these rows travel.
+
+        Parameters
+        ----------
+        n_rows : int
+            About how many rows to read in all.
+
+        Returns
+        -------
+        list of Arrow tables
+            Consecutive rows each, with every column that the table reads.
+        """
+        if not self._is_frame:
+            msg = "A Dask Array has no named columns to look at; give a DataFrame."
+            raise TypeError(msg)
+        places = even_places(self.n_parts, LOOKS)
+        each = -(-n_rows // len(places))
+        source = self._source[self._stored()]
+        heads = [source.partitions[k].map_partitions(_first_rows, each) for k in places]
+        parts = [part for head in heads for part in head.to_delayed()]
+        frames = _guarded(parts, lambda: dask.compute(*parts))  # type: ignore[no-untyped-call]
+        return [_arrow.to_batches(frame, "A partition") for frame in frames if len(frame)]
+
     def reduce(self, task: Task) -> Any:
         parts = self._frame_parts(task) if self._is_frame else self._array_parts(task)
-        try:
-            return _result(_tree(parts).compute())
-        except SourceError:
-            raise
-        except Exception as error:
-            if type(error).__module__.partition(".")[0] == "distributed":
-                raise  # the cluster's own troubles; its message names the partition by its key
-            raise _blame(parts, error) from error
+        return _guarded(parts, lambda: _result(_tree(parts).compute()))
 
     def _with_layout(self, layout: Layout) -> DaskTable:
         return DaskTable(self._source, self._labels, self._weight, layout, self._positive)
@@ -274,6 +298,22 @@ def _merge(results: list[Any]) -> Any:
 
 def _result(value: Any) -> Any:
     return value[0, 0] if isinstance(value, np.ndarray) else value
+
+
+def _first_rows(frame: Any, n_rows: int) -> Any:
+    return frame.iloc[:n_rows]
+
+
+def _guarded(parts: list[Any], compute: Callable[[], Any]) -> Any:
+    """Compute, naming the partition that fails."""
+    try:
+        return compute()
+    except SourceError:
+        raise
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == "distributed":
+            raise  # the cluster's own troubles; its message names the partition by its key
+        raise _blame(parts, error) from error
 
 
 def _blame(parts: list[Any], error: Exception) -> SourceError:

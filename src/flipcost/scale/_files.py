@@ -33,6 +33,8 @@ if TYPE_CHECKING:
 # memory depends on neither the length nor the width of the table.
 _BATCH_BYTES = 20_000_000
 _BATCH_ROWS = (1_024, 131_072)
+# Places that a look without a pass reads from.
+LOOKS = 16
 # Column chunks of local files are read in steps of this size instead of whole.
 _STREAM_BYTES = 1 << 18
 
@@ -116,6 +118,10 @@ class FileSet(ABC):
     def reduce(self, task: Task, reading: Reading) -> Any:
         """Run a task on all batches and merge what it returns."""
 
+    @abstractmethod
+    def look(self, n_rows: int, reading: Reading) -> list[Any]:
+        """Read some rows of places spread over the files."""
+
     def with_keys(self, batch: Any, path: str, wanted: list[str]) -> Any:
         """Add the columns that folders give, in the order wanted."""
         if set(wanted) == set(batch.schema.names):
@@ -170,6 +176,13 @@ class ParquetFiles(FileSet):
     def reduce(self, task: Task, reading: Reading) -> Any:
         """Run a task on row groups, as many at a time as there are threads."""
         return reduce_units(self._units(reading), task, reading.reporter, reading.n_threads)
+
+    def look(self, n_rows: int, reading: Reading) -> list[Any]:
+        """Read the first rows of row groups at even distances."""
+        units = [unit for unit in self._units(reading) if unit.n_rows]
+        groups = [units[k] for k in even_places(len(units), LOOKS)]
+        each = -(-n_rows // max(len(groups), 1))
+        return [_head(unit.read(), each) for unit in groups]
 
     def _units(self, reading: Reading) -> Iterator[Unit]:
         start = 0
@@ -237,10 +250,17 @@ class CsvFiles(FileSet):
         pieces = self._pieces(reading.layout)
         return reduce_pieces(pieces, task, reading.reporter, reading.n_threads)
 
-    def _pieces(self, layout: Layout) -> Iterator[Piece]:
+    def look(self, n_rows: int, reading: Reading) -> list[Any]:
+        """Read the first rows of files at even distances."""
+        places = even_places(len(self.paths), LOOKS)
+        each = -(-n_rows // len(places))
+        found = [_head(self._pieces(reading.layout, slice(k, k + 1)), each) for k in places]
+        return [frame for frame in found if frame is not None]
+
+    def _pieces(self, layout: Layout, which: slice = slice(None)) -> Iterator[Piece]:
         start = 0
         wanted = layout.wanted
-        for path, schema in zip(self.paths, self.schemas, strict=True):
+        for path, schema in zip(self.paths[which], self.schemas[which], strict=True):
             stored = [name for name in wanted if name in schema.names]
             with self.naming(path), self._open(path, stored, self._types(layout)) as reader:
                 for batch in reader:
@@ -317,6 +337,23 @@ class FileTable(Table):
         """Size of the files in bytes."""
         return sum(size for size, _ in self._files.stamps)
 
+    def look(self, n_rows: int) -> list[Any]:
+        """Read some rows of places spread over the files, without a pass over them.
+
+        Parameters
+        ----------
+        n_rows : int
+            About how many rows to read in all.
+
+        Returns
+        -------
+        list of Arrow record batches
+            Consecutive rows each, with every column that the table reads. CSV files give their
+            first rows.
+        """
+        reading = Reading(self._layout, Reporter(None, None), 1, self._rows_of_a_batch())
+        return self._files.look(n_rows, reading)
+
     def reduce(self, task: Task) -> Any:
         reporter = Reporter(self._progress, self.n_rows)
         n_threads = thread_count(self._n_threads)
@@ -343,6 +380,30 @@ class FileTable(Table):
 
     def _name(self) -> str:
         return f"{self._files.paths[0]!r}" if len(self._files.paths) == 1 else "The files"
+
+
+def even_places(n: int, most: int) -> list[int]:
+    """Return at most so many of n places, the first and the last among them.
+
+    Examples
+    --------
+    >>> even_places(100, 4), even_places(2, 4)
+    ([0, 33, 66, 99], [0, 1])
+    """
+    if n <= most:
+        return list(range(n))
+    return [k * (n - 1) // (most - 1) for k in range(most)]
+
+
+def _head(pieces: Iterator[Piece], n_rows: int) -> Any:
+    """Return the first rows of pieces as one table; None when there are none."""
+    found, held = [], 0
+    for piece in pieces:
+        found.append(piece.frame.slice(0, n_rows - held))
+        held += found[-1].num_rows
+        if held >= n_rows:
+            break
+    return _arrow.concatenate(found) if found else None
 
 
 def _kind(type_: Any) -> str:

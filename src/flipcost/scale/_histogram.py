@@ -118,6 +118,24 @@ class ScoreHistogram:
         shaped = sums.reshape(3, n_folds, n_classifiers, n_bins, 2)
         return cls(limits[0], limits[1], *shaped)
 
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Array,
+        positive: NDArray[np.bool_],
+        low: ArrayLike,
+        high: ArrayLike,
+        n_bins: int,
+        sample_weight: Array | None = None,
+    ) -> ScoreHistogram:
+        """Count rows whose scores, of shape (n, n_classifiers), are at hand, in one fold."""
+        n, n_classifiers = scores.shape
+        limits = _check_limits(low, high, n_bins, n_classifiers)
+        weight = np.ones(n) if sample_weight is None else sample_weight
+        sums = np.zeros((3, n_classifiers, n_bins * 2))
+        _add(sums, scores, positive, weight, limits)
+        return cls(limits[0], limits[1], *sums.reshape(3, 1, n_classifiers, n_bins, 2))
+
     def merge(self, other: ScoreHistogram) -> ScoreHistogram:
         """Return the histogram of both sets of rows; the bins must be the same."""
         if self.weight.shape != other.weight.shape or not (

@@ -31,7 +31,9 @@ class Piece:
     frame : Arrow record batch or table, optional
         The rows of a source with named columns.
     arrays : tuple (X, y, weight), optional
-        The rows of a source of arrays; the weight may be None.
+        The rows of a source of arrays; the weight may be None. Beside a frame, what was made of it.
+    places : ndarray of uint64, optional
+        Positions of the rows, when some were left out in between.
 
     Examples
     --------
@@ -43,6 +45,12 @@ class Piece:
     start: int
     frame: Any = None
     arrays: tuple[Any, Any, Any] | None = None
+    places: NDArray[np.uint64] | None = None
+
+    @property
+    def positions(self) -> NDArray[np.uint64]:
+        """Position of each row in the source."""
+        return position_keys(self.start, self.n_rows) if self.places is None else self.places
 
     @property
     def n_rows(self) -> int:
@@ -77,7 +85,7 @@ class Rows:
             return None
         keys = self.keys
         if keys is None:
-            keys = position_keys(self.piece.start, self.piece.n_rows)
+            keys = self.piece.positions
         return hash_folds(keys, n_folds, self.fold_seed)
 
     def fault(self, error: ValueError) -> SourceError:
@@ -88,10 +96,10 @@ class Rows:
                 bad = np.flatnonzero(~np.isfinite(self.X[:, j]))
                 if len(bad):
                     name = j if self.names is None else repr(self.names[j])
-                    value = self.X[bad[0], j]
+                    value, row = self.X[bad[0], j], int(self.piece.positions[bad[0]])
                     return SourceError(
                         f"{where}: column {name} must be finite; got {value} in {len(bad)} rows, "
-                        f"first in row {self.piece.start + int(bad[0])} of the source. Drop those "
+                        f"first in row {row} of the source. Drop those "
                         "rows, or impute what is missing by an `encoder`."
                     )
         return SourceError(f"{where}: {error}")

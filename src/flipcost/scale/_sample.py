@@ -7,8 +7,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.scale import _arrow
+
 if TYPE_CHECKING:
     from numpy.typing import NDArray
+
+_LARGEST_KEY = 2**64 - 1
 
 
 @dataclass(frozen=True, eq=False)
@@ -16,7 +20,9 @@ class RowSample:
     """Rows drawn without replacement: those whose positions have the smallest hashes.
 
     Samples of parts merge to the sample of the whole, because the smallest of all are among the
-    smallest of each part.
+    smallest of each part. A part may keep fewer rows than it was asked for, if it remembers the
+    largest hash that it kept: below the smallest of these bounds no row of any part is missing, so
+    that what merging leaves is a uniform sample still, if a smaller one.
 
     Parameters
     ----------
@@ -32,6 +38,10 @@ class RowSample:
         Weights, when the source has them; each row was drawn with the same probability.
     names : tuple of str, optional
         Names of the features.
+    frame : Arrow table, optional
+        The rows as they were in the source.
+    bound : int
+        Every row of the source whose hash is at most this is in the sample.
 
     Examples
     --------
@@ -48,6 +58,8 @@ class RowSample:
     y: NDArray[Any]
     weight: NDArray[np.float64] | None = None
     names: tuple[str, ...] | None = None
+    frame: Any = None
+    bound: int = _LARGEST_KEY
 
     @classmethod
     def of(
@@ -58,17 +70,29 @@ class RowSample:
         y: NDArray[Any],
         weight: NDArray[np.float64] | None = None,
         names: tuple[str, ...] | None = None,
+        *,
+        frame: Any = None,
+        most: int | None = None,
     ) -> RowSample:
-        """Keep the rows with the smallest keys."""
+        """Keep the rows with the smallest keys: ``size`` of them, or ``most`` if that is less."""
+        keep = size if most is None else min(size, most)
         chosen = np.arange(len(keys))
-        if len(keys) > size:
-            chosen = np.argpartition(keys, size - 1)[:size]
+        bound = _LARGEST_KEY
+        if len(keys) > keep:
+            chosen = np.argpartition(keys, keep - 1)[:keep]
+            bound = int(keys[chosen].max())
         chosen = chosen[np.argsort(keys[chosen], kind="stable")]
         rows = X[chosen]
         dense = rows.toarray() if hasattr(rows, "toarray") else rows
-        kept = None if weight is None else weight[chosen]
         return cls(
-            size, keys[chosen], np.asarray(dense, dtype=float, order="C"), y[chosen], kept, names
+            size,
+            keys[chosen],
+            np.asarray(dense, dtype=float, order="C"),
+            y[chosen],
+            None if weight is None else weight[chosen],
+            names,
+            None if frame is None else frame.take(chosen),
+            bound,
         )
 
     def merge(self, other: RowSample) -> RowSample:
@@ -76,14 +100,25 @@ class RowSample:
         if (self.size, self.names) != (other.size, other.names):
             msg = "Samples must be of the same size and features to be merged."
             raise ValueError(msg)
-        weight = None
+        bound = min(self.bound, other.bound)
+        keys = np.concatenate([self.keys, other.keys])
+        chosen = np.flatnonzero(keys <= np.uint64(bound))
+        if len(chosen) > self.size:
+            chosen = chosen[np.argpartition(keys[chosen], self.size - 1)[: self.size]]
+            bound = int(keys[chosen].max())
+        chosen = chosen[np.argsort(keys[chosen], kind="stable")]
+        weight = frame = None
         if self.weight is not None and other.weight is not None:
-            weight = np.concatenate([self.weight, other.weight])
-        return RowSample.of(
+            weight = np.concatenate([self.weight, other.weight])[chosen]
+        if self.frame is not None and other.frame is not None:
+            frame = _arrow.concatenate([self.frame, other.frame]).take(chosen)
+        return RowSample(
             self.size,
-            np.concatenate([self.keys, other.keys]),
-            np.concatenate([self.X, other.X]),
-            np.concatenate([self.y, other.y]),
+            keys[chosen],
+            np.concatenate([self.X, other.X])[chosen],
+            np.concatenate([self.y, other.y])[chosen],
             weight,
             self.names,
+            frame,
+            bound,
         )

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flipcost.scale._errors import SourceError
+from flipcost.scale._rows import Layout
 from flipcost.scale._tasks import (
     ConfusionsTask,
     HistogramTask,
@@ -18,7 +19,7 @@ from flipcost.scale._tasks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
     from typing import Self
 
     from numpy.typing import ArrayLike
@@ -28,7 +29,7 @@ if TYPE_CHECKING:
     from flipcost.scale._encoder import TableEncoder
     from flipcost.scale._histogram import ScoreHistogram
     from flipcost.scale._labels import LabelledMoments
-    from flipcost.scale._rows import Layout
+    from flipcost.scale._rows import Piece
     from flipcost.scale._sample import RowSample
     from flipcost.scale._summary import TableSummary
     from flipcost.scale._tasks import Task
@@ -62,6 +63,11 @@ class Table(ABC):
         self._positive = positive
 
     @property
+    def layout(self) -> Layout:
+        """Roles of the columns."""
+        return self._layout
+
+    @property
     def positive(self) -> Any:
         """The positive label that was given, or None."""
         return self._positive
@@ -85,6 +91,33 @@ class Table(ABC):
         -------
         The merged result, or None when there are no rows.
         """
+
+    @property
+    def n_parts(self) -> int | None:
+        """Number of parts whose results travel from one machine to another; None if none do."""
+        return None
+
+    def map_pieces(self, function: Callable[[Piece], Piece]) -> MappedTable:
+        """Return a table whose pieces are what a function makes of the pieces of this one.
+
+        Parameters
+        ----------
+        function : callable
+            A function of a `Piece` that returns one with ``arrays``. Routes through other
+            processes send it there.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> from flipcost.scale import scan_batches
+        >>> X, y = np.array([[1.0], [3.0]]), np.array([0, 1])
+        >>> def double(piece):
+        ...     X, y, weight = piece.arrays
+        ...     return replace(piece, arrays=(2 * X, y, weight))
+        >>> scan_batches([(X, y)]).map_pieces(double).moments().mean.ravel()
+        array([2., 6.])
+        """
+        return MappedTable(self, function)
 
     @abstractmethod
     def _with_layout(self, layout: Layout) -> Self:
@@ -119,7 +152,7 @@ class Table(ABC):
         ('age', 'town=Lyon', 'town=Nice')
         """
         task = SummaryTask(self._layout, tuple(categorical))
-        found: TableSummary = self._required(self.reduce(task))
+        found: TableSummary = self.required(self.reduce(task))
         return found
 
     def fold_moments(self, n_folds: int) -> LabelledMoments:
@@ -136,7 +169,7 @@ class Table(ABC):
         LabelledMoments
             Labels in sorted order; see its `oriented`.
         """
-        found: LabelledMoments = self._required(self.reduce(MomentsTask(self._layout, n_folds)))
+        found: LabelledMoments = self.required(self.reduce(MomentsTask(self._layout, n_folds)))
         return found
 
     def moments(self) -> ClassMoments:
@@ -160,7 +193,7 @@ class Table(ABC):
             Of shape (n_folds, n_classifiers, 2, 2).
         """
         path = _check_coefficients(coefficients)
-        counts: ConfusionCounts = self._required(
+        counts: ConfusionCounts = self.required(
             self.reduce(ConfusionsTask(self._layout, path, _check_labels(labels)))
         )
         return counts
@@ -191,7 +224,7 @@ class Table(ABC):
         path = _check_coefficients(coefficients)
         lows, highs = (np.broadcast_to(np.asarray(v, float), path.shape[1:2]) for v in (low, high))
         task = HistogramTask(self._layout, path, _check_labels(labels), lows, highs, n_bins)
-        histogram: ScoreHistogram = self._required(self.reduce(task))
+        histogram: ScoreHistogram = self.required(self.reduce(task))
         return histogram
 
     def sample(self, n_rows: int, seed: int = 0) -> RowSample:
@@ -220,10 +253,11 @@ class Table(ABC):
         if n_rows < 1:
             msg = f"`n_rows` must be at least 1; got {n_rows}."
             raise ValueError(msg)
-        found: RowSample = self._required(self.reduce(SampleTask(self._layout, n_rows, seed)))
+        found: RowSample = self.required(self.reduce(SampleTask(self._layout, n_rows, seed)))
         return found
 
-    def _required(self, result: Any) -> Any:
+    def required(self, result: Any) -> Any:
+        """Return the result of a pass, or say that there were no rows."""
         if result is None:
             msg = f"{self._name()} must hold rows to learn from; got none."
             raise SourceError(msg)
@@ -231,6 +265,41 @@ class Table(ABC):
 
     def _name(self) -> str:
         return "The source"
+
+
+class MappedTable(Table):
+    """A table whose pieces a function has turned into arrays; made by `Table.map_pieces`."""
+
+    def __init__(self, inner: Table, function: Callable[[Piece], Piece]):
+        super().__init__(Layout(fold_seed=inner.layout.fold_seed), inner.positive)
+        self._inner, self._function = inner, function
+
+    @property
+    def n_parts(self) -> int | None:
+        """As of the table beneath."""
+        return self._inner.n_parts
+
+    def reduce(self, task: Task) -> Any:
+        return self._inner.reduce(_After(self._function, task))
+
+    def _with_layout(self, layout: Layout) -> Self:
+        del layout
+        msg = "What a function made of a table has no named columns to encode."
+        raise ValueError(msg)
+
+    def _name(self) -> str:
+        return self._inner._name()  # noqa: SLF001 - one of us
+
+
+@dataclass(frozen=True)
+class _After:
+    """A task on what a function makes of a piece."""
+
+    function: Callable[[Piece], Piece]
+    task: Task
+
+    def __call__(self, piece: Piece) -> Any:
+        return self.task(self.function(piece))
 
 
 def _check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:

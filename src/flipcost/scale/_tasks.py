@@ -14,7 +14,7 @@ from scipy import sparse
 
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
-from flipcost.scale._folds import hash_keys, position_keys
+from flipcost.scale._folds import hash_keys
 from flipcost.scale._histogram import ScoreHistogram
 from flipcost.scale._labels import LabelledMoments, Labels
 from flipcost.scale._sample import RowSample
@@ -115,7 +115,7 @@ class SampleTask:
         labels, second = rows.labels()
         values = np.array(labels)
         y = values[second.astype(np.intp)] if len(values) > 1 else np.repeat(values, piece.n_rows)
-        keys = hash_keys(position_keys(piece.start, piece.n_rows), self.seed + _SAMPLE_STREAM)
+        keys = hash_keys(piece.positions, self.seed + _SAMPLE_STREAM)
         return RowSample.of(self.size, keys, rows.X, y, rows.weight, rows.names)
 
 
@@ -129,6 +129,27 @@ class SummaryTask:
     def __call__(self, piece: Piece) -> TableSummary:
         columns = self.layout.resolved(piece.frame.schema.names).columns
         return TableSummary.of(piece.frame, columns, self.categorical, piece.where)
+
+
+@dataclass(frozen=True)
+class Together:
+    """Run several tasks on the same piece, so that it is read and prepared once."""
+
+    tasks: tuple[Task, ...]
+
+    def __call__(self, piece: Piece) -> Results:
+        return Results(tuple(task(piece) for task in self.tasks))
+
+
+@dataclass(frozen=True, eq=False)
+class Results:
+    """What tasks that ran together found, in their order."""
+
+    parts: tuple[Any, ...]
+
+    def merge(self, other: Results) -> Results:
+        """Merge each with its like."""
+        return Results(tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 def _finite_rows(layout: Layout, piece: Piece) -> Rows:

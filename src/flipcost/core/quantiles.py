@@ -1,0 +1,47 @@
+"""Quantiles of values that count differently."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+
+def weighted_quantile(
+    values: ArrayLike, levels: ArrayLike, sample_weight: ArrayLike | None = None
+) -> NDArray[np.float64]:
+    """Return quantiles of weighted values, by Hazen's rule.
+
+    Each value stands at the middle of its own weight in the running total; in between, quantiles
+    are interpolated.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        The values.
+    levels : array-like of shape (k,)
+        Levels in [0, 1].
+    sample_weight : array-like of shape (n,), optional
+        Weights; all equal when not given.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+
+    Examples
+    --------
+    >>> weighted_quantile([1.0, 2.0, 3.0], [0.5])
+    array([2.])
+    >>> weighted_quantile([1.0, 2.0, 3.0], [0.5], [1.0, 1.0, 8.0])
+    array([2.66666667])
+    """
+    x = np.asarray(values, dtype=float)
+    weight = np.ones(len(x)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    order = np.argsort(x, kind="stable")
+    weight = weight[order]
+    total = np.cumsum(weight)
+    found = np.interp(np.asarray(levels) * total[-1], total - weight / 2, x[order])
+    return np.asarray(found)

@@ -1,0 +1,275 @@
+"""What the two passes of `FlipCostClassifier` over a table gather.
+
+The first gathers the moments of every fold and, where rows may be drawn, rows of each label. The
+second scores every row by what its own fold has not seen, and counts labels in bins of each score;
+it can also group all rows into cells of nearly the same score, and watch for the rows whose score
+speaks most against their label.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from flipcost.core.calibration import N_BINS
+from flipcost.core.moments import fold_moments
+from flipcost.scale import LabelledMoments, RowSample, ScoreHistogram
+from flipcost.scale._folds import hash_keys
+
+if TYPE_CHECKING:
+    from flipcost.core.hinges import HingeBasis
+
+# Rows to draw of each label, fewer where they are wide: 2,000,000 values are 16 MB.
+_FEWEST_ROWS, _VALUES = 1_000, 2_000_000
+# Folds and sample must not be made by the same hash: the smallest values are all of fold 0.
+_OTHER_SEED = 1_000_003
+# Rows are expanded in chunks, so that no expanded copy of a piece is made.
+_CHUNK_ROWS = 8_192
+_SIGN = np.uint64(1 << 63)
+
+
+@dataclass(frozen=True)
+class Drawing:
+    """How rows are drawn.
+
+    Parameters
+    ----------
+    size : int
+        Rows of each label, or fewer where rows are wide.
+    most : int or None
+        What one part may send, when parts lie on other machines.
+    frames : bool
+        Whether to keep the rows as they were in the source too.
+    """
+
+    size: int
+    most: int | None = None
+    frames: bool = False
+
+    def sample(self, size, keys, rows, marks, chosen):
+        """Keep the chosen rows of a piece with the smallest keys."""
+        frame = rows.piece.frame.take(chosen) if self.frames else None
+        weight = None if rows.weight is None else rows.weight[chosen]
+        return RowSample.of(
+            size,
+            keys[chosen],
+            rows.X[chosen],
+            marks[chosen],
+            weight,
+            rows.names,
+            frame=frame,
+            most=self.most,
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class FirstFound:
+    """Moments by fold, and rows by label; the labels of a sample are fold and position here."""
+
+    moments: LabelledMoments
+    samples: dict[Any, RowSample]
+
+    def merge(self, other):
+        """Return what both sets of rows give."""
+        return FirstFound(
+            self.moments.merge(other.moments), _merge_samples(self.samples, other.samples)
+        )
+
+
+@dataclass(frozen=True)
+class FirstPass:
+    """Gather the moments of every fold, and draw rows of each label, if any are to be drawn."""
+
+    layout: Any
+    n_folds: int
+    drawing: Drawing | None
+
+    def __call__(self, piece):
+        rows = self.layout.rows(piece)
+        labels, second = rows.labels()
+        folds = rows.folds(self.n_folds)
+        try:
+            parts = fold_moments(rows.X, second, folds, self.n_folds, rows.weight)
+        except ValueError as error:
+            raise rows.fault(error) from error
+        moments = LabelledMoments(labels, tuple(parts), rows.names)
+        if self.drawing is None:
+            return FirstFound(moments, {})
+        keys = hash_keys(piece.positions, self.layout.fold_seed + _OTHER_SEED)
+        marks = _marks(folds, piece)
+        size = min(self.drawing.size, max(_FEWEST_ROWS, _VALUES // rows.X.shape[1]))
+        samples = {}
+        for code, label in enumerate(labels):
+            chosen = _smallest(keys, np.flatnonzero(second == bool(code)), size)
+            samples[label] = self.drawing.sample(size, keys, rows, marks, chosen)
+        return FirstFound(moments, samples)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCells:
+    """All rows in groups of one label and nearly the same score.
+
+    Cells are of equal width in the leading score, within the limits of its histogram.
+
+    Attributes
+    ----------
+    weight, squares : ndarray of shape (2 * n_cells,)
+        Total weight and squared weight of each cell, of the negative label and the positive one in
+        turn.
+    scores : ndarray of shape (n_scores, 2 * n_cells)
+        Weighted sum of every score.
+    """
+
+    weight: np.ndarray
+    squares: np.ndarray
+    scores: np.ndarray
+
+    @classmethod
+    def from_scores(cls, scores, positive, lead, limits, n_cells, weight=None):
+        """Group rows with scores of shape (n, n_scores)."""
+        low, high = limits
+        place = np.clip((scores[:, lead] - low) * (n_cells / (high - low)), 0, n_cells - 1)
+        cell = 2 * place.astype(np.intp) + positive
+        w = np.ones(len(cell)) if weight is None else weight
+        return cls(
+            np.bincount(cell, w, 2 * n_cells),
+            np.bincount(cell, w**2, 2 * n_cells),
+            np.stack([np.bincount(cell, w * s, 2 * n_cells) for s in scores.T]),
+        )
+
+    def merge(self, other):
+        """Return the cells of both sets of rows."""
+        return ScoreCells(
+            self.weight + other.weight, self.squares + other.squares, self.scores + other.scores
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SecondFound:
+    """Bins of every score; and cells of all rows, or rows of each label, if asked for."""
+
+    histogram: ScoreHistogram
+    cells: ScoreCells | None
+    watched: dict[Any, RowSample]
+
+    def merge(self, other):
+        """Return what both sets of rows give."""
+        return SecondFound(
+            self.histogram.merge(other.histogram),
+            None if self.cells is None else self.cells.merge(other.cells),
+            _merge_samples(self.watched, other.watched),
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class SecondPass:
+    """Count labels in bins of the scores that each row's own fold gives.
+
+    Parameters
+    ----------
+    layout : Layout
+        Roles of the columns.
+    basis : HingeBasis
+        What rows are expanded by.
+    coefficients : ndarray of shape (n_folds, n_scores, n_columns + 1)
+        Of each fold, for its own rows.
+    labels : tuple
+        The negative label and the positive one.
+    low, high : ndarray of shape (n_scores,)
+        Limits of the bins.
+    lead : int
+        The score that makes the cells, and that rows are watched by.
+    n_cells : int
+        Number of cells for each label; none when 0.
+    watching : Drawing or None
+        How many rows of each label to keep: those with the least score of the positive label, and
+        those with the largest of the negative one.
+    """
+
+    layout: Any
+    basis: HingeBasis
+    coefficients: np.ndarray
+    labels: tuple[Any, ...]
+    low: np.ndarray
+    high: np.ndarray
+    lead: int
+    n_cells: int = 0
+    watching: Drawing | None = None
+
+    def __call__(self, piece):
+        rows = self.layout.rows(piece)
+        positive, folds = rows.positive(self.labels), rows.folds(len(self.coefficients))
+        leading = np.empty(piece.n_rows)
+        total: Any = None
+        # A piece without rows is counted too: what it is merged with has a place for everything.
+        for start in range(0, max(piece.n_rows, 1), _CHUNK_ROWS):
+            chunk = slice(start, start + _CHUNK_ROWS)
+            scores = self._score(rows, folds[chunk], chunk)
+            leading[chunk] = scores[:, self.lead]
+            weight = None if rows.weight is None else rows.weight[chunk]
+            counted = self._count(scores, positive[chunk], weight)
+            total = counted if total is None else total.merge(counted)
+        if self.watching is None:
+            return total
+        watched = self._watch(self.watching, rows, positive, folds, leading)
+        return SecondFound(total.histogram, total.cells, watched)
+
+    def _score(self, rows, folds, chunk):
+        """Return out-of-fold scores of shape (n, n_scores)."""
+        X = rows.X[chunk]
+        if self.basis.n_columns > self.basis.n_features:
+            X = self.basis.expand(X.toarray() if sparse.issparse(X) else X)
+        if not np.isfinite(X.sum(dtype=float)):
+            raise rows.fault(ValueError("X must be finite."))
+        scores = np.empty((X.shape[0], self.coefficients.shape[1]))
+        for k, path in enumerate(self.coefficients):
+            inside = np.flatnonzero(folds == k)
+            scores[inside] = X[inside] @ path[:, :-1].T + path[:, -1]
+        return scores
+
+    def _count(self, scores, positive, weight):
+        histogram = ScoreHistogram.from_scores(
+            scores, positive, self.low, self.high, N_BINS, weight
+        )
+        cells = None
+        if self.n_cells:
+            limits = self.low[self.lead], self.high[self.lead]
+            cells = ScoreCells.from_scores(
+                scores, positive, self.lead, limits, self.n_cells, weight
+            )
+        return SecondFound(histogram, cells, {})
+
+    def _watch(self, watching, rows, positive, folds, leading):
+        keys = _sortable(np.where(positive, leading, -leading))
+        marks = _marks(folds, rows.piece)
+        found = {}
+        for code, label in enumerate(self.labels):
+            chosen = _smallest(keys, np.flatnonzero(positive == bool(code)), watching.size)
+            found[label] = watching.sample(watching.size, keys, rows, marks, chosen)
+        return found
+
+
+def _merge_samples(a, b):
+    merged = dict(a)
+    for label, more in b.items():
+        merged[label] = merged[label].merge(more) if label in merged else more
+    return merged
+
+
+def _marks(folds, piece):
+    return np.column_stack([folds, piece.positions.astype(np.int64)])
+
+
+def _smallest(keys, inside, size):
+    if len(inside) <= size:
+        return inside
+    return inside[np.argpartition(keys[inside], size - 1)[:size]]
+
+
+def _sortable(values):
+    """Return 64-bit keys in the order of the values."""
+    bits = (values + 0.0).view(np.uint64)  # adding zero makes one of the two zeros
+    return np.where(bits & _SIGN, ~bits, bits | _SIGN)

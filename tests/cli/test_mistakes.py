@@ -83,6 +83,14 @@ def test_a_bad_file_or_option_is_answered_in_one_line(name, options, words, tmp_
     assert words in refused(args, tmp_path, capsys)
 
 
+@pytest.mark.parametrize(("name", "options", "words"), FILES, ids=lambda value: str(value)[:40])
+def test_a_file_that_is_read_in_passes_is_refused_as_well(name, options, words, tmp_path, capsys):
+    """The same mistakes are found without holding the file."""
+    args = ["audit", str(CORPUS / name), "--target", "ill", *PRICES, *options]
+    said = refused([*args, "--memory-share", "0", "--quiet"], tmp_path, capsys)
+    assert words in said or (name == "three_classes.csv" and "'maybe', 'no', 'yes'" in said)
+
+
 @pytest.mark.parametrize(
     ("args", "words"),
     [

@@ -233,4 +233,4 @@ def test_memory_is_asked_for_before_a_file_is_read_whole(parquet, tmp_path):
     assert not exceeds_memory(parquet)
     assert exceeds_memory(parquet, share=1e-9)
     with pytest.raises(ValueError, match="share"):
-        exceeds_memory(parquet, share=0)
+        exceeds_memory(parquet, share=-1)

@@ -11,6 +11,7 @@ from flipcost.audit._information import (
     probability_wrong,
     value_of_knowing_rate,
 )
+from flipcost.audit._passes import audit_files
 from flipcost.audit._result import AuditResult, Suspect
 from flipcost.audit._run import audit
 from flipcost.audit._saving import paired_saving
@@ -22,6 +23,7 @@ __all__ = [
     "Information",
     "Suspect",
     "audit",
+    "audit_files",
     "confusion_cells",
     "confusions_at_costs",
     "cost_grid",

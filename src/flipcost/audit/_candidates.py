@@ -11,7 +11,7 @@ from sklearn.linear_model import LogisticRegression
 
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.folds import stratified_folds
-from flipcost.core.moments import fold_moments, merge_others
+from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import solve_path
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
@@ -41,6 +41,8 @@ class Candidate:
         Noisy labels against calls, at each cost of the grid.
     predict : callable
         Features to calls, by the classifier trained on all rows.
+    share_called : float
+        Share of the rows that it calls positive.
     observed : Interval
         Cost of a row counted with the labels as they are.
     clean : Interval
@@ -56,6 +58,7 @@ class Candidate:
     called: NDArray[np.bool_]
     tables: ConfusionCounts
     predict: Callable[[Any], NDArray[np.bool_]]
+    share_called: float = 0.0
     observed: Interval = field(default=Interval(0.0, 0.0, 0.0))
     clean: Interval = field(default=Interval(0.0, 0.0, 0.0))
     saving: Interval = field(default=Interval(0.0, 0.0, 0.0))
@@ -154,13 +157,15 @@ def constant_candidate(positive, weight, costs, *, everything, name):
     return Candidate(key, label, called, tables, lambda X: np.full(len(X), everything))
 
 
-def ignoring_candidate(X, positive, weight, folds, costs, index):
+def ignoring_candidate(X, positive, weight, folds, costs, index, parts=None):
     """Return the closed form that takes the labels as they are, its penalty tuned on them.
 
-    All costs, penalties and folds come from one pass over the rows; a second one counts.
+    All costs, penalties and folds come from one pass over the rows; a second one counts. Where the
+    rows are a sample, `parts` are the moments of the folds of all rows.
     """
-    n_folds = int(folds.max()) + 1
-    parts = fold_moments(X, positive, folds, n_folds, weight)
+    if parts is None:
+        parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
+    n_folds = len(parts)
     path = np.stack([solve_path(m, costs, [1.0], _L2S)[:, 0, :, 0] for m in merge_others(parts)])
     flat = path.reshape(n_folds, -1, path.shape[-1])
     tables = fold_confusions(X, positive, flat, folds, weight)
@@ -173,7 +178,7 @@ def ignoring_candidate(X, positive, weight, folds, costs, index):
     chosen = path[:, index, best[index]]
     called = (X * chosen[folds, :-1]).sum(axis=1) + chosen[folds, -1] > 0
     model = UnevenMarginClassifier(cost=float(costs[index]), l2=_L2S[best[index]])
-    model.fit(X, positive, weight)
+    model.fit_moments(ClassMoments.merge_all(parts), classes=[False, True])
     picked = ConfusionCounts(counts[rows, best], squares[rows, best])
     return Candidate("ignoring", "ignoring the noise", called, picked, model.predict)
 

@@ -72,7 +72,7 @@ def column_effects(reader, numbers, score, rng):
     return sorted(effects, key=lambda effect: -abs(effect.change))
 
 
-def row_evidence(reader, numbers, rows, score, towards):
+def row_evidence(reader, chosen, typical, score, towards):
     """Return, for some rows, the columns that speak most for the other label, in words.
 
     Each column of a row is set to its typical value; what that takes away from the log-odds of the
@@ -82,32 +82,30 @@ def row_evidence(reader, numbers, rows, score, towards):
     ----------
     reader : ColumnReader
         Fitted.
-    numbers : ndarray of shape (n, n_numbers)
-        What it read.
-    rows : ndarray of int
-        The rows.
+    chosen : ndarray of shape (n, n_numbers)
+        The rows, as it read them.
+    typical : ndarray of shape (n_numbers,)
+        By `typical_numbers`.
     score : callable
         Numbers to log-odds of the positive class.
-    towards : ndarray of shape (len(rows),)
+    towards : ndarray of shape (n,)
         +1 where the other label is positive, -1 where it is negative.
 
     Returns
     -------
     list of str
     """
-    if not len(rows):
+    if not len(chosen):
         return []
-    chosen = numbers[rows]
     base = score(chosen)
-    typical = _typical(reader, numbers)
     places = _places(reader)
-    said = np.empty((len(places), len(rows)))
+    said = np.empty((len(places), len(chosen)))
     for j, where in enumerate(places):
         moved = chosen.copy()
         moved[:, where] = typical[where]
         said[j] = towards * (base - score(moved))
     found = []
-    for i in range(len(rows)):
+    for i in range(len(chosen)):
         order = [j for j in np.argsort(-said[:, i])[:3] if said[j, i] > 0.05]
         found.append(", ".join(_show(reader.schema_[j], chosen[i, places[j]]) for j in order))
     return found
@@ -146,7 +144,8 @@ def _settings(column, values):
     return [(_word(column, np.array([level])), level) for level in frequent]
 
 
-def _typical(reader, numbers):
+def typical_numbers(reader, numbers):
+    """Return the median of each column of numbers and the most frequent level of each category."""
     found = np.empty(numbers.shape[1])
     for column, where in zip(reader.schema_, _places(reader), strict=True):
         known = numbers[:, where][~np.isnan(numbers[:, where]).any(axis=1)]

@@ -2,38 +2,72 @@
 
 from __future__ import annotations
 
-import warnings
+from collections import Counter
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 
-from flipcost.core.noise import rate_pair
-from flipcost.noise import rate_from_repeats, rate_from_trusted
+from flipcost.audit._checks import (
+    check_counts,
+    check_weights,
+    leak_warnings,
+    make_reader,
+    price_warnings,
+    without_counters,
+)
+from flipcost.audit._rates import rate_from_pairs
 from flipcost.tables import (
     ColumnReader,
     TableError,
-    check_features,
-    find_leaks,
     make_features,
     read_labels,
     read_numbers,
     take_column,
 )
-from flipcost.tables._checks import unusable_columns
 from flipcost.tables._errors import shorten
 from flipcost.tables._reader import as_arrow
 from flipcost.tables._roles import two_classes
 
-_LEAST_OF_CLASS = 10
 # As in `flipcost.tables`: not the numbers that a user with the same seed has made labels from.
 _STREAM = 0x666C6970
 
 
+@dataclass(frozen=True, eq=False)
+class Watched:
+    """Rows among which the most suspicious labels are sought.
+
+    Attributes
+    ----------
+    rows : ndarray of int
+        Where they are in the table, the first being 0.
+    positive : ndarray of bool
+        Which labels are positive.
+    probability : ndarray
+        Out-of-fold probability that the clean label is.
+    numbers : ndarray of shape (n, n_numbers)
+        The rows as a `ColumnReader` reads them.
+    ids : sequence of str or None
+        Their names.
+    """
+
+    rows: Any
+    positive: Any
+    probability: Any
+    numbers: Any
+    ids: Any
+
+
 @dataclass(eq=False)
 class Prepared:
-    """Rows ready to learn from, and what is known about them."""
+    """Rows ready to learn from, and what is known about them.
+
+    They are the whole table, or a uniform sample that is taken for it; or, once a larger table has
+    been read in passes, rows that stand for all of it by their weights. Only then are there
+    `folds`, `parts` (the moments of each fold of the table), `watched`, and other counts than those
+    of the rows.
+    """
 
     name: str
     table: Any
@@ -52,6 +86,38 @@ class Prepared:
     X: Any
     truth: Any = None
     warnings: list[str] = field(default_factory=list)
+    folds: Any = None
+    parts: Any = None
+    watched: Watched | None = None
+    counts: tuple[int, int] | None = None
+
+    @property
+    def in_passes(self) -> bool:
+        """Whether the rows stand for a table that was read in passes."""
+        return self.counts is not None
+
+    @property
+    def n_rows(self) -> int:
+        """Number of rows that were learned from."""
+        return len(self.positive) if self.counts is None else sum(self.counts)
+
+    @property
+    def n_positive(self) -> int:
+        """Number of positive labels among them."""
+        return int(self.positive.sum()) if self.counts is None else self.counts[1]
+
+    def number_of(self, probability):
+        """Return how many rows something is expected of, given the probability for each here."""
+        if self.counts is None:
+            return float(probability.sum())
+        return self.n_rows * float(np.average(probability, weights=self.weight))
+
+    def typical_rows(self, rng):
+        """Return numbers of rows as common as in the table: the weighted ones are drawn by it."""
+        if self.counts is None:
+            return self.numbers
+        share = self.weight / self.weight.sum()
+        return self.numbers[rng.choice(len(share), len(share), p=share)]
 
     def place_in(self, rows, n_rows):
         """Say where these rows are in a larger table that they were sampled from."""
@@ -63,52 +129,15 @@ class Prepared:
 
     def rate_from_columns(self, level):
         """Return the noise rate that trusted or second labels tell, if there are any."""
-        if self.roles.trusted is not None:
-            other = self._other_labels(self.roles.trusted)
-            return rate_from_trusted(self.labels, other, level=level, pos_label=self.positive_label)
-        if self.roles.second is not None:
-            other = self._other_labels(self.roles.second)
-            with warnings.catch_warnings(record=True) as caught:
-                warnings.simplefilter("always")
-                rate = rate_from_repeats(
-                    self.labels.astype(object), other, level=level, pos_label=self.positive_label
-                )
-            self.warnings += [" ".join(str(w.message).split()) for w in caught]
-            return rate
-        return None
-
-    def checked_rate(self, noise_rate):
-        """Return a rate that was given, once the share of positive labels allows for it.
-
-        Under flips at these rates that share lies between ``rho_neg`` and ``1 - rho_pos``; four
-        standard errors are left for chance.
-        """
-        rho_pos, rho_neg = rate_pair(noise_rate)
-        share = float(np.average(self.positive, weights=self.weight))
-        slack = 4 * np.sqrt(0.25 / len(self.positive))
-        if not rho_neg - slack <= share <= 1 - rho_pos + slack:
-            msg = (
-                f"The noise rate {noise_rate} is impossible for these labels: it implies a share "
-                f"of {self.positive_label!r} between {rho_neg:g} and {1 - rho_pos:g}, which is "
-                f"{share:.3g}. Give a smaller rate, or one for each class."
-            )
-            raise TableError(msg)
-        return noise_rate
-
-    def _other_labels(self, name):
-        labels = read_labels(take_column(self.table, name, self.name), name)
-        known = {self.positive_label, self.negative_label}
-        strange = sorted({label for label in labels if label is not None} - known)
-        if strange:
-            msg = (
-                f"Column {name!r} must hold the labels of {self.roles.target!r}, "
-                f"{shorten(sorted(known))}; it also holds {shorten(strange)}."
-            )
-            raise TableError(msg)
-        if all(label is None for label in labels):
-            msg_0 = f"Column {name!r} is empty; fill in some rows, or leave it out."
-            raise TableError(msg_0)
-        return labels
+        name = self.roles.trusted or self.roles.second
+        if name is None:
+            return None
+        other = read_labels(take_column(self.table, name, self.name), name)
+        seen = [label is not None for label in other]
+        pairs = Counter(zip(self.labels[seen].tolist(), other[seen].tolist(), strict=True))
+        rate, notes = rate_from_pairs(pairs, self.roles, level)
+        self.warnings += notes
+        return rate
 
 
 def prepare(table, roles, prices, positive, categorical, drop_unusable, max_rows, seed, name):
@@ -155,26 +184,21 @@ def prepare(table, roles, prices, positive, categorical, drop_unusable, max_rows
     rows = _rows(labels, max_rows, seed, notes)
     arrow, labels = arrow.take(rows), labels[rows].astype(str)
     is_positive = labels == positive_label
-    _check_counts(is_positive, roles.target, positive_label, negative_label)
-    notes += _price_warnings(is_positive, prices, positive_label, negative_label)
+    n_positive = int(is_positive.sum())
+    counts = (len(is_positive) - n_positive, n_positive)
+    check_counts(counts, roles.target, negative_label, positive_label)
+    notes += price_warnings(counts, prices, negative_label, positive_label)
 
-    columns = _without_counters(arrow, columns, rows, categorical, notes)
-    reader = _reader(arrow, columns, categorical, drop_unusable, notes)
+    columns = without_counters([(arrow, rows)], columns, categorical, notes)
+    reader = make_reader(arrow, columns, categorical, drop_unusable, notes)
     numbers = reader.transform(arrow)
-    leaks = find_leaks(reader, numbers, is_positive)
-    if leaks:
-        notes.append(
-            f"{shorten(leaks)} tells {roles.target!r} without a single mistake: is it the label "
-            f"under another name? If so, --drop {leaks[0]!r}."
-        )
+    notes += leak_warnings(reader, numbers, is_positive, roles.target)
     features = make_features(reader)
     X = np.asarray(features.fit_transform(numbers), dtype=float)
     weight = ids = None
     if roles.weight is not None:
         weight = read_numbers(take_column(arrow, roles.weight, name), roles.weight, what="weights")
-        if not weight[is_positive].sum() > 0 or not weight[~is_positive].sum() > 0:
-            msg = f"Column {roles.weight!r} gives one class no weight; correct it."
-            raise TableError(msg)
+        check_weights((weight[~is_positive].sum(), weight[is_positive].sum()), roles.weight)
     if roles.id is not None:
         ids = take_column(arrow, roles.id, name).cast(pa.string()).to_pylist()
     return Prepared(
@@ -255,64 +279,3 @@ def _rows(labels, max_rows, seed, notes):
         chosen = np.random.default_rng([seed, _STREAM]).choice(len(rows), max_rows, replace=False)
         rows = rows[np.sort(chosen)]
     return rows
-
-
-def _check_counts(positive, target, positive_label, negative_label):
-    for label, rows in ((positive_label, positive.sum()), (negative_label, (~positive).sum())):
-        if rows < _LEAST_OF_CLASS:
-            msg = (
-                f"Column {target!r} has {rows} rows labelled {label!r}; at least "
-                f"{_LEAST_OF_CLASS} of each label are needed to learn from. Gather more."
-            )
-            raise TableError(msg)
-
-
-def _price_warnings(positive, prices, positive_label, negative_label):
-    """Warn when the rarer class is the cheaper to miss: prices are often given the wrong way."""
-    share = positive.mean()
-    # Near one half neither class is the rarer one, and noise pulls shares towards one half.
-    swapped = (share < 0.45 and prices.fn < prices.fp) or (share > 0.55 and prices.fn > prices.fp)
-    if not swapped:
-        return []
-    rare = positive_label if share < 0.5 else negative_label
-    warning = (
-        f"Missing the rarer label, {rare!r}, is the cheaper mistake at these prices; are --cost-fn "
-        f"and --cost-fp swapped, or is {positive_label!r} not the label that is looked for "
-        "(--positive)?"
-    )
-    return [warning]
-
-
-def _without_counters(arrow, columns, rows, categorical, notes):
-    """Leave out columns that number the rows, as exports often have: they say nothing of them."""
-    counters = []
-    for name in columns:
-        column = take_column(arrow, name, "The table")
-        if name in categorical or column.null_count:
-            continue
-        try:
-            values = column.cast(pa.int64()).to_numpy()
-        except (ValueError, NotImplementedError):  # not whole numbers
-            continue
-        if np.all(values - values[0] == rows - rows[0]):
-            counters.append(name)
-    kept = [name for name in columns if name not in counters]
-    if not counters or not kept:
-        return columns
-    notes.append(f"Columns that only number the rows were left out: {shorten(counters)}.")
-    return kept
-
-
-def _reader(arrow, columns, categorical, drop_unusable, notes):
-    reader = ColumnReader(list(columns), tuple(categorical)).fit(arrow)
-    unusable = unusable_columns(reader.schema_, arrow.num_rows)
-    if not drop_unusable:
-        check_features(reader.schema_, arrow.num_rows)
-    if not unusable:
-        return reader
-    kept = [name for name in columns if name not in unusable]
-    if not kept:
-        msg = "No column can be used: all are empty, constant or have too many levels."
-        raise TableError(msg)
-    notes.append(f"Columns that cannot be used were left out: {shorten(unusable)}.")
-    return ColumnReader(kept, tuple(categorical)).fit(arrow)

@@ -106,6 +106,11 @@ class AuditResult:
         Rows of the test table.
     known_flips : dict or None
         For an example with noise added: the true rate, and how many suspects were flipped.
+    reading : str
+        How the rows were read, if not into memory.
+    n_judged : int
+        Rows on which candidates were judged: all that were audited, or a sample that stands for
+        them.
     """
 
     name: str
@@ -135,6 +140,8 @@ class AuditResult:
     model: Any
     n_test: int = 0
     known_flips: dict[str, Any] | None = None
+    reading: str = ""
+    n_judged: int = 0
 
     @property
     def unit(self) -> float:
@@ -165,6 +172,8 @@ class AuditResult:
                 "name": self.name,
                 "rows": self.n_rows,
                 "rows_in_table": self.n_rows_total,
+                "rows_judged": self.n_judged,
+                "reading": self.reading or "in memory",
                 "target": self.target,
                 "positive": self.positive,
                 "negative": self.negative,
@@ -224,7 +233,7 @@ class AuditResult:
             "cost_clean": priced(candidate.clean),
             "saving_of_chosen": priced(candidate.saving),
             "cost_test": None if candidate.test is None else priced(candidate.test),
-            "called_positive": float(np.mean(candidate.called)),
+            "called_positive": candidate.share_called,
         }
 
 

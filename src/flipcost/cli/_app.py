@@ -20,6 +20,7 @@ from flipcost.cli._datasets import datasets_command
 from flipcost.cli._errors import UserError
 from flipcost.cli._predict import predict_command
 from flipcost.experiments import reproduce_command
+from flipcost.scale import SourceError
 from flipcost.tables import TableError
 
 # Typer carries click inside in some versions and beside it in others; both have this ancestry.
@@ -90,7 +91,7 @@ def main(args: list[str] | None = None) -> int:
             # What users must know is said in sentences of our own.
             warnings.simplefilter("ignore")
             code = app(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
-    except (UserError, TableError, ModelFileError) as error:
+    except (UserError, TableError, SourceError, ModelFileError) as error:
         return _complain(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted; nothing was written.")

@@ -13,7 +13,8 @@ import typer
 from rich.console import Console
 
 from flipcost._persist import load, save
-from flipcost.audit import audit
+from flipcost.audit import audit, audit_files
+from flipcost.audit._sources import is_many
 from flipcost.cli._errors import UserError
 from flipcost.cli._example import example_table
 from flipcost.cli._output import staged_folder
@@ -21,6 +22,7 @@ from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
 from flipcost.report import render_report
+from flipcost.scale import exceeds_memory
 from flipcost.tables import read_sample, read_table
 
 _INPUT, _KNOWN, _OUTPUT = "The table", "What is known about the noise", "Output"
@@ -28,7 +30,11 @@ _INPUT, _KNOWN, _OUTPUT = "The table", "What is known about the noise", "Output"
 
 def audit_command(
     data: Annotated[
-        Path | None, typer.Argument(help="CSV (any delimiter, compressed too) or Parquet file.")
+        Path | None,
+        typer.Argument(
+            help="CSV (any delimiter, compressed too) or Parquet file; or a folder or pattern of "
+            "Parquet files."
+        ),
     ] = None,
     *,
     target: Annotated[str | None, typer.Option(help="Column of the labels.")] = None,
@@ -84,6 +90,18 @@ def audit_command(
     delimiter: Annotated[str | None, typer.Option(help="Between fields, if not found out.")] = None,
     encoding: Annotated[str | None, typer.Option(help="Of text, if not UTF-8.")] = None,
     max_rows: Annotated[int, typer.Option(help="Sample a larger table.", min=100)] = 200_000,
+    memory_share: Annotated[
+        float,
+        typer.Option(
+            help="Read all rows of a file that would take more than this share of memory, in two "
+            "passes, rather than sample it; 0 for every file.",
+            min=0,
+        ),
+    ] = 0.25,
+    dask: Annotated[
+        str | None,
+        typer.Option(help="Have a Dask cluster read the file: its scheduler, as tcp://host:port."),
+    ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("flipcost-audit"),
     strict: Annotated[bool, typer.Option("--strict", help="Stop at warnings.")] = False,
@@ -109,9 +127,10 @@ def audit_command(
         "seed": seed,
         "max_rows": max_rows,
     }
+    run = audit
     if example is not None:
-        if data is not None:
-            msg = "Give a file or --example, not both."
+        if data is not None or dask is not None:
+            msg = f"Give {'--dask' if data is None else 'a file'} or --example, not both."
             raise UserError(msg)
         table, looked_for, share = example_table(example, _rate(example_noise), seed)
         target = "label"
@@ -126,17 +145,21 @@ def audit_command(
             msg = "Give a file and --target, or --example NAME to try it out."
             raise UserError(msg)
         prices = _prices(cost_fn, cost_fp)
-        table, rows, n_rows = read_sample(
-            data, max_rows, seed=seed, delimiter=delimiter, encoding=encoding
-        )
-        options |= {"name": data.name, "rows": rows, "n_rows": n_rows}
+        options["name"] = data.name
+        if dask is not None or is_many(data) or _too_large(data, memory_share, model):
+            run, table = _audit_files, data
+            options |= {"dask": dask, "delimiter": delimiter, "encoding": encoding}
+        else:
+            table, options["rows"], options["n_rows"] = read_sample(
+                data, max_rows, seed=seed, delimiter=delimiter, encoding=encoding
+            )
     if test is not None:
         options["test"] = read_table(test, delimiter=delimiter, encoding=encoding)
     options["model"] = _model(model)
 
     with staged_folder(out) as place:
         with _progress(silent=quiet or as_json) as say:
-            result = audit(table, target, prices, progress=say, **options)
+            result = run(table, target, prices, progress=say, **options)
         if strict and result.warnings:
             raise UserError(result.warnings[0])
         _write(result, place)
@@ -146,6 +169,24 @@ def audit_command(
         typer.echo(json.dumps(result.summary(), indent=1))
     elif not quiet:
         print_audit(result, out)
+
+
+def _too_large(data, share, model):
+    """Tell whether to read a file in passes. Boosting needs its rows at hand: a sample of them."""
+    return model != "boosting" and data.is_file() and exceeds_memory(data, share)
+
+
+def _audit_files(*args, **options):
+    """Audit in passes; what is wrong with files or the cluster is not a fault of ours."""
+    try:
+        return audit_files(*args, **options)
+    except (ConnectionError, FileNotFoundError, ImportError) as error:
+        raise UserError(str(error)) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == "distributed":
+            msg = f"The Dask cluster failed ({type(error).__name__}: {error}); look at its logs."
+            raise UserError(msg) from error
+        raise
 
 
 def _write(result, place):

@@ -10,7 +10,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flipcost.report import answers, candidate_table
+from flipcost.report import answers, candidate_table, reading_words
 
 _WIDTH = 100
 
@@ -45,7 +45,7 @@ def print_audit(result, folder):
     share = result.n_positive / result.n_rows
     _say(
         f"{result.name}: {result.n_rows:,} rows, {len(result.schema)} columns, "
-        f"{share:.1%} labelled {result.positive!r}"
+        f"{share:.1%} labelled {result.positive!r}{reading_words(result)}"
     )
     for number, (question, answer) in enumerate(answers(result)):
         _ask(question)

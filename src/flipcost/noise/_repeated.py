@@ -69,7 +69,17 @@ def rate_from_trusted(y_noisy, y_trusted, *, class_conditional=False, level=0.95
             "one rate with class_conditional=False."
         )
         raise ValueError(msg)
-    errors = [int(wrong[group].sum()) for group in groups]
+    return rate_of_errors([int(wrong[group].sum()) for group in groups], rows, level)
+
+
+def rate_of_errors(errors, rows, level):
+    """Return the rate from counts of trusted labels and of those that the noisy one differs from.
+
+    Examples
+    --------
+    >>> print(rate_of_errors([1], [6], 0.95))
+    0.167, 95% interval 0.004 to 0.641 (disagreement with 6 trusted labels)
+    """
     low, high = clopper_pearson(errors, rows, level)
     source = f"disagreement with {sum(rows)} trusted labels"
     return noise_rate(np.divide(errors, rows), low, high, source, level)
@@ -146,11 +156,17 @@ def rate_from_repeats(y1, y2, *more, class_conditional=False, level=0.95, pos_la
             "they cannot be told. Give a third, or estimate one rate with class_conditional=False."
         )
         raise ValueError(msg)
-    return _of_both(table, level)
+    return rate_of_differences(int((table[:, 0] != table[:, 1]).sum()), len(table), level)
 
 
-def _of_both(table, level):
-    rows, differ = len(table), int((table[:, 0] != table[:, 1]).sum())
+def rate_of_differences(differ, rows, level):
+    """Return the rate from counts of rows with two labels and of those where these differ.
+
+    Examples
+    --------
+    >>> print(rate_of_differences(340, 1000, 0.95))
+    0.217, 95% interval 0.192 to 0.245 (disagreement of two labels on 1000 rows)
+    """
     low, high = clopper_pearson(differ, rows, level)
     if low > 0.5:
         warnings.warn(

@@ -12,7 +12,7 @@ from markupsafe import Markup
 from flipcost._version import __version__
 from flipcost.report._figures import draw_curve, draw_path, draw_posterior
 from flipcost.report._payload import make_payload
-from flipcost.report._words import answers, candidate_table
+from flipcost.report._words import answers, candidate_table, reading_words
 
 _SUSPECTS_SHOWN = 25
 _EFFECTS_SHOWN = 20
@@ -58,6 +58,7 @@ def render_report(result):
         rows=list(zip(result.candidates, rows, strict=True)),
         suspects=result.suspects[:_SUSPECTS_SHOWN],
         effects=_effects(result),
+        reading=reading_words(result),
         payload=payload,
         path=draw_path(payload),
         curve=draw_curve(payload),

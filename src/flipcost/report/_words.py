@@ -76,6 +76,13 @@ def answers(result):
     ]
 
 
+def reading_words(result):
+    """Say how a table was read that was not held, as the end of a sentence; else nothing."""
+    if not result.reading:
+        return ""
+    return f"; {result.reading}, candidates compared on {result.n_judged:,} rows that stand for all"
+
+
 def rate_sentence(result):
     """Say how many labels are wrong, how surely, and how that is known."""
     level = f"{result.level:.0%} interval"

@@ -182,11 +182,13 @@ class DaskTable(Table):
         return [0, *np.cumsum(lengths[:-1]).astype(int).tolist()]
 
 
-def read_files(source: str | os.PathLike[str]) -> Any:
-    """Open files as a Dask DataFrame: CSV by the ending of the name, else Parquet."""
+def read_files(source: str | os.PathLike[str], **csv_options: Any) -> Any:
+    """Open files as a Dask DataFrame: CSV by options or by the ending of the name, else Parquet."""
     frames = _arrow.require("dask.dataframe")
     path = os.fspath(source)
     ending = path.lower()
+    if csv_options:
+        return frames.read_csv(path, **csv_options)
     if ending.endswith((".csv", ".tsv", ".txt")):
         delimiter = "\t" if ending.endswith(".tsv") else ","
         return frames.read_csv(path, sep=delimiter)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flipcost.scale import _arrow
@@ -22,6 +23,9 @@ if TYPE_CHECKING:
     from flipcost.scale._table import Table
 
     ProgressLike = Callable[[Progress], None] | str | None
+
+# Where a container's limit is found, in the second version of control groups and in the first.
+_GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
 
 
 def scan_parquet(
@@ -168,6 +172,8 @@ def scan_batches(
     fold_seed: int = 0,
     encoder: TableEncoder | None = None,
     progress: ProgressLike = None,
+    n_threads: int | None = 1,
+    name: str | None = None,
 ) -> BatchTable:
     """Take batches of rows from anywhere as a table.
 
@@ -181,6 +187,11 @@ def scan_batches(
         Column of labels in frames; not used with arrays.
     columns, positive, sample_weight, fold_by, fold_seed, encoder, progress
         As in `scan_parquet`. Without `columns`, the first frame says which there are.
+    n_threads : int or None, default=1
+        Threads that sum up batches while the next is made, None for all cores; more than one only
+        if each batch has memory of its own.
+    name : str, optional
+        What the rows are called in messages; batches are numbered when None.
 
     Returns
     -------
@@ -194,7 +205,7 @@ def scan_batches(
     array([1., 4.])
     """
     layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
-    return BatchTable(source, layout, positive, progress)
+    return BatchTable(source, layout, positive, progress, n_threads, name)
 
 
 def scan_dask(
@@ -421,8 +432,9 @@ def exceeds_memory(source: Source, share: float = 0.25) -> bool:
     source : path, or sequence of paths
         Parquet or CSV files, as in `scan_parquet`.
     share : float, default=0.25
-        Share of this machine's memory that the table may take. A Parquet file is counted by its
-        rows and columns, eight bytes each; a CSV file by its size, times five if compressed.
+        Share of the memory that this process may use (of the machine, or of its control group if
+        that has less) that the table may take. A Parquet file is counted by its rows and columns,
+        eight bytes each; any other by its size, times five if compressed.
 
     Returns
     -------
@@ -437,19 +449,24 @@ def exceeds_memory(source: Source, share: float = 0.25) -> bool:
     ...     exceeds_memory(path)
     False
     """
-    if not share > 0:
-        msg = f"`share` must be above 0; got {share:g}."
+    if not share >= 0:
+        msg = f"`share` must be at least 0; got {share:g}."
         raise ValueError(msg)
     filesystem, paths = list_files(source, (*ParquetFiles.suffixes, *CsvFiles.suffixes))
-    needed = 0
-    for path in paths:
-        if path.lower().endswith(ParquetFiles.suffixes):
-            metadata = _arrow.require("pyarrow.parquet").read_metadata(path, filesystem=filesystem)
-            needed += 8 * metadata.num_rows * metadata.num_columns
-        else:
-            packed = path.lower().endswith((".gz", ".bz2", ".zst"))
-            needed += (5 if packed else 1) * filesystem.get_file_info(path).size
-    return bool(needed > share * _physical_memory())
+    needed = sum(_size_in_memory(path, filesystem) for path in paths)
+    return bool(needed > share * usable_memory())
+
+
+def _size_in_memory(path: str, filesystem: Any) -> int:
+    pa = _arrow.require("pyarrow")
+    size = int(filesystem.get_file_info(path).size)
+    if path.lower().endswith(ParquetFiles.suffixes):
+        try:
+            footer = _arrow.require("pyarrow.parquet").read_metadata(path, filesystem=filesystem)
+        except (pa.ArrowException, OSError):
+            return size  # whoever reads it will say what is wrong
+        return 8 * int(footer.num_rows) * int(footer.num_columns)
+    return (5 if path.lower().endswith((".gz", ".bz2", ".zst", ".xz", ".lz4")) else 1) * size
 
 
 def _layout(
@@ -467,10 +484,17 @@ def _layout(
     return Layout(target, named, weight, fold_by, encoder, fold_seed)
 
 
-def _physical_memory() -> float:
+def usable_memory() -> float:
+    """Return the bytes of memory that this process may use, as far as the system says."""
     if not hasattr(os, "sysconf"):  # not a POSIX system: let the caller find out
         return float("inf")
-    return float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    found = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
+    for limit in _GROUP_LIMITS:
+        try:
+            found = min(found, float(Path(limit).read_text(encoding="ascii")))
+        except (OSError, ValueError):  # no such limit, or "max"
+            continue
+    return found
 
 
 def _is_tabs(source: str | os.PathLike[str]) -> bool:

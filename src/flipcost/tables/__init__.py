@@ -8,7 +8,7 @@ from flipcost.tables._checks import check_features, find_leaks
 from flipcost.tables._errors import TableError
 from flipcost.tables._features import make_features
 from flipcost.tables._open import Layout, sniff
-from flipcost.tables._read import read_batches, read_sample, read_table
+from flipcost.tables._read import read_batches, read_places, read_sample, read_table, tidy_text
 from flipcost.tables._reader import ColumnReader
 from flipcost.tables._roles import Roles, read_labels, read_numbers, take_column
 
@@ -23,8 +23,10 @@ __all__ = [
     "read_batches",
     "read_labels",
     "read_numbers",
+    "read_places",
     "read_sample",
     "read_table",
     "sniff",
     "take_column",
+    "tidy_text",
 ]

@@ -28,6 +28,9 @@ if TYPE_CHECKING:
 # What stands for "missing" in text, besides what pyarrow knows.
 NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "NaT")
 _BLOCK_BYTES = 1 << 22
+# Places of a file that are looked at without reading it whole, and what is read of each at least.
+_PLACES = 16
+_LEAST_BYTES = 1 << 16
 # Keeps our random numbers apart from those of a user who made labels with the same seed: a sample
 # by the same numbers would be a sample by label.
 _STREAM = 0x666C6970
@@ -174,6 +177,81 @@ def read_batches(
     yield from _batches(Path(path), sniff(path, delimiter=delimiter, encoding=encoding))
 
 
+def read_places(
+    path: Any, n_rows: int, *, delimiter: str | None = None, encoding: str | None = None
+) -> list[Any]:
+    r"""Read some rows of a CSV file, from places spread over it, without reading it to its end.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. Of a compressed one the beginning is read.
+    n_rows : int
+        About how many rows to read in all.
+    delimiter, encoding : str, optional
+        As in `read_table`.
+
+    Returns
+    -------
+    list of pyarrow tables
+        Consecutive rows each.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_text("age,ill\n50,yes\n31,no\n")
+    ...     [block.to_pydict() for block in read_places(path, 100)]
+    [{'age': ['50', '31'], 'ill': ['yes', 'no']}]
+    """
+    path = Path(path)
+    layout = sniff(path, delimiter=delimiter, encoding=encoding)
+    each = max(1, n_rows // _PLACES)
+    size = path.stat().st_size
+    n_bytes = max(_LEAST_BYTES, int(2 * each * _bytes_a_row(path, layout)))
+    if layout.compression or size < 2 * _PLACES * n_bytes or layout.encoding.startswith("utf-16"):
+        return [_first_rows(_batches(path, layout), n_rows)]
+    found = [_first_rows(_batches(path, layout), each)]
+    with path.open("rb") as file:
+        for k in range(1, _PLACES):
+            file.seek(k * (size - n_bytes) // (_PLACES - 1))
+            block = file.read(n_bytes)
+            block = block[block.find(b"\n") + 1 : block.rfind(b"\n") + 1]
+            rows = _parse_place(block, layout)
+            if rows is not None:
+                found.append(rows.slice(0, each))
+    return found
+
+
+def _parse_place(block: bytes, layout: Layout) -> Any:
+    """Return the rows of a piece of a file; None when it began within quotes, as it may have."""
+    options = _csv_options(layout, skip=0, invalid_row_handler=lambda _: "skip")
+    try:
+        rows = csv.read_csv(pa.BufferReader(block), **options)
+    except (pa.ArrowInvalid, UnicodeDecodeError):
+        return None
+    return tidy_text(rows, layout.decimal) if rows.num_rows else None
+
+
+def _first_rows(batches: Iterator[Any], n_rows: int) -> Any:
+    found: list[Any] = []
+    held = 0
+    for batch in batches:
+        found.append(batch.slice(0, n_rows - held))
+        held += found[-1].num_rows
+        if held >= n_rows:
+            break
+    return pa.Table.from_batches(found)
+
+
+def _bytes_a_row(path: Path, layout: Layout) -> float:
+    with open_bytes(path, layout.compression) as file:
+        head = file.read(1 << 16)
+    return len(head) / max(1, head.count(b"\n"))
+
+
 def _batches(path: Path, layout: Layout) -> Iterator[Any]:
     read = _parquet_batches if layout.kind == "parquet" else _csv_batches
     try:
@@ -201,40 +279,45 @@ def _parquet_batches(path: Path, layout: Layout) -> Iterator[Any]:
 
 
 def _csv_batches(path: Path, layout: Layout) -> Iterator[Any]:
-    names = list(layout.names)
     with open_bytes(path, layout.compression) as file:
-        reader = csv.open_csv(
-            file,
-            read_options=csv.ReadOptions(
-                column_names=names,
-                skip_rows=1,
-                encoding=layout.encoding,
-                block_size=_BLOCK_BYTES,
-            ),
-            parse_options=csv.ParseOptions(
-                delimiter=layout.delimiter, newlines_in_values=True, ignore_empty_lines=True
-            ),
-            convert_options=csv.ConvertOptions(
-                column_types=dict.fromkeys(names, pa.string()),
-                strings_can_be_null=True,
-                null_values=list(NULLS),
-            ),
-        )
-        for batch in reader:
+        for batch in csv.open_csv(file, **_csv_options(layout, skip=1)):
             if batch.num_rows:
-                yield _trimmed(batch, layout.decimal)
+                yield tidy_text(batch, layout.decimal)
 
 
-def _trimmed(batch: Any, decimal: str) -> Any:
-    """Drop blanks around fields, and write decimal commas as points."""
+def _csv_options(layout: Layout, skip: int, **parsing: Any) -> dict[str, Any]:
+    names = list(layout.names)
+    return {
+        "read_options": csv.ReadOptions(
+            column_names=names, skip_rows=skip, encoding=layout.encoding, block_size=_BLOCK_BYTES
+        ),
+        "parse_options": csv.ParseOptions(
+            delimiter=layout.delimiter, newlines_in_values=True, ignore_empty_lines=True, **parsing
+        ),
+        "convert_options": csv.ConvertOptions(
+            column_types=dict.fromkeys(names, pa.string()),
+            strings_can_be_null=True,
+            null_values=list(NULLS),
+        ),
+    }
+
+
+def tidy_text(batch: Any, decimal: str = ".") -> Any:
+    """Drop blanks around fields of text, write decimal commas as points, and know what is missing.
+
+    Examples
+    --------
+    >>> tidy_text(pa.record_batch({"age": [" 50 ", "?"]})).to_pydict()
+    {'age': ['50', None]}
+    """
     blanks = pa.array(NULLS)
     columns = []
     for column in batch.columns:
-        text = pc.utf8_trim_whitespace(column)
+        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
         if decimal == ",":
             text = pc.replace_substring_regex(text, r"^([+-]?\d+),(\d+)$", r"\1.\2")
         columns.append(pc.if_else(pc.is_in(text, value_set=blanks), None, text))
-    return pa.record_batch(columns, names=batch.schema.names)
+    return type(batch).from_arrays(columns, names=batch.schema.names)
 
 
 def _explain(path: Path, layout: Layout, reason: str) -> TableError:

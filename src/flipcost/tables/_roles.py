@@ -47,10 +47,15 @@ class Roles:
     drop: tuple[str, ...] = field(default=())
     truth: str | None = None
 
+    @property
+    def used(self):
+        """Columns that have a role, the target first."""
+        roles = (self.target, self.id, self.trusted, self.second, self.weight, self.truth)
+        return [name for name in roles if name is not None]
+
     def features(self, names, where):
         """Return the names of the features, once every role is known to be there."""
-        roles = [self.target, self.id, self.trusted, self.second, self.weight, self.truth]
-        used = [name for name in roles if name is not None]
+        used = self.used
         for name in (*used, *self.drop):
             if name not in names:
                 raise unknown_column(name, names, where)
@@ -79,14 +84,39 @@ def read_labels(column, name):
     >>> read_labels(pa.array(["1.0", "0", None]), "ill").tolist()
     ['1', '0', None]
     """
+    codes, values = label_codes(column, name)
+    written = [_same_number(label) for label in values]
+    if all(number is not None for number in written):
+        values = written
+    return np.array([*values, None], dtype=object)[codes]
+
+
+def label_codes(column, name):
+    """Return labels as codes, -1 where one is missing, and the texts that these stand for.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> label_codes(pa.array(["yes", None, "no", "yes"]), "ill")
+    (array([ 0, -1,  1,  0], dtype=int32), ['yes', 'no'])
+    """
     if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
         msg = f"Column {name!r} holds {column.type} values, which cannot be labels."
         raise TableError(msg)
-    labels = column.cast(pa.string()).to_pylist()
-    written = {label: _same_number(label) for label in set(labels) if label is not None}
-    if all(number is not None for number in written.values()):
-        labels = [None if label is None else written[label] for label in labels]
-    return np.array(labels, dtype=object)
+    found = column.cast(pa.string()).dictionary_encode()
+    codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False)
+    return codes, found.dictionary.to_pylist()
+
+
+def plain_label(label):
+    """Return a label with a number written in one way, whatever the other labels are.
+
+    Examples
+    --------
+    >>> plain_label("01"), plain_label("yes")
+    ('1', 'yes')
+    """
+    return _same_number(label) or label
 
 
 def _same_number(label):

@@ -1,0 +1,77 @@
+"""What is known of the noise rate before anything is learned."""
+
+from __future__ import annotations
+
+import warnings
+
+import numpy as np
+
+from flipcost.core.noise import rate_pair
+from flipcost.noise._repeated import rate_of_differences, rate_of_errors
+from flipcost.tables import TableError
+from flipcost.tables._errors import shorten
+
+
+def rate_from_pairs(pairs, roles, level):
+    """Return the noise rate that counts of (label, other label) tell, and what to warn of.
+
+    Parameters
+    ----------
+    pairs : mapping of (str, str) to int
+        Rows with each pair of labels, of the target and of the trusted or second column.
+    roles : Roles
+        Which of these it is.
+    level : float
+        Level of the interval.
+
+    Returns
+    -------
+    NoiseRate
+    list of str
+
+    Examples
+    --------
+    >>> from flipcost.tables import Roles
+    >>> pairs = {("yes", "yes"): 40, ("yes", "no"): 10, ("no", "no"): 50}
+    >>> rate, _ = rate_from_pairs(pairs, Roles("ill", trusted="checked"), 0.95)
+    >>> print(rate)
+    0.1, 95% interval 0.049 to 0.176 (disagreement with 100 trusted labels)
+    """
+    name = roles.trusted or roles.second
+    if not pairs:
+        msg = f"Column {name!r} is empty; fill in some rows, or leave it out."
+        raise TableError(msg)
+    known = {label for label, _ in pairs}
+    strange = sorted({other for _, other in pairs} - known)
+    if len(known) + len(strange) > 2:
+        msg = (
+            f"Column {name!r} must hold the labels of {roles.target!r}, "
+            f"{shorten(sorted(known))}; it also holds {shorten(strange)}."
+        )
+        raise TableError(msg)
+    rows = sum(pairs.values())
+    differ = sum(n for (label, other), n in pairs.items() if label != other)
+    if roles.trusted is not None:
+        return rate_of_errors([differ], [rows], level), []
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        rate = rate_of_differences(differ, rows, level)
+    return rate, [" ".join(str(w.message).split()) for w in caught]
+
+
+def checked_rate(noise_rate, share, n_rows, positive_label):
+    """Return a rate that was given, once the share of positive labels allows for it.
+
+    Under flips at these rates that share lies between ``rho_neg`` and ``1 - rho_pos``; four
+    standard errors are left for chance.
+    """
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    slack = 4 * np.sqrt(0.25 / n_rows)
+    if not rho_neg - slack <= share <= 1 - rho_pos + slack:
+        msg = (
+            f"The noise rate {noise_rate} is impossible for these labels: it implies a share "
+            f"of {positive_label!r} between {rho_neg:g} and {1 - rho_pos:g}, which is "
+            f"{share:.3g}. Give a smaller rate, or one for each class."
+        )
+        raise TableError(msg)
+    return noise_rate

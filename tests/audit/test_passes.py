@@ -1,0 +1,399 @@
+"""The audit of files in passes: what memory finds, on more rows than it could hold."""
+
+import csv
+import gzip
+import warnings
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+from flipcost.audit import _passes, audit, audit_files
+from flipcost.audit._maker import RowMaker, TableFacts, facts_of
+from flipcost.noise import flip_labels
+from flipcost.scale import Piece, SourceError
+from flipcost.tables import ColumnReader, Roles, TableError, make_features
+from tests.audit.helpers import PRICES, noisy_table
+
+
+def rich_table(n=6000, seed=0):
+    """Return a table with a category, a missing value now and then, names and weights."""
+    rng = np.random.default_rng(seed)
+    table = noisy_table(n, seed=seed).drop_columns("truth")
+    town = rng.choice(["Lyon", "Nice", "Paris"], n, p=[0.5, 0.3, 0.2]).astype(object)
+    town[rng.random(n) < 0.02] = None
+    x0 = table["x0"].to_numpy().astype(object)
+    x0[rng.random(n) < 0.02] = None
+    table = table.set_column(0, "x0", pa.array(x0.tolist(), pa.float64()))
+    table = table.append_column("town", pa.array(town.tolist()))
+    table = table.append_column("name", pa.array([f"row {k}" for k in range(n)]))
+    return table.append_column("w", pa.array(rng.integers(1, 4, n)))
+
+
+def _parquet(table, folder):
+    pq.write_table(table, folder / "a.parquet", row_group_size=700)
+    return {"source": folder / "a.parquet"}
+
+
+def _folder(table, folder):
+    for k in range(3):
+        pq.write_table(table.slice(k * 2000, 2000), folder / f"{k}.parquet")
+    return {"source": folder}
+
+
+def _pattern(table, folder):
+    _folder(table, folder)
+    return {"source": folder / "*.parquet"}
+
+
+def _csv(table, folder):
+    pc.write_csv(table, folder / "a.csv")
+    return {"source": folder / "a.csv"}
+
+
+def _packed(table, folder):
+    source = _csv(table, folder)["source"]
+    (folder / "a.csv.gz").write_bytes(gzip.compress(source.read_bytes()))
+    return {"source": folder / "a.csv.gz"}
+
+
+def _semicolons(table, folder):
+    with (folder / "a.txt").open("w", newline="", encoding="latin-1") as file:
+        writer = csv.writer(file, delimiter=";")
+        writer.writerow(table.column_names)
+        for row in table.to_pylist():
+            cells = [str(v).replace(".", ",") if isinstance(v, float) else v for v in row.values()]
+            writer.writerow(cells)
+    return {"source": folder / "a.txt", "encoding": "latin-1"}
+
+
+FORMS = {f.__name__: f for f in (_parquet, _folder, _pattern, _csv, _packed, _semicolons)}
+OPTIONS = {"id": "name", "sample_weight": "w"}
+
+
+@pytest.fixture(scope="module")
+def table():
+    return rich_table()
+
+
+@pytest.fixture(scope="module")
+def memory(table):
+    return audit(table, "ill", PRICES, **OPTIONS)
+
+
+@pytest.fixture(scope="module")
+def by_form(table, tmp_path_factory):
+    """Return the audit of every form of the same rows, made when asked for."""
+    made = {}
+
+    def result(form):
+        if form not in made:
+            folder = tmp_path_factory.mktemp(form)
+            made[form] = audit_files(
+                target="ill", cost=PRICES, **FORMS[form](table, folder), **OPTIONS
+            )
+        return made[form]
+
+    return result
+
+
+@pytest.mark.parametrize("form", FORMS)
+def test_every_form_of_a_table_gives_the_same_audit(form, by_form):
+    """Files, folders, patterns, text and Parquet: the same rows, folds and findings."""
+    found, expected = by_form(form).summary(), by_form("_parquet").summary()
+    assert found["data"] | {"name": ""} == expected["data"] | {"name": ""}
+    assert found["noise_rate"]["of_positives"] == pytest.approx(
+        expected["noise_rate"]["of_positives"], abs=1e-9
+    )
+    for ours, theirs in zip(found["candidates"], expected["candidates"], strict=True):
+        assert ours["key"] == theirs["key"]
+        for name in ("cost_observed", "cost_clean", "saving_of_chosen"):
+            assert ours[name] == pytest.approx(theirs[name], abs=1e-6)
+    assert [s.row for s in by_form(form).suspects] == [s.row for s in by_form("_parquet").suspects]
+
+
+def test_passes_find_what_memory_finds(by_form, memory):
+    """Folds differ, rows do not: rates and costs agree within a quarter of their intervals."""
+    result = by_form("_csv")
+    assert result.n_rows == memory.n_rows == result.n_rows_total
+    assert result.n_positive == memory.n_positive
+    assert result.chosen == memory.chosen
+    low, high = memory.noise_interval
+    assert abs(result.noise_rate - memory.noise_rate) < (high - low) / 4
+    for ours in result.candidates:
+        theirs = memory.candidate(ours.key)
+        for name in ("observed", "clean", "saving"):
+            a, b = getattr(ours, name), getattr(theirs, name)
+            assert abs(a.value - b.value) <= (b.high - b.low) / 4 + 1e-9
+    ours, theirs = ({s.row for s in r.suspects[:100]} for r in (result, memory))
+    assert len(ours & theirs) >= 80
+    assert result.information.wrong_labels == pytest.approx(
+        memory.information.wrong_labels, rel=0.1
+    )
+    assert {e.column for e in result.effects} == {e.column for e in memory.effects}
+
+
+def test_suspects_name_rows_of_the_file(by_form, table):
+    """Row numbers, names and labels are those of the file, in every form."""
+    for form in ("_folder", "_packed"):
+        for suspect in by_form(form).suspects:
+            row = table.slice(suspect.row - 1, 1).to_pylist()[0]
+            assert (row["name"], row["ill"]) == (suspect.id, suspect.label)
+
+
+def test_the_model_predicts_from_tables(by_form, table):
+    """The saved pipeline reads the columns of the file."""
+    result = by_form("_csv")
+    assert set(result.model.predict(table)) <= {"no", "yes"}
+
+
+def test_more_rows_than_are_drawn_count(tmp_path):
+    """Rate and constants come from all rows; the others' intervals own up to the sample.
+
+    Costs on drawn rows are compared with the truth, at four standard errors.
+    """
+    table = noisy_table(60_000, rate=0.2)
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=7000)
+    options = {"drop": ("truth",)}
+    few = audit_files(tmp_path / "a.parquet", "ill", PRICES, max_rows=4000, **options)
+    whole = audit(table, "ill", PRICES, **options)
+    assert few.n_judged == 4000
+    assert few.n_rows == 60_000
+    low, high = whole.noise_interval
+    assert abs(few.noise_rate - whole.noise_rate) < (high - low) / 4
+    for key in ("all_positive", "all_negative"):
+        assert few.candidate(key).clean.value == pytest.approx(
+            whole.candidate(key).clean.value, rel=0.01
+        )
+    truth = np.array(table["truth"]) == "yes"
+    called = few.model.predict(table) == "yes"
+    cost = np.mean(np.where(truth, PRICES.fn * ~called, PRICES.fp * called)) / few.unit
+    best = few.best.clean
+    assert abs(best.value - cost) < 4 * (best.high - best.low) / (2 * 1.96)
+    assert few.information.wrong_labels == pytest.approx(0.2 * 60_000, rel=0.15)
+
+
+def test_rows_without_a_label_are_left_out(tmp_path):
+    """Whole pieces without labels, and single rows, are counted and not learned from."""
+    table = noisy_table(3000).drop_columns("truth")
+    labels = table["ill"].to_pylist()
+    labels[500:1200] = [None] * 700
+    labels[7] = None
+    blank = table.set_column(3, "ill", pa.array(labels))
+    pq.write_table(blank, tmp_path / "a.parquet", row_group_size=100)
+    result = audit_files(tmp_path / "a.parquet", "ill", PRICES)
+    kept = audit_files(tmp_path / "a.parquet", "ill", PRICES, seed=0)
+    assert result.n_rows == 3000 - 701
+    assert result.n_rows_total == 3000
+    assert "701 rows have no label and were left out." in result.warnings
+    assert not {s.row for s in result.suspects} & {8, *range(501, 1201)}
+    assert kept.noise_rate == result.noise_rate
+
+
+def test_trusted_and_second_labels_are_counted_in_all_rows(tmp_path):
+    """A few trusted labels among many rows are not lost to sampling."""
+    table = noisy_table(8000, rate=0.2)
+    rng = np.random.default_rng(0)
+    truth = table["truth"].to_numpy(zero_copy_only=False)
+    trusted = np.where(rng.random(8000) < 0.03, truth, None)
+    second = flip_labels(truth.astype(str), 0.2, random_state=5)
+    table = table.drop_columns("truth").append_column("checked", pa.array(trusted.tolist()))
+    table = table.append_column("again", pa.array(second.tolist()))
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=1000)
+    for role, other in (("trusted", "again"), ("second_label", "checked")):
+        column = {"trusted": "checked", "second_label": "again"}[role]
+        options = {role: column, "drop": (other,), "max_rows": 400}
+        found = audit_files(tmp_path / "a.parquet", "ill", PRICES, **options)
+        expected = audit(table, "ill", PRICES, **{**options, "max_rows": 200_000})
+        assert found.noise_source == expected.noise_source
+        low, high = expected.noise_interval
+        assert abs(found.noise_rate - expected.noise_rate) < (high - low) / 4
+
+
+@pytest.mark.parametrize(("place", "is_told"), [(3000, False), (3200, True)])
+def test_levels_that_a_look_missed_are_rare_ones(place, is_told, tmp_path, monkeypatch):
+    """A level within a row group, whose first rows only are looked at, is said to be rare."""
+    monkeypatch.setattr(_passes, "_LOOK_ROWS", 160)
+    town = np.array(["Lyon", "Nice"] * 3000, dtype=object)
+    town[place : place + 40] = "Brest"
+    table = noisy_table(6000, town=pa.array(town.tolist())).drop_columns("truth")
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=500)
+    result = audit_files(tmp_path / "a.parquet", "ill", PRICES)
+    assert any("town (40 rows)" in warning for warning in result.warnings) == is_told
+
+
+@pytest.mark.parametrize("form", ["a.csv", "a.parquet"])
+def test_what_a_look_missed_is_refused_with_its_place(form, tmp_path, monkeypatch):
+    """A word among numbers, and a third label, deep in a file: file and column are named."""
+    monkeypatch.setattr(_passes, "_LOOK_ROWS", 160)
+    table = noisy_table(40_000).drop_columns("truth")
+    path = tmp_path / form
+
+    def write(column, value):
+        values = [str(v) for v in table[column].to_pylist()]
+        values[20_123] = value
+        place = table.column_names.index(column)
+        changed = table.set_column(place, column, pa.array(values))
+        if form == "a.csv":
+            pc.write_csv(changed, path)
+        else:
+            pq.write_table(changed, path, row_group_size=1500)
+
+    write("x1", "twelve")
+    with pytest.raises(SourceError, match=rf"{form}.*Column 'x1' held numbers"):
+        audit_files(path, "ill", PRICES)
+    write("ill", "maybe")
+    with pytest.raises(SourceError, match=rf"{form}.*got more: 'maybe', 'no', 'yes'"):
+        audit_files(path, "ill", PRICES)
+
+
+def test_a_rare_label_that_a_look_missed_is_found(tmp_path, monkeypatch):
+    """Labels are taken from all rows, not from those looked at."""
+    monkeypatch.setattr(_passes, "_LOOK_ROWS", 160)
+    rng = np.random.default_rng(0)
+    labels = np.repeat("no", 30_000).astype(object)
+    labels[15_100:15_180] = "yes"
+    x = rng.normal(size=30_000) + 3 * (labels == "yes")
+    pq.write_table(
+        pa.table({"x": x, "ill": labels.tolist()}), tmp_path / "a.parquet", row_group_size=2000
+    )
+    result = audit_files(tmp_path / "a.parquet", "ill", PRICES)
+    assert (result.n_positive, result.positive) == (80, "yes")
+
+
+def test_labels_that_are_numbers_are_ordered_as_numbers(tmp_path):
+    """The larger number is positive, 10 above 9, and 9.0 is 9."""
+    table = noisy_table(2000).drop_columns("truth")
+    positive = np.array(table["ill"]) == "yes"
+    text = np.where(positive, "10", "9").astype(object)
+    text[::2] = np.where(positive[::2], "10.0", "9.0")
+    pc.write_csv(table.set_column(3, "ill", pa.array(text.tolist())), tmp_path / "a.csv")
+    result = audit_files(tmp_path / "a.csv", "ill", PRICES)
+    assert (result.negative, result.positive) == ("9", "10")
+    other = audit_files(tmp_path / "a.csv", "ill", PRICES, positive="9")
+    assert other.positive == "9"
+
+
+def test_columns_that_number_the_rows_are_left_out(tmp_path):
+    """A counter says nothing of the rows, in passes too."""
+    table = noisy_table(3000, number=np.arange(3000)).drop_columns("truth")
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=500)
+    result = audit_files(tmp_path / "a.parquet", "ill", PRICES)
+    assert [c["name"] for c in result.schema] == ["x0", "x1", "x2"]
+    assert any("number" in w for w in result.warnings)
+
+
+def test_a_test_file_and_a_saved_model_are_compared(by_form, table, tmp_path):
+    """Clean rows and a model made before are used as in memory."""
+    first = by_form("_csv")
+    clean = noisy_table(2000, rate=0.0, seed=9)
+    clean = clean.append_column("town", pa.array(["Nice"] * 2000)).drop_columns("truth")
+    assert first.candidate("logistic").test is None
+    form = _csv(table, tmp_path)
+    result = audit_files(
+        target="ill", cost=PRICES, **form, **OPTIONS, test=clean, model=first.model
+    )
+    assert result.n_test == 2000
+    for candidate in result.candidates:
+        assert candidate.test is not None
+    assert result.candidate("saved").clean.value == pytest.approx(result.best.clean.value, rel=0.1)
+
+
+def test_what_cannot_be_done_in_passes_is_refused(tmp_path):
+    """Boosting, a folder of text, nothing to learn from."""
+    table = noisy_table(300).drop_columns("truth")
+    pq.write_table(table, tmp_path / "a.parquet")
+    with pytest.raises(TableError, match="linear model"):
+        audit_files(tmp_path / "a.parquet", "ill", PRICES, model="boosting")
+    with pytest.raises(TableError, match="no columns left"):
+        audit_files(tmp_path / "a.parquet", "ill", PRICES, drop=("x0", "x1", "x2"))
+    with pytest.raises(TableError, match="did you mean 'x1'"):
+        audit_files(tmp_path / "a.parquet", "ill", PRICES, categorical=("x11",))
+    with pytest.raises(TableError, match="no file at"):
+        audit_files(tmp_path / "*.csv", "ill", PRICES)
+    (tmp_path / "text").mkdir()
+    pc.write_csv(table, tmp_path / "text" / "a.csv")
+    with pytest.raises(TableError, match="is a folder of files that are not Parquet"):
+        audit_files(tmp_path / "text", "ill", PRICES)
+    pq.write_table(table.slice(0, 0), tmp_path / "none.parquet")
+    with pytest.raises(TableError, match="no rows"):
+        audit_files(tmp_path / "none.parquet", "ill", PRICES)
+
+
+def test_a_file_that_changes_between_the_passes_is_refused(tmp_path, monkeypatch):
+    """The second pass must read the rows of the first."""
+    table = noisy_table(3000).drop_columns("truth")
+    path = tmp_path / "a.parquet"
+    pq.write_table(table, path, row_group_size=500)
+    gather = _passes.gather
+
+    def meddle(*args, **options):
+        found = gather(*args, **options)
+        pq.write_table(table.slice(0, 2500), path, row_group_size=500)
+        return found
+
+    monkeypatch.setattr(_passes, "gather", meddle)
+    with pytest.raises(SourceError, match=r"a\.parquet' changed while"):
+        audit_files(path, "ill", PRICES)
+
+
+def test_facts_merge_in_any_split():
+    """Counts of pieces add up to those of the whole, and rows keep their numbers."""
+    table = rich_table(500)
+    roles = Roles("ill", second="town", weight="w")
+    reader = ColumnReader(["x0", "x1"]).fit(table)
+    features = make_features(reader)
+    width = features.fit_transform(reader.transform(table)).shape[1]
+    maker = RowMaker(reader, features, width, roles)
+
+    def facts(start, stop):
+        return facts_of(maker(Piece("part", start, table.slice(start, stop - start))))
+
+    whole = facts(0, 500)
+    split = facts(0, 100).merge(facts(100, 130)).merge(facts(130, 500))
+    assert split.pairs == whole.pairs
+    assert split.n_rows == whole.n_rows == 500
+    assert sum(whole.pairs.values()) == 500 - table["town"].null_count
+    places = np.array([0, 99, 100, 499])
+    assert (split.row_numbers(places) == whole.row_numbers(places)).all()
+    assert TableFacts({0: 3, 1 << 40: 2}, 0).row_numbers(np.array([(1 << 40) + 1])).tolist() == [4]
+
+
+def test_on_dask(table, by_form, tmp_path):
+    """Partitions give what the same rows give here, but for folds by partition and place."""
+    pytest.importorskip("distributed")
+    from distributed import Client, LocalCluster
+
+    found = {}
+    with (
+        LocalCluster(
+            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None
+        ) as cluster,
+        Client(cluster),
+        warnings.catch_warnings(),
+    ):
+        warnings.simplefilter("ignore")
+        for form in ("_folder", "_packed", "_semicolons"):
+            folder = tmp_path / form
+            folder.mkdir()
+            found[form] = audit_files(
+                target="ill",
+                cost=PRICES,
+                dask=cluster.scheduler_address,
+                **FORMS[form](table, folder),
+                **OPTIONS,
+            )
+        (tmp_path / "_folder" / "1.parquet").write_bytes(b"PAR1 and nothing more")
+        with pytest.raises((SourceError, ValueError), match=r"1\.parquet"):
+            audit_files(tmp_path / "_folder", "ill", PRICES, dask=cluster.scheduler_address)
+    expected = by_form("_parquet")
+    for result in found.values():
+        assert result.reading == "read in two passes on a Dask cluster"
+        assert (result.n_rows, result.n_positive) == (expected.n_rows, expected.n_positive)
+        low, high = expected.noise_interval
+        assert abs(result.noise_rate - expected.noise_rate) < (high - low) / 4
+        for suspect in result.suspects[:50]:
+            row = table.slice(suspect.row - 1, 1).to_pylist()[0]
+            assert (row["name"], row["ill"]) == (suspect.id, suspect.label)

@@ -22,6 +22,7 @@ from flipcost.scale import (
     hash_folds,
     moments_from_dask,
     scan_dask,
+    scan_parquet,
 )
 from tests.scale.conftest import NAMES, Rows
 
@@ -293,6 +294,36 @@ def test_files_by_way_of_dask(synchronous, tmp_path):
     for name in ("a.parquet", "a.csv"):
         found = moments_from_dask(tmp_path / name, "y", NAMES)
         np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
+
+
+def test_files_on_a_cluster_are_numbered_as_here(client, tmp_path):
+    """Folds, encoders and samples of Parquet files are those of one process; files are named."""
+    whole = Rows(5_000)
+    for k in range(3):
+        part = whole.arrow(slice(2_000 * k, 2_000 * (k + 1)))
+        pq.write_table(part, tmp_path / f"{k}.parquet", row_group_size=300)
+    here = scan_parquet(tmp_path, "y", NAMES, sample_weight="w")
+    there = scan_dask(tmp_path, "y", NAMES, sample_weight="w")
+    assert there.n_parts == 3
+    for a, b in zip(there.fold_moments(4).parts, here.fold_moments(4).parts, strict=True):
+        assert_close(a, b)
+    np.testing.assert_array_equal(there.sample(50).X, here.sample(50).X)
+    encoder = here.summary().encoder(standardise=True)
+    encoded = there.with_encoder(encoder)
+    assert encoded.n_parts == 3
+    assert_close(encoded.moments(), here.with_encoder(encoder).moments())
+    content = (tmp_path / "1.parquet").read_bytes()
+    (tmp_path / "1.parquet").write_bytes(content[: len(content) // 2])
+    with pytest.raises(SourceError, match=r"1\.parquet' changed"):
+        there.moments()
+    with pytest.raises(SourceError, match=r"1\.parquet' cannot be read"):
+        scan_dask(tmp_path, "y", NAMES)
+    broken = whole.frame(slice(0, 100))
+    broken.loc[7, "a"] = np.inf
+    broken.to_parquet(tmp_path / "0.parquet")
+    there = scan_dask([tmp_path / "0.parquet"], "y", NAMES)
+    with pytest.raises(SourceError, match=r"0\.parquet': column 'a' must be finite"):
+        there.moments()
 
 
 def test_a_client_for_a_block(client):

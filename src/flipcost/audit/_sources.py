@@ -81,10 +81,10 @@ def open_source(
             msg = f"There is no file at {path}; check the folder or the pattern."
             raise TableError(msg) from error
     layout = tables.sniff(first, delimiter=delimiter, encoding=encoding)
-    if dask:
-        return DaskFiles(path, layout)
     if layout.kind == "parquet":
-        return ParquetFiles(path)
+        return ParquetFiles(path, dask=dask)
+    if dask:
+        return RemoteCsvFiles(path, layout)
     if is_many(path):
         what = "is a folder" if Path(path).is_dir() else "is a pattern"
         msg = (
@@ -95,23 +95,24 @@ def open_source(
 
 
 class ParquetFiles(Source):
-    """Parquet files, read by threads that take a row group each."""
+    """Parquet files, read by threads, or workers of a cluster, that take row groups."""
 
-    def __init__(self, path: Any):
+    def __init__(self, path: Any, *, dask: bool):
         self._path = os.fspath(path)
+        self._dask = dask
         self.names = Footers(self._path).names
 
     def look(self, columns: list[str], n_rows: int) -> list[Any]:
         """Read the first rows of row groups at even distances."""
-        return self._scan(columns).look(n_rows)
+        target, *others = columns
+        return scale.scan_parquet(self._path, target, others).look(n_rows)
 
     def table(self, columns: list[str], seed: int, progress: Any) -> scale.Table:
         """Return the files as a table."""
-        return self._scan(columns, fold_seed=seed, progress=progress)
-
-    def _scan(self, columns: list[str], **options: Any) -> Any:
         target, *others = columns
-        return scale.scan_parquet(self._path, target, others, **options)
+        if self._dask:
+            return scale.scan_dask(self._path, target, others, fold_seed=seed)
+        return scale.scan_parquet(self._path, target, others, fold_seed=seed, progress=progress)
 
 
 class CsvFile(Source):
@@ -141,37 +142,33 @@ class CsvFile(Source):
         )
 
 
-class DaskFiles(Source):
-    """Files that the workers of a cluster read."""
+class RemoteCsvFiles(Source):
+    """CSV files that the workers of a cluster read, their fields kept as text."""
 
     def __init__(self, path: Any, layout: tables.Layout):
-        options: dict[str, Any] = {}
-        if layout.kind == "csv":
-            self.tidy = partial(tables.tidy_text, decimal=layout.decimal)
-            options = {
-                "sep": layout.delimiter,
-                "encoding": layout.encoding,
-                "names": list(layout.names),
-                "header": 0,
-                "dtype": str,
-                "keep_default_na": False,
-                "na_values": list(NULLS),
-            }
-            if layout.compression:  # cannot be cut into pieces
-                options |= {"compression": layout.compression, "blocksize": None}
+        self._decimal = layout.decimal
+        self.tidy = partial(tables.tidy_text, decimal=layout.decimal)
+        self.names = list(layout.names)
+        options = {
+            "sep": layout.delimiter,
+            "encoding": layout.encoding,
+            "names": self.names,
+            "header": 0,
+            "dtype": str,
+            "keep_default_na": False,
+            "na_values": list(NULLS),
+        }
+        if layout.compression:  # cannot be cut into pieces
+            options |= {"compression": layout.compression, "blocksize": None}
         _arrow.require("dask")
         from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
 
-        # Workers run in folders of their own.
-        place = os.fspath(path)
-        place = place if "://" in place else os.path.abspath(place)  # noqa: PTH100 - patterns too
-        self._frame = _dask.read_files(place, **options)
-        self.names = [str(name) for name in self._frame.columns]
+        self._frame = _dask.read_csv([path], **options)
 
     def look(self, columns: list[str], n_rows: int) -> list[Any]:
         """Read the first rows of partitions at even distances."""
         frames = self._scan(columns).look(n_rows)
-        return frames if self.tidy is None else [self.tidy(frame) for frame in frames]
+        return [tables.tidy_text(frame, self._decimal) for frame in frames]
 
     def table(self, columns: list[str], seed: int, progress: Any) -> scale.Table:
         """Return the partitions as a table; the cluster shows its own progress."""

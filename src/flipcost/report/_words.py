@@ -77,7 +77,23 @@ def answers(result):
 
 
 def reading_words(result):
-    """Say how a table was read that was not held, as the end of a sentence; else nothing."""
+    """Say how a table was read that was not held, as the end of a sentence; else nothing.
+
+    Parameters
+    ----------
+    result : AuditResult
+        What the audit found.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> reading_words(SimpleNamespace(reading="read in two passes", n_judged=40_000))
+    '; read in two passes, candidates compared on 40,000 rows that stand for all'
+    """
     if not result.reading:
         return ""
     return f"; {result.reading}, candidates compared on {result.n_judged:,} rows that stand for all"

@@ -20,19 +20,23 @@ from dask.delayed import delayed
 
 from flipcost.scale import _arrow
 from flipcost.scale._errors import SourceError
-from flipcost.scale._files import LOOKS, even_places
-from flipcost.scale._reduce import merge_at
+from flipcost.scale._files import LOOKS, FileTable, ParquetFiles, Reading, even_places
+from flipcost.scale._progress import Reporter
+from flipcost.scale._reduce import merge_at, reduce_units
 from flipcost.scale._rows import Piece
 from flipcost.scale._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
 
+    from flipcost.scale._reduce import Unit
     from flipcost.scale._rows import Layout
     from flipcost.scale._tasks import Task
 
 # Wider trees are shallower but hold more results at once; 10,000 partitions take 5 levels of 8.
 FAN_IN = 8
+# Row groups are joined to this many rows: fewer tasks for the scheduler.
+_PART_ROWS = 1_000_000
 # Rows of partitions of unknown length are numbered as if each had this many.
 _PLACES = 1 << 40
 # Columns that labels and weights of their own become in a frame.
@@ -182,17 +186,59 @@ class DaskTable(Table):
         return [0, *np.cumsum(lengths[:-1]).astype(int).tolist()]
 
 
-def read_files(source: str | os.PathLike[str], **csv_options: Any) -> Any:
-    """Open files as a Dask DataFrame: CSV by options or by the ending of the name, else Parquet."""
-    frames = _arrow.require("dask.dataframe")
+class ClusterFiles(FileTable):
+    """Parquet files whose row groups are read and summed up by the workers of a cluster.
+
+    They are numbered through as they are here, so that folds and samples are those of one process.
+    """
+
+    def __init__(self, files: ParquetFiles, layout: Layout, positive: Any = None):
+        super().__init__(files, layout, positive)
+        self._parquet = files
+
+    @property
+    def n_parts(self) -> int:
+        """Number of parts that workers take at a time."""
+        return len(self._parts())
+
+    def reduce(self, task: Task) -> Any:
+        run = delayed(_run_units, pure=False)
+        carried = delayed(task, traverse=False)
+        parts = [run(carried, units) for units in self._parts()]
+        result = _guarded(parts, _tree(parts).compute) if parts else None
+        self._parquet.check_unchanged()
+        return result
+
+    def _with_layout(self, layout: Layout) -> ClusterFiles:
+        return ClusterFiles(self._parquet, layout, self._positive)
+
+    def _parts(self) -> list[list[Unit]]:
+        reading = Reading(self._layout, Reporter(None, None), 1, self._rows_of_a_batch())
+        return self._parquet.remote_units(reading, _PART_ROWS)
+
+
+def _run_units(task: Task, units: list[Unit]) -> Any:
+    """Read and sum up row groups, on a worker."""
+    return reduce_units(units, task, Reporter(None, None))
+
+
+def is_text(source: str | os.PathLike[str]) -> bool:
+    """Tell by the ending of the name whether files are CSV."""
+    return os.fspath(source).lower().endswith((".csv", ".tsv", ".txt"))
+
+
+def read_csv(sources: Sequence[str | os.PathLike[str]], **options: Any) -> Any:
+    """Open CSV files as a Dask DataFrame."""
+    paths = [absolute(source) for source in sources]
+    if "sep" not in options:
+        options["sep"] = "\t" if paths[0].lower().endswith(".tsv") else ","
+    return _arrow.require("dask.dataframe").read_csv(paths, **options)
+
+
+def absolute(source: str | os.PathLike[str]) -> str:
+    """Return a path, or a pattern of paths, that means the same in the folder of a worker."""
     path = os.fspath(source)
-    ending = path.lower()
-    if csv_options:
-        return frames.read_csv(path, **csv_options)
-    if ending.endswith((".csv", ".tsv", ".txt")):
-        delimiter = "\t" if ending.endswith(".tsv") else ","
-        return frames.read_csv(path, sep=delimiter)
-    return frames.read_parquet(path)
+    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100 - patterns too
 
 
 @contextmanager

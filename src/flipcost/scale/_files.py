@@ -10,6 +10,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -176,6 +177,35 @@ class ParquetFiles(FileSet):
     def reduce(self, task: Task, reading: Reading) -> Any:
         """Run a task on row groups, as many at a time as there are threads."""
         return reduce_units(self._units(reading), task, reading.reporter, reading.n_threads)
+
+    def remote_units(self, reading: Reading, n_rows: int) -> list[list[Unit]]:
+        """Return row groups for other processes, joined to some so many rows of one file.
+
+        Each carries what is known of its own file only, and reads the footer anew.
+        """
+        found: list[list[Unit]] = []
+        held, start = n_rows, 0
+        for place, path in enumerate(self.paths):
+            alone = self._only(place)
+            footer, held = self._footers[path], n_rows
+            for group in range(footer.num_row_groups):
+                rows = footer.row_group(group).num_rows
+                if held >= n_rows:
+                    found.append([])
+                    held = 0
+                read = partial(alone._batches, path, group, start, reading)  # noqa: SLF001 - likewise
+                found[-1].append(Unit(f"file {path!r}", rows, read))
+                held, start = held + rows, start + rows
+        return found
+
+    def _only(self, place: int) -> ParquetFiles:
+        """Return one of the files, without its footer."""
+        found = copy(self)
+        path = self.paths[place]
+        found.paths, found.stamps = [path], [self.stamps[place]]
+        found.schemas, found._footers = [self.schemas[place]], {}  # noqa: SLF001 - one of us
+        found.keys = {name: {path: values[path]} for name, values in self.keys.items()}
+        return found
 
     def look(self, n_rows: int, reading: Reading) -> list[Any]:
         """Read the first rows of row groups at even distances."""

@@ -227,9 +227,10 @@ def scan_dask(
 
     Parameters
     ----------
-    source : dask Array of shape (n, d), dask DataFrame, or path
-        Rows. Parquet and CSV files, which all workers must be able to see under the same path, are
-        opened as a DataFrame.
+    source : dask Array of shape (n, d), dask DataFrame, path, or list of paths
+        Rows. All workers, and this process, must see files under the same path. CSV files are
+        opened as a DataFrame; workers read the row groups of Parquet files as `scan_parquet` does,
+        in constant memory, and the rows are numbered through.
     target : str, or dask Array or Series
         Column of labels in a DataFrame, or the labels themselves, partitioned as the rows are.
     columns, positive, fold_by, fold_seed, encoder
@@ -256,8 +257,6 @@ def scan_dask(
     from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
 
     is_column = isinstance(target, str)
-    if isinstance(source, (str, os.PathLike)):
-        source = _dask.read_files(source)
     layout = _layout(
         target if is_column else None,
         columns,
@@ -266,6 +265,12 @@ def scan_dask(
         encoder,
         fold_seed,
     )
+    if isinstance(source, (str, os.PathLike, list, tuple)):
+        paths = source if isinstance(source, (list, tuple)) else [source]
+        if not _dask.is_text(paths[0]):
+            files = ParquetFiles([_dask.absolute(path) for path in paths])
+            return _dask.ClusterFiles(files, layout, positive)
+        source = _dask.read_csv(paths)
     labels = None if is_column else target
     weight = None if isinstance(sample_weight, str) else sample_weight
     return _dask.DaskTable(source, labels, weight, layout, positive)

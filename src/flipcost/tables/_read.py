@@ -217,16 +217,27 @@ def read_places(
     with path.open("rb") as file:
         for k in range(1, _PLACES):
             file.seek(k * (size - n_bytes) // (_PLACES - 1))
-            block = file.read(n_bytes)
-            block = block[block.find(b"\n") + 1 : block.rfind(b"\n") + 1]
-            rows = _parse_place(block, layout)
+            rows = _parse_place(_whole_lines(file.read(n_bytes), layout), layout)
             if rows is not None:
                 found.append(rows.slice(0, each))
     return found
 
 
+def _whole_lines(block: bytes, layout: Layout) -> bytes:
+    """Return the lines of a piece of a file without those that it has in part only.
+
+    A quote that does not follow a delimiter or a line break ends a field that began before the
+    piece did: what comes before is a part of a row, however many lines it has.
+    """
+    start = block.find(b"\n") + 1
+    quote = block.find(b'"', start)
+    if quote > start and block[quote - 1 : quote] not in (b"\n", layout.delimiter.encode()):
+        start = block.find(b"\n", quote) + 1
+    return block[start : block.rfind(b"\n") + 1]
+
+
 def _parse_place(block: bytes, layout: Layout) -> Any:
-    """Return the rows of a piece of a file; None when it began within quotes, as it may have."""
+    """Return the rows of a piece of a file; None when it ended within quotes, as it may have."""
     options = _csv_options(layout, skip=0, invalid_row_handler=lambda _: "skip")
     try:
         rows = csv.read_csv(pa.BufferReader(block), **options)

@@ -1,0 +1,215 @@
+"""`flipcost audit` on files that are not held: in passes, and on a cluster."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+from flipcost.cli import main
+from flipcost.scale import _routes
+from tests.audit.helpers import noisy_table
+
+OPTIONS = ["--target", "ill", "--cost-fn", "4", "--cost-fp", "1"]
+
+
+def run(capsys, *args):
+    code = main([str(arg) for arg in args])
+    captured = capsys.readouterr()
+    return code, captured.out, captured.err
+
+
+@pytest.fixture
+def rows(tmp_path):
+    """Return a CSV file, and a folder of Parquet files with the same rows."""
+    table = noisy_table(3000).drop_columns("truth")
+    pc.write_csv(table, tmp_path / "a.csv")
+    (tmp_path / "days").mkdir()
+    for k in range(3):
+        pq.write_table(table.slice(1000 * k, 1000), tmp_path / "days" / f"{k}.parquet")
+    return tmp_path
+
+
+def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monkeypatch):
+    """The route is taken by itself, at a quarter of the memory unless told otherwise."""
+    args = ["audit", rows / "a.csv", *OPTIONS, "--json", "--out", rows / "out"]
+    size = (rows / "a.csv").stat().st_size
+    found = {}
+    for memory in (4 * size + 4, 4 * size - 4):
+        monkeypatch.setattr(_routes, "usable_memory", lambda memory=memory: memory)
+        code, out, err = run(capsys, *args)
+        assert code == 0, err
+        found[memory] = json.loads(out)["data"]["reading"]
+    assert list(found.values()) == ["in memory", "read in two passes"]
+    code, out, _ = run(capsys, *args, "--memory-share", "0.5")
+    assert json.loads(out)["data"]["reading"] == "in memory"
+
+
+def test_a_container_has_the_memory_of_its_group(tmp_path, monkeypatch):
+    """The limit of a control group counts where it is less than the machine's memory."""
+    whole = _routes.usable_memory()
+    limit = tmp_path / "memory.max"
+    monkeypatch.setattr(_routes, "_GROUP_LIMITS", (str(limit), str(tmp_path / "none")))
+    for text, expected in (("1000000\n", 1e6), ("max\n", None)):
+        limit.write_text(text)
+        assert _routes.usable_memory() == expected or expected is None
+    assert _routes.usable_memory() >= whole
+
+
+@pytest.mark.parametrize("source", ["days", "days/*.parquet", "a.csv"])
+def test_what_is_written_is_what_memory_writes(source, rows, capsys):
+    """A folder, a pattern or a file in passes leave the same four files, and the model predicts."""
+    code, screen, err = run(
+        capsys, "audit", rows / source, *OPTIONS, "--memory-share", "0", "--out", rows / "out"
+    )
+    assert code == 0, err
+    assert "read in two passes" in " ".join(screen.split())
+    assert "read in two passes" in (rows / "out" / "report.html").read_text()
+    names = {path.name for path in (rows / "out").iterdir()}
+    assert names == {"report.html", "summary.json", "model.skops", "suspects.csv"}
+    code, _, err = run(
+        capsys, "predict", rows / "out" / "model.skops", rows / "a.csv", "--out", rows / "p.csv"
+    )
+    assert code == 0, err
+    assert len((rows / "p.csv").read_text().splitlines()) == 3001
+
+
+def test_boosting_gets_a_sample_of_a_large_file(rows, capsys):
+    """What needs rows at hand is given some."""
+    code, out, err = run(
+        capsys,
+        "audit",
+        rows / "a.csv",
+        *OPTIONS,
+        *("--memory-share", "0", "--model", "boosting", "--max-rows", "1000"),
+        *("--json", "--out", rows / "out"),
+    )
+    assert code == 0, err
+    data = json.loads(out)["data"]
+    assert (data["reading"], data["rows"], data["rows_in_table"]) == ("in memory", 1000, 3000)
+    code, _, err = run(capsys, "audit", rows / "days", *OPTIONS, "--model", "boosting")
+    assert code == 2
+    assert "linear model" in err
+
+
+def damaged(folder):
+    """Make the second file wrong in one way after the other, with what the line must say."""
+    path = folder / "days" / "1.parquet"
+    content, table = path.read_bytes(), pq.read_table(path)
+    yield content[: len(content) // 2], r"1.parquet' cannot be read"
+    yield b"PAR1" + bytes(1000), r"1.parquet' cannot be read"
+    for other, words in (
+        (table.drop_columns("x1"), "there is no column 'x1'"),
+        (table.set_column(1, "x1", pa.array(["a"] * 1000)), "'x1' must be of the same kind"),
+        (table.slice(0, 0), None),
+    ):
+        pq.write_table(other, path)
+        yield path.read_bytes(), words
+
+
+def test_a_damaged_file_is_named_and_nothing_is_written(rows, capsys):
+    """A file cut short, one without its columns, one of another kind; an empty one is nothing."""
+    for content, words in damaged(rows):
+        (rows / "days" / "1.parquet").write_bytes(content)
+        args = ["audit", rows / "days", *OPTIONS, "--quiet", "--out", rows / "out"]
+        code, out, err = run(capsys, *args)
+        if words is None:
+            assert code == 0, err
+            assert (rows / "out").exists()
+        else:
+            assert (code, out) == (2, "")
+            assert words in err
+            assert "1.parquet" in err
+            assert err.count("\n") == 1
+            assert not (rows / "out").exists()
+
+
+def test_a_file_that_goes_away_is_named(rows, capsys, monkeypatch):
+    """A file that disappears between the passes: one line, nothing written."""
+    from flipcost.audit import _passes
+
+    gather = _passes.gather
+
+    def meddle(*args, **options):
+        found = gather(*args, **options)
+        (rows / "days" / "2.parquet").unlink()
+        return found
+
+    monkeypatch.setattr(_passes, "gather", meddle)
+    code, _, err = run(capsys, "audit", rows / "days", *OPTIONS, "--quiet", "--out", rows / "out")
+    assert code == 2
+    assert "2.parquet" in err
+    assert not (rows / "out").exists()
+
+
+def test_a_cluster_audits_what_this_process_would(rows, capsys):
+    """`--dask` gives the audit of one process, for Parquet to rounding."""
+    distributed = pytest.importorskip("distributed")
+    found = {}
+    with distributed.LocalCluster(
+        n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None
+    ) as cluster:
+        for name, options in (
+            ("here", ["--memory-share", "0"]),
+            ("there", ["--dask", cluster.scheduler_address]),
+        ):
+            for source in ("days", "a.csv"):
+                args = ["audit", rows / source, *OPTIONS, *options, "--json", "--out", rows / "out"]
+                code, out, err = run(capsys, *args)
+                assert code == 0, err
+                found[name, source] = json.loads(out)
+    here, there = found["here", "days"], found["there", "days"]
+    assert there["data"]["reading"] == "read in two passes on a Dask cluster"
+    assert there["noise_rate"]["of_positives"] == pytest.approx(here["noise_rate"]["of_positives"])
+    for ours, theirs in zip(there["candidates"], here["candidates"], strict=True):
+        assert ours["cost_clean"] == pytest.approx(theirs["cost_clean"])
+    text, known = found["there", "a.csv"]["noise_rate"], here["noise_rate"]["of_positives"]
+    width = known["high"] - known["low"]
+    assert abs(text["of_positives"]["value"] - known["value"]) < width / 4
+
+
+def test_no_cluster_is_said_so(rows, capsys, monkeypatch):
+    """No scheduler at the address, an example, a file that is not there."""
+    pytest.importorskip("distributed")
+    from flipcost.audit import _passes
+
+    connect = _passes.dask_client
+    monkeypatch.setattr(_passes, "dask_client", lambda address: connect(address, timeout=0.2))
+    code, _, err = run(capsys, "audit", rows / "a.csv", *OPTIONS, "--dask", "tcp://127.0.0.1:1")
+    assert code == 2
+    assert "A Dask scheduler must answer at 'tcp://127.0.0.1:1'" in err
+    code, _, err = run(capsys, "audit", "--example", "pima", "--dask", "tcp://127.0.0.1:1")
+    assert code == 2
+    assert "not both" in err
+    code, _, err = run(capsys, "audit", rows / "*.parquet", *OPTIONS)
+    assert code == 2
+    assert "no file at" in err
+    assert not Path("flipcost-audit").exists()
+
+
+def test_places_of_a_text_are_spread_over_it(tmp_path):
+    """A look at a sorted file sees its end; line breaks in quotes and packed files do no harm."""
+    from flipcost.tables import read_places
+
+    n = 200_000
+    path = tmp_path / "a.csv"
+    note = np.where(np.arange(n) % 7 == 0, '"two\nlines, one field"', "plain")
+    lines = [f"{k},{note[k]},{k % 2}" for k in range(n)]
+    path.write_text("number,note,y\n" + "\n".join(lines) + "\n")
+    blocks = read_places(path, 1600)
+    numbers = [np.array(block["number"].to_pylist(), dtype=int) for block in blocks]
+    assert len(blocks) >= 12
+    assert sum(map(len, numbers)) <= 1600
+    assert min(map(min, numbers)) == 0
+    assert max(map(max, numbers)) > 0.95 * n
+    for block in blocks:
+        assert set(block["note"].to_pylist()) <= {"two\nlines, one field", "plain"}
+    import gzip
+
+    packed = tmp_path / "a.csv.gz"
+    packed.write_bytes(gzip.compress(path.read_bytes()))
+    (head,) = read_places(packed, 1600)
+    assert head["number"].to_pylist() == [str(k) for k in range(1600)]

@@ -35,7 +35,7 @@ def rate_from_pairs(pairs, roles, level):
     >>> pairs = {("yes", "yes"): 40, ("yes", "no"): 10, ("no", "no"): 50}
     >>> rate, _ = rate_from_pairs(pairs, Roles("ill", trusted="checked"), 0.95)
     >>> print(rate)
-    0.1, 95% interval 0.049 to 0.176 (disagreement with 100 trusted labels)
+    0.100, 95% interval 0.049 to 0.176 (disagreement with 100 trusted labels)
     """
     name = roles.trusted or roles.second
     if not pairs:

@@ -36,11 +36,12 @@ def weighted_quantile(
     >>> weighted_quantile([1.0, 2.0, 3.0], [0.5])
     array([2.])
     >>> weighted_quantile([1.0, 2.0, 3.0], [0.5], [1.0, 1.0, 8.0])
-    array([2.66666667])
+    array([2.77777778])
     """
     x = np.asarray(values, dtype=float)
     weight = np.ones(len(x)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     order = np.argsort(x, kind="stable")
+    order = order[weight[order] > 0]  # what weighs nothing is no value
     weight = weight[order]
     total = np.cumsum(weight)
     found = np.interp(np.asarray(levels) * total[-1], total - weight / 2, x[order])

@@ -322,20 +322,26 @@ def test_what_cannot_be_done_in_passes_is_refused(tmp_path):
         audit_files(tmp_path / "none.parquet", "ill", PRICES)
 
 
-def test_a_file_that_changes_between_the_passes_is_refused(tmp_path, monkeypatch):
+@pytest.mark.parametrize("form", ["a.csv", "a.parquet"])
+@pytest.mark.parametrize("is_gone", [False, True])
+def test_a_file_that_changes_between_the_passes_is_refused(form, is_gone, tmp_path, monkeypatch):
     """The second pass must read the rows of the first."""
     table = noisy_table(3000).drop_columns("truth")
-    path = tmp_path / "a.parquet"
-    pq.write_table(table, path, row_group_size=500)
+    path = tmp_path / form
+
+    def write(table):
+        pc.write_csv(table, path) if form == "a.csv" else pq.write_table(table, path)
+
+    write(table)
     gather = _passes.gather
 
     def meddle(*args, **options):
         found = gather(*args, **options)
-        pq.write_table(table.slice(0, 2500), path, row_group_size=500)
+        path.unlink() if is_gone else write(table.slice(0, 2500))
         return found
 
     monkeypatch.setattr(_passes, "gather", meddle)
-    with pytest.raises(SourceError, match=r"a\.parquet' changed while"):
+    with pytest.raises(SourceError, match=f"{form}' (changed while|must stay)"):
         audit_files(path, "ill", PRICES)
 
 

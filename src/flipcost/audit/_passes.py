@@ -139,6 +139,7 @@ def audit_files(
         say("first pass")
         drawn = min(_JUDGED_ROWS, max(1, max_rows // 2))
         first = gather(classifier, table, drawn, frames=True, beside=(facts_of,))
+        files.check_unchanged()
         facts = first.beside[0]
         found = first.found.moments
         labels = np.array(found.labels, dtype=object)
@@ -159,6 +160,7 @@ def audit_files(
             classifier.set_params(noise_rate=rate)
         say("second pass")
         fit = fit_gathered(classifier, table, first, prices.alpha, n_watched=MOST_SUSPECTS)
+        files.check_unchanged()
     counts = tuple(int(n) for n in total.n_rows)
     notes += price_warnings(counts, prices, negative_label, positive_label)
     notes += _fact_warnings(facts)

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 from flipcost import scale, tables
 from flipcost.scale import _arrow
 from flipcost.scale._files import ParquetFiles as Footers
-from flipcost.scale._listing import list_files
+from flipcost.scale._listing import check_stamp, file_stamp, list_files
 from flipcost.tables import TableError
 from flipcost.tables._read import NULLS
 
@@ -34,6 +34,10 @@ class Source(ABC):
     names: list[str]
     tidy: Callable[[Any], Any] | None = None
 
+    def __init__(self, path: Any):
+        self._filesystem, paths = list_files(path, Footers.suffixes)
+        self._stamps = {one: file_stamp(self._filesystem, one) for one in paths}
+
     @abstractmethod
     def look(self, columns: list[str], n_rows: int) -> list[Any]:
         """Return consecutive rows of several places, tidied, about so many in all."""
@@ -41,6 +45,11 @@ class Source(ABC):
     @abstractmethod
     def table(self, columns: list[str], seed: int, progress: Any) -> scale.Table:
         """Return the table for passes over these columns, the first of which is the target."""
+
+    def check_unchanged(self) -> None:
+        """Refuse files that went away or changed since they were looked at first."""
+        for path, stamp in self._stamps.items():
+            check_stamp(self._filesystem, path, stamp)
 
 
 def is_many(path: Any) -> bool:
@@ -98,6 +107,7 @@ class ParquetFiles(Source):
     """Parquet files, read by threads, or workers of a cluster, that take row groups."""
 
     def __init__(self, path: Any, *, dask: bool):
+        super().__init__(path)
         self._path = os.fspath(path)
         self._dask = dask
         self.names = Footers(self._path).names
@@ -119,6 +129,7 @@ class CsvFile(Source):
     """A CSV file, its fields kept as text until a `ColumnReader` reads them."""
 
     def __init__(self, path: Any, layout: tables.Layout, delimiter: Any, encoding: Any):
+        super().__init__(path)
         self._path = path
         self._options = {"delimiter": delimiter, "encoding": encoding}
         self.names = list(layout.names)
@@ -146,6 +157,7 @@ class RemoteCsvFiles(Source):
     """CSV files that the workers of a cluster read, their fields kept as text."""
 
     def __init__(self, path: Any, layout: tables.Layout):
+        super().__init__(path)
         self._decimal = layout.decimal
         self.tidy = partial(tables.tidy_text, decimal=layout.decimal)
         self.names = list(layout.names)

@@ -17,7 +17,7 @@ from typing import TYPE_CHECKING, Any
 
 from flipcost.scale import _arrow
 from flipcost.scale._errors import SourceError
-from flipcost.scale._listing import folder_keys, list_files
+from flipcost.scale._listing import check_stamp, file_stamp, folder_keys, list_files
 from flipcost.scale._progress import Progress, Reporter
 from flipcost.scale._reduce import Unit, reduce_pieces, reduce_units, thread_count
 from flipcost.scale._rows import Piece
@@ -57,7 +57,7 @@ class FileSet(ABC):
 
     def __init__(self, source: Source, filesystem: Any = None):
         self.filesystem, self.paths = list_files(source, self.suffixes, filesystem)
-        self.stamps = [self._stamp(path) for path in self.paths]
+        self.stamps = [file_stamp(self.filesystem, path) for path in self.paths]
         self.keys = folder_keys(self.paths)
         self.schemas = []
         for path in self.paths:
@@ -139,19 +139,7 @@ class FileSet(ABC):
         return pa.RecordBatch.from_arrays(columns, names=wanted)
 
     def _check_stamp(self, path: str) -> None:
-        if self._stamp(path) != self.stamps[self.paths.index(path)]:
-            msg = (
-                f"file {path!r} changed while the table was being read; results would mix its old "
-                "rows with its new ones. Scan the files again once they are at rest."
-            )
-            raise SourceError(msg)
-
-    def _stamp(self, path: str) -> tuple[int, int | None]:
-        info = self.filesystem.get_file_info(path)
-        if info.size is None:
-            msg = f"file {path!r} must stay where it is while it is read; it is gone."
-            raise SourceError(msg)
-        return int(info.size), info.mtime_ns
+        check_stamp(self.filesystem, path, self.stamps[self.paths.index(path)])
 
 
 class ParquetFiles(FileSet):

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
 from flipcost.scale import _arrow
+from flipcost.scale._errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -65,6 +66,25 @@ def _list_one(path: str, suffixes: tuple[str, ...], filesystem: Any) -> tuple[An
     )
     fitting = [p for p in inside if p.lower().endswith(suffixes)]
     return filesystem, _some(fitting or inside, path)
+
+
+def file_stamp(filesystem: Any, path: str) -> tuple[int, int | None]:
+    """Return what tells whether a file has changed: its size and when it was written."""
+    info = filesystem.get_file_info(path)
+    if info.size is None:
+        msg = f"file {path!r} must stay where it is while it is read; it is gone."
+        raise SourceError(msg)
+    return int(info.size), info.mtime_ns
+
+
+def check_stamp(filesystem: Any, path: str, stamp: tuple[int, int | None]) -> None:
+    """Refuse a file that has changed."""
+    if file_stamp(filesystem, path) != stamp:
+        msg = (
+            f"file {path!r} changed while the table was being read; results would mix its old "
+            "rows with its new ones. Scan the files again once they are at rest."
+        )
+        raise SourceError(msg)
 
 
 def folder_keys(paths: list[str]) -> dict[str, dict[str, Any]]:

@@ -123,8 +123,8 @@ def search_closed_form(paths: list[str], gauge: Gauge) -> float:
     return cost_on_clean_rows(search.coef_[0], search.intercept_[0])
 
 
-def fit_dask(paths: list[str], gauge: Gauge, n_workers: int) -> float:
-    """Fit on a local cluster of processes."""
+def fit_dask(paths: list[str], gauge: Gauge, n_workers: int, *, frame: bool = False) -> float:
+    """Fit on a local cluster of processes, which read the files as we do or by Dask's frames."""
     import dask.dataframe as dd
     from distributed import Client, LocalCluster
 
@@ -138,11 +138,33 @@ def fit_dask(paths: list[str], gauge: Gauge, n_workers: int) -> float:
         Client(cluster) as client,
     ):
         client.run(importlib.import_module, "flipcost.scale")
-        frame = dd.read_parquet(paths, split_row_groups=True)
+        source = dd.read_parquet(paths, split_row_groups=True) if frame else paths
         model = UnevenMarginClassifier(cost=COST, l2=1e-3, noise_rate=NOISE_RATE)
         with gauge:
-            model.fit_table(scan_dask(frame, "y", NAMES))
+            model.fit_table(scan_dask(source, "y", NAMES))
     return cost_on_clean_rows(model.coef_[0], model.intercept_[0])
+
+
+def search_rate(paths: list[str], gauge: Gauge) -> float:
+    """Fit the classifier that is not told the rate, linear and bent scores, in two passes."""
+    from flipcost import FlipCostClassifier
+    from flipcost.scale import scan_parquet
+
+    model = FlipCostClassifier(cost=COST)
+    with gauge:
+        model.fit_table(scan_parquet(paths, "y", NAMES))
+    X, clean, _ = draw(1_000_000, 2**40)
+    called = model.predict(X.T) == 1
+    return float(np.where(clean, (1 - COST) * ~called, COST * called).mean())
+
+
+def audit_all(paths: list[str], gauge: Gauge) -> float:
+    """Audit the files: everything but writing the report. Returns the cost it predicts."""
+    from flipcost.audit import audit_files
+
+    with gauge:
+        result = audit_files(Path(paths[0]).parent, "y", COST)
+    return result.best.clean.value
 
 
 def fit_sgd(paths: list[str], gauge: Gauge) -> float:
@@ -193,8 +215,11 @@ CHILDREN = {
     "UnevenMarginClassifier.fit_table": fit_closed_form,
     "UnevenMarginClassifierCV.fit_table": search_closed_form,
     "fit_table, one thread": partial(fit_closed_form, n_threads=1),
+    "FlipCostClassifier.fit_table": search_rate,
+    "audit_files, cost predicted": audit_all,
     "Dask, one worker": partial(fit_dask, n_workers=1),
     "Dask, two workers": partial(fit_dask, n_workers=2),
+    "Dask DataFrame, two workers": partial(fit_dask, n_workers=2, frame=True),
     "SGDClassifier.partial_fit": fit_sgd,
     "dask-ml LogisticRegression": fit_dask_ml,
 }

@@ -391,6 +391,16 @@ def test_on_dask(table, by_form, tmp_path):
                 **FORMS[form](table, folder),
                 **OPTIONS,
             )
+        days = tmp_path / "text"
+        days.mkdir()
+        for k in range(3):
+            pc.write_csv(table.slice(2000 * k, 2000), days / f"{k}.csv")
+        options = {"target": "ill", "cost": PRICES, "dask": cluster.scheduler_address, **OPTIONS}
+        found["text"] = audit_files(days, **options)
+        swapped = table.select([1, 0, *range(2, table.num_columns)])
+        pc.write_csv(swapped.slice(2000, 2000), days / "1.csv")
+        with pytest.raises(TableError, match=r"1\.csv differs from the first file"):
+            audit_files(days, **options)
         (tmp_path / "_folder" / "1.parquet").write_bytes(b"PAR1 and nothing more")
         with pytest.raises((SourceError, ValueError), match=r"1\.parquet"):
             audit_files(tmp_path / "_folder", "ill", PRICES, dask=cluster.scheduler_address)

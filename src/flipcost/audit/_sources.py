@@ -161,6 +161,14 @@ class RemoteCsvFiles(Source):
         self._decimal = layout.decimal
         self.tidy = partial(tables.tidy_text, decimal=layout.decimal)
         self.names = list(layout.names)
+        for other in self._stamps:
+            found = tables.sniff(other, delimiter=layout.delimiter, encoding=layout.encoding)
+            if (found.names, found.compression) != (layout.names, layout.compression):
+                msg = (
+                    f"{other} differs from the first file in its columns or its compression; make "
+                    "all files alike."
+                )
+                raise TableError(msg)
         options = {
             "sep": layout.delimiter,
             "encoding": layout.encoding,
@@ -175,7 +183,7 @@ class RemoteCsvFiles(Source):
         _arrow.require("dask")
         from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
 
-        self._frame = _dask.read_csv([path], **options)
+        self._frame = _dask.read_csv(list(self._stamps), **options)
 
     def look(self, columns: list[str], n_rows: int) -> list[Any]:
         """Read the first rows of partitions at even distances."""

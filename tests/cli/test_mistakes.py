@@ -95,7 +95,7 @@ def test_a_file_that_is_read_in_passes_is_refused_as_well(name, options, words, 
     ("args", "words"),
     [
         (["audit", "no-such-file.csv", "--target", "ill", *PRICES], "does not exist"),
-        (["audit", str(CORPUS), "--target", "ill", *PRICES], "is a folder"),
+        (["audit", str(CORPUS), "--target", "ill", *PRICES], "binary.csv holds binary data"),
         (["audit", str(CORPUS / "good.csv"), "--target", "il", *PRICES], "did you mean 'ill'?"),
         (["audit", str(CORPUS / "good.csv"), "--target", "zzz", *PRICES], "Its columns are"),
         (["audit", str(CORPUS / "good.csv"), *PRICES], "--target"),

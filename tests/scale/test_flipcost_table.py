@@ -308,7 +308,8 @@ def test_what_a_part_sends_does_not_grow_with_its_rows():
     sizes = [len(pickle.dumps(sent(n, None))) for n in (1_000, 60_000)]
     assert abs(sizes[1] - sizes[0]) < 100
     drawing = _drawing(Sixteen, 10_000, frames=False)
-    samples = sent(60_000, drawing).samples
+    pass_one = FirstPass(Layout(), 5, drawing)
+    samples = pass_one.packed(sent(60_000, drawing)).samples
     assert [len(part.keys) for part in samples.values()] == [2_500, 2_500]
 
 
@@ -327,7 +328,7 @@ def test_rows_drawn_by_their_share_are_a_uniform_sample():
     def drawn(edges):
         total = None
         for a, b in itertools.pairwise(edges):
-            part = RowSample.of(4_000, keys[a:b], X[a:b], y[a:b], most=1_000)
+            part = RowSample.of(4_000, keys[a:b], X[a:b], y[a:b]).trimmed(1_000)
             total = part if total is None else total.merge(part)
         smallest = np.argsort(keys)[: len(total.keys)]
         assert (np.sort(total.X.ravel()) == np.sort(smallest)).all()

@@ -115,12 +115,12 @@ def _wrong(positive, probability, classifier):
 
 
 def _candidates(data: Prepared, classifier, costs, index, model, seed):
-    positive, weight, folds = data.positive, data.weight, data.folds
-    if folds is None:
-        folds = shuffled_folds(positive, np.random.default_rng(seed))
+    positive, weight = data.positive, data.weight
+    folds = shuffled_folds(positive, np.random.default_rng(seed))
+    own = folds if data.folds is None else data.folds
     found = [
         flipcost_candidate(classifier, positive, weight, costs, index),
-        ignoring_candidate(data.X, positive, weight, folds, costs, index, data.parts),
+        ignoring_candidate(data.X, positive, weight, own, costs, index, data.parts),
         logistic_candidate(data.X, positive, weight, folds, costs, index),
         constant_candidate(positive, weight, costs, everything=True, name=data.positive_label),
         constant_candidate(positive, weight, costs, everything=False, name=data.negative_label),

@@ -10,7 +10,7 @@ import numpy as np
 
 from flipcost.scale import Piece, SourceError
 from flipcost.tables import TableError, read_numbers, take_column
-from flipcost.tables._roles import label_codes, plain_label
+from flipcost.tables._roles import label_codes, plain_labels
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,9 +35,16 @@ class TableFacts:
     unseen: Counter = field(default_factory=Counter)
 
     def merge(self, other):
-        """Return the facts of both sets of rows."""
+        """Return the facts of both sets of rows; pieces that follow each other become one."""
+        lengths, (start, *_) = dict(self.lengths), other.lengths
+        last = next(reversed(lengths))
+        if last + lengths[last] == start:
+            lengths[last] += other.lengths[start]
+            lengths.update(list(other.lengths.items())[1:])
+        else:
+            lengths |= other.lengths
         return TableFacts(
-            self.lengths | other.lengths,
+            lengths,
             self.unlabelled + other.unlabelled,
             self.pairs + other.pairs,
             self.unseen + other.unseen,
@@ -90,28 +97,31 @@ class RowMaker:
         How many these are.
     roles : Roles
         What the columns are for.
-    tidy : callable or None
-        What makes a frame fit for the reader.
+    numbers : bool
+        Whether labels are numbers, as far as was seen.
     """
 
     reader: Any
     features: Any
     n_features: int
     roles: Any
-    tidy: Any = None
+    numbers: bool = False
 
     def __call__(self, piece):
         try:
             return self._make(piece)
         except TableError as error:
-            msg = f"{piece.where}: {error}"
+            msg = (
+                f"{piece.where}: {error} If it was the rows looked at first that misled, give "
+                "--categorical or --drop."
+            )
             raise SourceError(msg) from error
 
     def _make(self, piece):
-        frame = piece.frame if self.tidy is None else self.tidy(piece.frame)
+        frame = piece.frame
         target = self.roles.target
         codes, texts = label_codes(take_column(frame, target, piece.where), target)
-        labels = np.array([*map(plain_label, texts), ""])
+        labels = np.array([*plain_labels(texts, numbers=self.numbers), ""])
         kept = np.flatnonzero(codes >= 0)
         facts = TableFacts(
             {int(piece.start): piece.n_rows},
@@ -143,7 +153,7 @@ class RowMaker:
         if name is None:
             return Counter()
         codes, texts = label_codes(take_column(frame, name, "The table"), name)
-        others = np.array([*map(plain_label, texts), ""])[codes]
+        others = np.array([*plain_labels(texts, numbers=self.numbers), ""])[codes]
         both = np.flatnonzero((codes >= 0) & (labels != ""))
         kinds, counts = np.unique(
             np.stack([labels[both], others[both]]), axis=1, return_counts=True

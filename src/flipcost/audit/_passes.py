@@ -26,9 +26,9 @@ from flipcost.audit._sources import open_source
 from flipcost.core.costs import Costs, cost_share
 from flipcost.estimators._flipcost_table import fit_gathered, gather
 from flipcost.scale import _arrow, dask_client
-from flipcost.tables import Roles, TableError, make_features, read_labels, take_column
+from flipcost.tables import Roles, TableError, make_features, read_numbers, take_column
 from flipcost.tables._errors import shorten, unknown_column
-from flipcost.tables._roles import two_classes
+from flipcost.tables._roles import are_numbers, label_codes, two_classes
 
 # Rows that columns are learned from, before the passes.
 _LOOK_ROWS = 100_000
@@ -132,14 +132,13 @@ def audit_files(
         files = open_source(source, dask=bool(dask), delimiter=delimiter, encoding=encoding)
         notes: list[str] = []
         maker = _learn_columns(files, roles, categorical, drop_unusable, name, notes, say)
-        table = files.table(
-            [*roles.used, *maker.reader.feature_names_in_], seed, _reports(say)
-        ).map_pieces(maker)
+        read = [*roles.used, *maker.reader.feature_names_in_]
+        read += [n for n in _columns_of(model) if n in files.names and n not in read]
+        table = files.table(read, seed, _reports(say)).map_pieces(maker)
         classifier = make_classifier(None, prices, None, noise_model, seed, level)
         say("first pass")
         drawn = min(_JUDGED_ROWS, max(1, max_rows // 2))
         first = gather(classifier, table, drawn, frames=True, beside=(facts_of,))
-        files.check_unchanged()
         facts = first.beside[0]
         found = first.found.moments
         labels = np.array(found.labels, dtype=object)
@@ -153,14 +152,14 @@ def audit_files(
             share = float(total.weight[1] / total.weight.sum())
             rate = checked_rate(noise_rate, share, int(total.n_rows.sum()), positive_label)
         elif trusted is not None or second_label is not None:
-            rate, more = rate_from_pairs(facts.pairs, roles, level)
+            both = negative_label, positive_label
+            rate, more = rate_from_pairs(facts.pairs, roles, both, level)
             notes += more
         classifier.set_params(pos_label=positive_label)
         if rate is not None:
             classifier.set_params(noise_rate=rate)
         say("second pass")
         fit = fit_gathered(classifier, table, first, prices.alpha, n_watched=MOST_SUSPECTS)
-        files.check_unchanged()
     counts = tuple(int(n) for n in total.n_rows)
     notes += price_warnings(counts, prices, negative_label, positive_label)
     notes += _fact_warnings(facts)
@@ -172,6 +171,11 @@ def audit_files(
         return conclude(data, classifier, prices, model, held_out, seed, level, say, reading)
 
 
+def _columns_of(model):
+    """Return the columns that a saved model reads."""
+    return [] if isinstance(model, str) else list(getattr(model, "feature_names_in_", []))
+
+
 def _reports(say):
     """Return what a pass reports to: a word now and then."""
     last = perf_counter()
@@ -181,8 +185,7 @@ def _reports(say):
         now = perf_counter()
         if now - last > _PAUSE:
             last = now
-            of = "" if progress.total is None else f" of {progress.total:,}"
-            say(f"{progress.rows:,}{of} rows read")
+            say(f"{progress.share:.0%} read")
 
     return report
 
@@ -201,15 +204,19 @@ def _learn_columns(files, roles, categorical, drop_unusable, name, notes, say):
     numbered = [(block, np.arange(block.num_rows)) for block in blocks]
     columns = without_counters(numbered, columns, categorical, notes)
     seen = _arrow.concatenate(blocks)
-    labels = read_labels(take_column(seen, roles.target, name), roles.target)
-    seen = seen.filter(pa.array([label is not None for label in labels]))
-    if not seen.num_rows:
-        msg = f"Column {roles.target!r} holds no labels in the rows that were looked at."
-        raise TableError(msg)
-    reader = make_reader(seen, columns, categorical, drop_unusable, notes)
+    codes, texts = label_codes(take_column(seen, roles.target, name), roles.target)
+    if texts:  # rows without a label are not learned from
+        seen = seen.take(np.flatnonzero(codes >= 0))
+    try:
+        reader = make_reader(seen, columns, categorical, drop_unusable, notes)
+    except TableError as error:
+        if seen.num_rows < _LOOK_ROWS // 2:  # these were all
+            raise
+        msg = f"In the {seen.num_rows:,} rows looked at: {error}"
+        raise TableError(msg) from error
     features = make_features(reader)
     X = features.fit_transform(reader.transform(seen))
-    return RowMaker(reader, features, X.shape[1], roles, files.tidy)
+    return RowMaker(reader, features, X.shape[1], roles, are_numbers(texts))
 
 
 def _totals(found, positive_label):
@@ -237,6 +244,13 @@ def _prepared(fit, maker, facts, counts, notes, name):
     rows = fit.stand_ins
     negative_label, positive_label = fit.labels
     watched = fit.watched
+    weight = rows.sample.weight
+    stands_for = weight
+    if maker.roles.weight is not None:
+        given = read_numbers(
+            take_column(rows.frame, maker.roles.weight, name), maker.roles.weight, what="weights"
+        )
+        stands_for = np.divide(weight, given, out=np.ones_like(weight), where=given > 0)
     return Prepared(
         name=name,
         table=rows.frame,
@@ -247,7 +261,7 @@ def _prepared(fit, maker, facts, counts, notes, name):
         negative_label=negative_label,
         labels=np.where(rows.sample.positive, positive_label, negative_label),
         positive=rows.sample.positive,
-        weight=rows.sample.weight,
+        weight=weight,
         ids=_ids(rows.frame, maker.roles),
         reader=maker.reader,
         numbers=maker.reader.transform(rows.frame),
@@ -264,6 +278,7 @@ def _prepared(fit, maker, facts, counts, notes, name):
             _ids(watched.frame, maker.roles),
         ),
         counts=counts,
+        stands_for=stands_for * (sum(counts) / stands_for.sum()),
     )
 
 

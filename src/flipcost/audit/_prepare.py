@@ -65,8 +65,8 @@ class Prepared:
 
     They are the whole table, or a uniform sample that is taken for it; or, once a larger table has
     been read in passes, rows that stand for all of it by their weights. Only then are there
-    `folds`, `parts` (the moments of each fold of the table), `watched`, and other counts than those
-    of the rows.
+    `folds`, `parts` (the moments of each fold of the table), `watched`, other counts than those of
+    the rows, and `stands_for`: of how many rows each is one.
     """
 
     name: str
@@ -90,11 +90,7 @@ class Prepared:
     parts: Any = None
     watched: Watched | None = None
     counts: tuple[int, int] | None = None
-
-    @property
-    def in_passes(self) -> bool:
-        """Whether the rows stand for a table that was read in passes."""
-        return self.counts is not None
+    stands_for: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -108,15 +104,15 @@ class Prepared:
 
     def number_of(self, probability):
         """Return how many rows something is expected of, given the probability for each here."""
-        if self.counts is None:
+        if self.stands_for is None:
             return float(probability.sum())
-        return self.n_rows * float(np.average(probability, weights=self.weight))
+        return float(self.stands_for @ probability)
 
     def typical_rows(self, rng):
         """Return numbers of rows as common as in the table: the weighted ones are drawn by it."""
-        if self.counts is None:
+        if self.stands_for is None:
             return self.numbers
-        share = self.weight / self.weight.sum()
+        share = self.stands_for / self.stands_for.sum()
         return self.numbers[rng.choice(len(share), len(share), p=share)]
 
     def place_in(self, rows, n_rows):
@@ -135,7 +131,8 @@ class Prepared:
         other = read_labels(take_column(self.table, name, self.name), name)
         seen = [label is not None for label in other]
         pairs = Counter(zip(self.labels[seen].tolist(), other[seen].tolist(), strict=True))
-        rate, notes = rate_from_pairs(pairs, self.roles, level)
+        both = self.negative_label, self.positive_label
+        rate, notes = rate_from_pairs(pairs, self.roles, both, level)
         self.warnings += notes
         return rate
 
@@ -257,7 +254,7 @@ def prepare_test(table, data: Prepared):
     labels = labels[rows].astype(str)
     strange = sorted(set(labels) - {data.positive_label, data.negative_label})
     if strange or not len(labels):
-        found = shorten(strange) if strange else "no labels"
+        found = shorten(list(map(str, strange))) if strange else "no labels"
         msg = (
             f"The test table must have the labels {data.negative_label!r} and "
             f"{data.positive_label!r} in {target!r}; it has {found}."

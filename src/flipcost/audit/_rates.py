@@ -12,7 +12,7 @@ from flipcost.tables import TableError
 from flipcost.tables._errors import shorten
 
 
-def rate_from_pairs(pairs, roles, level):
+def rate_from_pairs(pairs, roles, labels, level):
     """Return the noise rate that counts of (label, other label) tell, and what to warn of.
 
     Parameters
@@ -21,6 +21,8 @@ def rate_from_pairs(pairs, roles, level):
         Rows with each pair of labels, of the target and of the trusted or second column.
     roles : Roles
         Which of these it is.
+    labels : pair of str
+        The labels of the target.
     level : float
         Level of the interval.
 
@@ -33,7 +35,7 @@ def rate_from_pairs(pairs, roles, level):
     --------
     >>> from flipcost.tables import Roles
     >>> pairs = {("yes", "yes"): 40, ("yes", "no"): 10, ("no", "no"): 50}
-    >>> rate, _ = rate_from_pairs(pairs, Roles("ill", trusted="checked"), 0.95)
+    >>> rate, _ = rate_from_pairs(pairs, Roles("ill", trusted="checked"), ("no", "yes"), 0.95)
     >>> print(rate)
     0.100, 95% interval 0.049 to 0.176 (disagreement with 100 trusted labels)
     """
@@ -41,12 +43,11 @@ def rate_from_pairs(pairs, roles, level):
     if not pairs:
         msg = f"Column {name!r} is empty; fill in some rows, or leave it out."
         raise TableError(msg)
-    known = {label for label, _ in pairs}
-    strange = sorted({other for _, other in pairs} - known)
-    if len(known) + len(strange) > 2:
+    strange = sorted({other for _, other in pairs} - set(labels))
+    if strange:
         msg = (
             f"Column {name!r} must hold the labels of {roles.target!r}, "
-            f"{shorten(sorted(known))}; it also holds {shorten(strange)}."
+            f"{shorten(sorted(labels))}; it also holds {shorten(strange)}."
         )
         raise TableError(msg)
     rows = sum(pairs.values())

@@ -9,15 +9,27 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flipcost import scale, tables
-from flipcost.scale import _arrow
+from flipcost import tables
+from flipcost.scale import Piece, SourceError, Table, _arrow
+from flipcost.scale._files import FileTable
 from flipcost.scale._files import ParquetFiles as Footers
 from flipcost.scale._listing import check_stamp, file_stamp, list_files
+from flipcost.scale._progress import Reporter
+from flipcost.scale._reduce import Unit, reduce_units, thread_count
+from flipcost.scale._rows import Layout
 from flipcost.tables import TableError
-from flipcost.tables._read import NULLS
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Iterator
+
+    from flipcost.tables import TextRange
+
+# A range of text that a thread or a worker reads at a time: here they are held while being read.
+_RANGE_BYTES, _REMOTE_BYTES = 1 << 24, 1 << 26
+# Rows of a range, whose number is not known before it is read, are numbered as if each had so many.
+_PLACES = 1 << 40
+# Files that are looked at, of many.
+_FILES = 16
 
 
 class Source(ABC):
@@ -27,29 +39,17 @@ class Source(ABC):
     ----------
     names : list of str
         Its columns.
-    tidy : callable or None
-        What makes frames of it what a `ColumnReader` takes, if they are not that yet.
     """
 
     names: list[str]
-    tidy: Callable[[Any], Any] | None = None
-
-    def __init__(self, path: Any):
-        self._filesystem, paths = list_files(path, Footers.suffixes)
-        self._stamps = {one: file_stamp(self._filesystem, one) for one in paths}
 
     @abstractmethod
     def look(self, columns: list[str], n_rows: int) -> list[Any]:
-        """Return consecutive rows of several places, tidied, about so many in all."""
+        """Return consecutive rows of several places, about so many in all."""
 
     @abstractmethod
-    def table(self, columns: list[str], seed: int, progress: Any) -> scale.Table:
+    def table(self, columns: list[str], seed: int, progress: Any) -> Table:
         """Return the table for passes over these columns, the first of which is the target."""
-
-    def check_unchanged(self) -> None:
-        """Refuse files that went away or changed since they were looked at first."""
-        for path, stamp in self._stamps.items():
-            check_stamp(self._filesystem, path, stamp)
 
 
 def is_many(path: Any) -> bool:
@@ -72,7 +72,7 @@ def open_source(
     Parameters
     ----------
     path : path-like
-        A file, or a folder or pattern of Parquet files; on a cluster also a pattern of CSV files.
+        A file, or a folder or pattern of files of one kind.
     dask : bool
         Whether the active Dask client reads them.
     delimiter, encoding : str, optional
@@ -82,119 +82,135 @@ def open_source(
     -------
     Source
     """
-    first = path
+    paths = [os.fspath(path)]
     if is_many(path):
         try:
-            first = list_files(path, Footers.suffixes)[1][0]
+            paths = list_files(path, Footers.suffixes)[1]
         except FileNotFoundError as error:
             msg = f"There is no file at {path}; check the folder or the pattern."
             raise TableError(msg) from error
-    layout = tables.sniff(first, delimiter=delimiter, encoding=encoding)
+    layout = tables.sniff(paths[0], delimiter=delimiter, encoding=encoding)
+    # Workers run in folders of their own.
+    paths = [os.path.abspath(one) for one in paths] if dask else paths  # noqa: PTH100 - as given
     if layout.kind == "parquet":
-        return ParquetFiles(path, dask=dask)
-    if dask:
-        return RemoteCsvFiles(path, layout)
-    if is_many(path):
-        what = "is a folder" if Path(path).is_dir() else "is a pattern"
-        msg = (
-            f"{path} {what} of files that are not Parquet ({Path(first).name}); give one CSV file."
-        )
-        raise TableError(msg)
-    return CsvFile(path, layout, delimiter, encoding)
+        return ParquetSource(paths, dask=dask)
+    return TextSource(paths, layout, dask=dask)
 
 
-class ParquetFiles(Source):
+class ParquetSource(Source):
     """Parquet files, read by threads, or workers of a cluster, that take row groups."""
 
-    def __init__(self, path: Any, *, dask: bool):
-        super().__init__(path)
-        self._path = os.fspath(path)
+    def __init__(self, paths: list[str], *, dask: bool):
+        self._files = Footers(paths)
         self._dask = dask
-        self.names = Footers(self._path).names
-
-    def look(self, columns: list[str], n_rows: int) -> list[Any]:
-        """Read the first rows of row groups at even distances."""
-        target, *others = columns
-        return scale.scan_parquet(self._path, target, others).look(n_rows)
-
-    def table(self, columns: list[str], seed: int, progress: Any) -> scale.Table:
-        """Return the files as a table."""
-        target, *others = columns
-        if self._dask:
-            return scale.scan_dask(self._path, target, others, fold_seed=seed)
-        return scale.scan_parquet(self._path, target, others, fold_seed=seed, progress=progress)
-
-
-class CsvFile(Source):
-    """A CSV file, its fields kept as text until a `ColumnReader` reads them."""
-
-    def __init__(self, path: Any, layout: tables.Layout, delimiter: Any, encoding: Any):
-        super().__init__(path)
-        self._path = path
-        self._options = {"delimiter": delimiter, "encoding": encoding}
-        self.names = list(layout.names)
+        self.names = self._files.names
+        repeated = sorted({name for name in self.names if self.names.count(name) > 1})
+        if repeated:
+            msg = f"{paths[0]} has more than one column named {repeated[0]!r}; rename them."
+            raise TableError(msg)
 
     def look(self, columns: list[str], n_rows: int) -> list[Any]:
         """Read rows at even distances."""
-        blocks = tables.read_places(self._path, n_rows, **self._options)
-        return [block.select(columns) for block in blocks]
+        layout = _layout(columns)
+        self._files.check_columns(layout.wanted)
+        return self._files.look(n_rows, layout)
 
-    def table(self, columns: list[str], seed: int, progress: Any) -> scale.Table:
-        """Return batches of the file as a table."""
-        target, *others = columns
-        return scale.scan_batches(
-            partial(tables.read_batches, self._path, **self._options),
-            target,
-            others,
-            fold_seed=seed,
-            progress=progress,
-            n_threads=None,
-            name=str(self._path),
-        )
+    def table(self, columns: list[str], seed: int, progress: Any) -> Table:
+        """Return the files as a table."""
+        layout = _layout(columns, seed)
+        if self._dask:
+            return _dask().ClusterFiles(self._files, layout)
+        return FileTable(self._files, layout, progress=progress)
 
 
-class RemoteCsvFiles(Source):
-    """CSV files that the workers of a cluster read, their fields kept as text."""
+class TextSource(Source):
+    """CSV files, their fields kept as text until a `ColumnReader` reads them."""
 
-    def __init__(self, path: Any, layout: tables.Layout):
-        super().__init__(path)
-        self._decimal = layout.decimal
-        self.tidy = partial(tables.tidy_text, decimal=layout.decimal)
+    def __init__(self, paths: list[str], layout: tables.Layout, *, dask: bool):
+        known = {"delimiter": layout.delimiter, "encoding": layout.encoding}
+        self._files = {path: tables.sniff(path, **known) for path in paths}
+        self._known, self._dask = known, dask
         self.names = list(layout.names)
-        for other in self._stamps:
-            found = tables.sniff(other, delimiter=layout.delimiter, encoding=layout.encoding)
-            if (found.names, found.compression) != (layout.names, layout.compression):
-                msg = (
-                    f"{other} differs from the first file in its columns or its compression; make "
-                    "all files alike."
-                )
+        for path, found in self._files.items():
+            if found.names != layout.names:
+                msg = f"{path} must have the columns of {paths[0]}, in their order; it has others."
                 raise TableError(msg)
-        options = {
-            "sep": layout.delimiter,
-            "encoding": layout.encoding,
-            "names": self.names,
-            "header": 0,
-            "dtype": str,
-            "keep_default_na": False,
-            "na_values": list(NULLS),
-        }
-        if layout.compression:  # cannot be cut into pieces
-            options |= {"compression": layout.compression, "blocksize": None}
-        _arrow.require("dask")
-        from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
-
-        self._frame = _dask.read_csv(list(self._stamps), **options)
 
     def look(self, columns: list[str], n_rows: int) -> list[Any]:
-        """Read the first rows of partitions at even distances."""
-        frames = self._scan(columns).look(n_rows)
-        return [tables.tidy_text(frame, self._decimal) for frame in frames]
+        """Read rows at even distances."""
+        paths = list(self._files)
+        chosen = paths[:: -(-len(paths) // _FILES)]
+        each = n_rows // len(chosen)
+        blocks = [block for p in chosen for block in tables.read_places(p, each, **self._known)]
+        return [block.select(columns) for block in blocks]
 
-    def table(self, columns: list[str], seed: int, progress: Any) -> scale.Table:
-        """Return the partitions as a table; the cluster shows its own progress."""
-        del progress
-        return self._scan(columns, fold_seed=seed)
+    def table(self, columns: list[str], seed: int, progress: Any) -> Table:
+        """Return ranges of the files as a table."""
+        return TextTable(self._files, _layout(columns, seed), progress, dask=self._dask)
 
-    def _scan(self, columns: list[str], **options: Any) -> Any:
-        target, *others = columns
-        return scale.scan_dask(self._frame, target, others, **options)
+
+class TextTable(Table):
+    """CSV files in ranges of bytes, each read by a thread or by a worker of a cluster."""
+
+    def __init__(
+        self, files: dict[str, tables.Layout], layout: Layout, progress: Any, *, dask: bool
+    ):
+        super().__init__(layout)
+        self._files, self._progress, self._dask = files, progress, dask
+        self._filesystem, paths = list_files(list(files))
+        self._stamps = {path: file_stamp(self._filesystem, path) for path in paths}
+        n_bytes = _REMOTE_BYTES if dask else _RANGE_BYTES
+        self._ranges = [
+            part for path, text in files.items() for part in tables.split_text(path, text, n_bytes)
+        ]
+
+    @property
+    def n_parts(self) -> int | None:
+        """Number of ranges, on a cluster."""
+        return len(self._ranges) if self._dask else None
+
+    def reduce(self, task: Any) -> Any:
+        units = [
+            Unit(
+                f"file {part.path!r}",
+                part.stop - part.start,  # bytes stand for rows, which nobody has counted
+                partial(_pieces, part, _PLACES * k, self._layout.wanted),
+            )
+            for k, part in enumerate(self._ranges)
+        ]
+        if self._dask:
+            result = _dask().reduce_remotely(units, task)
+        else:
+            reporter = Reporter(self._progress, sum(unit.n_rows for unit in units))
+            result = reduce_units(units, task, reporter, thread_count(None))
+        for path, stamp in self._stamps.items():
+            check_stamp(self._filesystem, path, stamp)
+        return result
+
+    def _with_layout(self, layout: Layout) -> TextTable:
+        return TextTable(self._files, layout, self._progress, dask=self._dask)
+
+    def _name(self) -> str:
+        return next(iter(self._files))
+
+
+def _pieces(part: TextRange, start: int, columns: list[str]) -> Iterator[Piece]:
+    where = f"file {part.path!r}"
+    try:
+        for batch in part.batches():
+            yield Piece(where, start, batch.select(columns))
+            start += batch.num_rows
+    except TableError as error:
+        raise SourceError(str(error)) from error
+
+
+def _layout(columns: list[str], seed: int = 0) -> Layout:
+    target, *others = columns
+    return Layout(target, tuple(others), fold_seed=seed)
+
+
+def _dask() -> Any:
+    _arrow.require("dask")
+    from flipcost.scale import _dask as module  # noqa: PLC0415 - dask is an extra
+
+    return module

@@ -180,7 +180,7 @@ def _audit_files(*args, **options):
     """Audit in passes; what is wrong with files or the cluster is not a fault of ours."""
     try:
         return audit_files(*args, **options)
-    except (ConnectionError, FileNotFoundError, ImportError) as error:
+    except (OSError, ImportError) as error:
         raise UserError(str(error)) from error
     except Exception as error:
         if type(error).__module__.partition(".")[0] == "distributed":

@@ -61,7 +61,6 @@ class Drawing:
             weight,
             rows.names,
             frame=frame,
-            most=self.most,
         )
 
 
@@ -106,6 +105,14 @@ class FirstPass:
             chosen = _smallest(keys, np.flatnonzero(second == bool(code)), size)
             samples[label] = self.drawing.sample(size, keys, rows, marks, chosen)
         return FirstFound(moments, samples)
+
+    def packed(self, found):
+        """Return what a part sends: no more rows than are asked of it."""
+        if self.drawing is None or self.drawing.most is None:
+            return found
+        most = self.drawing.most
+        samples = {label: sample.trimmed(most) for label, sample in found.samples.items()}
+        return FirstFound(found.moments, samples)
 
 
 @dataclass(frozen=True, eq=False)

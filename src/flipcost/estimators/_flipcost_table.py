@@ -33,7 +33,7 @@ from flipcost.scale._tasks import Together
 _FOLDS = 5
 _REACH = 4.0  # of the bins, in standard deviations; that of `ScoreBins`
 # Rows to draw of each label.
-_SAMPLE_ROWS = 10_000
+_SAMPLE_ROWS, _FEWEST_ROWS = 10_000, 50
 # What a part on another machine may send: so many times its share of the rows that are wanted, so
 # that parts may differ in what they hold, but never less than so many.
 _PART_SHARE, _PART_ROWS = 4, 500
@@ -87,8 +87,12 @@ def gather(model, table, sample_rows=None, *, frames=False, beside=()):
 def _drawing(table, sample_rows, *, frames):
     if sample_rows is None:
         sample_rows = _SAMPLE_ROWS if table.n_parts is None else 0
-    if not isinstance(sample_rows, Integral) or sample_rows < 0:
-        msg = f"`sample_rows` must be a whole number of at least 0; got {sample_rows!r}."
+    is_number = isinstance(sample_rows, Integral) and not isinstance(sample_rows, bool)
+    if not is_number or not (sample_rows == 0 or sample_rows >= _FEWEST_ROWS):
+        msg = (
+            f"`sample_rows` must be 0 or a whole number of at least {_FEWEST_ROWS}; got "
+            f"{sample_rows!r}."
+        )
         raise ValueError(msg)
     if not sample_rows:
         return None

@@ -55,11 +55,39 @@ def to_batches(frame: Any, where: str) -> Any:
 def concatenate(frames: list[Any]) -> Any:
     """Return the rows of several record batches or tables as one table.
 
-    A column that is empty in one of them, and has no type there, takes that of the others.
+    Columns whose types differ are brought to a common one: numbers to float64, or int64 if all are
+    whole, texts to strings; a column without a type, because it is empty, takes that of the others.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> a, b = pa.record_batch({"age": [1]}), pa.record_batch({"age": [2.5]})
+    >>> concatenate([a, b])["age"].to_pylist()
+    [1.0, 2.5]
     """
     pa = require("pyarrow")
     tables = [pa.Table.from_batches([f]) if isinstance(f, pa.RecordBatch) else f for f in frames]
-    return pa.concat_tables(tables, promote_options="default").combine_chunks()
+    if any(table.schema != tables[0].schema for table in tables):
+        names = tables[0].schema.names
+        types = [
+            _common_type([table.schema.field(name).type for table in tables]) for name in names
+        ]
+        schema = pa.schema(list(zip(names, types, strict=True)))
+        tables = [table.select(names).cast(schema) for table in tables]
+    return pa.concat_tables(tables).combine_chunks()
+
+
+def _common_type(types: list[Any]) -> Any:
+    """Return a type that holds the values of all."""
+    pa = require("pyarrow")
+    kinds = {t.value_type if pa.types.is_dictionary(t) else t for t in types}
+    kinds.discard(pa.null())
+    if len(kinds) == 1:
+        return kinds.pop()
+    if all(map(is_number, kinds)):
+        whole = all(pa.types.is_integer(kind) or pa.types.is_boolean(kind) for kind in kinds)
+        return pa.int64() if whole else pa.float64()
+    return pa.string() if kinds else pa.null()
 
 
 def column_of(batch: Any, name: str, where: str) -> Any:

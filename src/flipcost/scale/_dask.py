@@ -13,18 +13,18 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import dask
 import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
 from flipcost.scale import _arrow
 from flipcost.scale._errors import SourceError
-from flipcost.scale._files import LOOKS, FileTable, ParquetFiles, Reading, even_places
+from flipcost.scale._files import FileTable, ParquetFiles, Reading
 from flipcost.scale._progress import Reporter
 from flipcost.scale._reduce import merge_at, reduce_units
 from flipcost.scale._rows import Piece
 from flipcost.scale._table import Table
+from flipcost.scale._tasks import packed
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -64,30 +64,6 @@ class DaskTable(Table):
     def n_parts(self) -> int:
         """Number of partitions."""
         return int(self._source.npartitions if self._is_frame else self._source.numblocks[0])
-
-    def look(self, n_rows: int) -> list[Any]:
-        """Read some rows of partitions at even distances; these rows travel.
-
-        Parameters
-        ----------
-        n_rows : int
-            About how many rows to read in all.
-
-        Returns
-        -------
-        list of Arrow tables
-            Consecutive rows each, with every column that the table reads.
-        """
-        if not self._is_frame:
-            msg = "A Dask Array has no named columns to look at; give a DataFrame."
-            raise TypeError(msg)
-        places = even_places(self.n_parts, LOOKS)
-        each = -(-n_rows // len(places))
-        source = self._source[self._stored()]
-        heads = [source.partitions[k].map_partitions(_first_rows, each) for k in places]
-        parts = [part for head in heads for part in head.to_delayed()]
-        frames = _guarded(parts, lambda: dask.compute(*parts))  # type: ignore[no-untyped-call]
-        return [_arrow.to_batches(frame, "A partition") for frame in frames if len(frame)]
 
     def reduce(self, task: Task) -> Any:
         parts = self._frame_parts(task) if self._is_frame else self._array_parts(task)
@@ -189,7 +165,7 @@ class DaskTable(Table):
 class ClusterFiles(FileTable):
     """Parquet files whose row groups are read and summed up by the workers of a cluster.
 
-    They are numbered through as they are here, so that folds and samples are those of one process.
+    They are numbered through as they are here, so that folds are those of one process.
     """
 
     def __init__(self, files: ParquetFiles, layout: Layout, positive: Any = None):
@@ -202,24 +178,29 @@ class ClusterFiles(FileTable):
         return len(self._parts())
 
     def reduce(self, task: Task) -> Any:
-        run = delayed(_run_units, pure=False)
-        carried = delayed(task, traverse=False)
-        parts = [run(carried, units) for units in self._parts()]
-        result = _guarded(parts, _tree(parts).compute) if parts else None
+        result = reduce_remotely(self._parts(), task)
         self._parquet.check_unchanged()
         return result
 
     def _with_layout(self, layout: Layout) -> ClusterFiles:
         return ClusterFiles(self._parquet, layout, self._positive)
 
-    def _parts(self) -> list[list[Unit]]:
+    def _parts(self) -> list[Unit]:
         reading = Reading(self._layout, Reporter(None, None), 1, self._rows_of_a_batch())
         return self._parquet.remote_units(reading, _PART_ROWS)
 
 
-def _run_units(task: Task, units: list[Unit]) -> Any:
-    """Read and sum up row groups, on a worker."""
-    return reduce_units(units, task, Reporter(None, None))
+def reduce_remotely(units: list[Unit], task: Task) -> Any:
+    """Have workers read units and sum them up; merge what they find in a tree."""
+    run = delayed(_run_unit, pure=False)
+    carried = delayed(task, traverse=False)
+    parts = [run(carried, unit) for unit in units]
+    return _guarded(parts, _tree(parts).compute) if parts else None
+
+
+def _run_unit(task: Task, unit: Unit) -> Any:
+    """Read and sum up, on a worker."""
+    return packed(task, reduce_units([unit], task, Reporter(None, None)))
 
 
 def is_text(source: str | os.PathLike[str]) -> bool:
@@ -320,7 +301,7 @@ def _check_lengths(where: str, rows: Any, labels: Any, weight: Any) -> None:
 
 def _run(task: Task, piece: Piece) -> Any:
     try:
-        return task(piece)
+        return packed(task, task(piece))
     except SourceError:
         raise
     except Exception as error:
@@ -346,10 +327,6 @@ def _merge(results: list[Any]) -> Any:
 
 def _result(value: Any) -> Any:
     return value[0, 0] if isinstance(value, np.ndarray) else value
-
-
-def _first_rows(frame: Any, n_rows: int) -> Any:
-    return frame.iloc[:n_rows]
 
 
 def _guarded(parts: list[Any], compute: Callable[[], Any]) -> Any:

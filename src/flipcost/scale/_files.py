@@ -9,6 +9,7 @@ batch for each thread.
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from bisect import bisect_right
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -34,8 +35,11 @@ if TYPE_CHECKING:
 # memory depends on neither the length nor the width of the table.
 _BATCH_BYTES = 20_000_000
 _BATCH_ROWS = (1_024, 131_072)
-# Places that a look without a pass reads from.
-LOOKS = 16
+# Row groups of fewer rows are read together.
+_UNIT_ROWS = 131_072
+# Places that a look without a pass reads from, and the rows up to which all may be decoded for it.
+_LOOKS = 16
+_CHEAP_ROWS = 2_000_000
 # Column chunks of local files are read in steps of this size instead of whole.
 _STREAM_BYTES = 1 << 18
 
@@ -48,6 +52,16 @@ class Reading:
     reporter: Reporter
     n_threads: int
     batch_rows: int
+
+
+@dataclass(frozen=True)
+class Span:
+    """Row groups of a file that are read one after the other, and where their rows begin."""
+
+    path: str
+    groups: tuple[int, ...]
+    start: int
+    n_rows: int
 
 
 class FileSet(ABC):
@@ -119,10 +133,6 @@ class FileSet(ABC):
     def reduce(self, task: Task, reading: Reading) -> Any:
         """Run a task on all batches and merge what it returns."""
 
-    @abstractmethod
-    def look(self, n_rows: int, reading: Reading) -> list[Any]:
-        """Read some rows of places spread over the files."""
-
     def with_keys(self, batch: Any, path: str, wanted: list[str]) -> Any:
         """Add the columns that folders give, in the order wanted."""
         if set(wanted) == set(batch.schema.names):
@@ -164,62 +174,81 @@ class ParquetFiles(FileSet):
 
     def reduce(self, task: Task, reading: Reading) -> Any:
         """Run a task on row groups, as many at a time as there are threads."""
-        return reduce_units(self._units(reading), task, reading.reporter, reading.n_threads)
+        spans = list(self._spans(_UNIT_ROWS))
+        # Fewer of them than threads leave cores idle: decode columns in parallel then.
+        threads = len(spans) < reading.n_threads
+        units = (self.unit(span, reading, threads=threads) for span in spans)
+        return reduce_units(units, task, reading.reporter, reading.n_threads)
 
-    def remote_units(self, reading: Reading, n_rows: int) -> list[list[Unit]]:
+    def remote_units(self, reading: Reading, n_rows: int) -> list[Unit]:
         """Return row groups for other processes, joined to some so many rows of one file.
 
         Each carries what is known of its own file only, and reads the footer anew.
         """
-        found: list[list[Unit]] = []
-        held, start = n_rows, 0
-        for place, path in enumerate(self.paths):
-            alone = self._only(place)
-            footer, held = self._footers[path], n_rows
-            for group in range(footer.num_row_groups):
-                rows = footer.row_group(group).num_rows
-                if held >= n_rows:
-                    found.append([])
-                    held = 0
-                read = partial(alone._batches, path, group, start, reading)  # noqa: SLF001 - likewise
-                found[-1].append(Unit(f"file {path!r}", rows, read))
-                held, start = held + rows, start + rows
-        return found
+        alone = {path: self._only(place) for place, path in enumerate(self.paths)}
+        return [alone[span.path].unit(span, reading) for span in self._spans(n_rows)]
 
     def _only(self, place: int) -> ParquetFiles:
         """Return one of the files, without its footer."""
         found = copy(self)
         path = self.paths[place]
         found.paths, found.stamps = [path], [self.stamps[place]]
-        found.schemas, found._footers = [self.schemas[place]], {}  # noqa: SLF001 - one of us
+        found.schemas, found._footers = [self.schemas[place]], {}  # noqa: SLF001 - a copy of us
         found.keys = {name: {path: values[path]} for name, values in self.keys.items()}
         return found
 
-    def look(self, n_rows: int, reading: Reading) -> list[Any]:
-        """Read the first rows of row groups at even distances."""
-        units = [unit for unit in self._units(reading) if unit.n_rows]
-        groups = [units[k] for k in even_places(len(units), LOOKS)]
-        each = -(-n_rows // max(len(groups), 1))
-        return [_head(unit.read(), each) for unit in groups]
+    def look(self, n_rows: int, layout: Layout) -> list[Any]:
+        """Read about so many rows, of places at even distances, without a pass over the files.
 
-    def _units(self, reading: Reading) -> Iterator[Unit]:
+        Returns consecutive rows each, with the columns of the layout. Rows of a row group before
+        the wanted ones must be decoded, which in a large table is done for a quarter of all rows
+        at most.
+        """
+        reading = Reading(layout, Reporter(None, None), 1, rows_of_a_batch(layout))
+        spans = list(self._spans(1))
+        total = sum(span.n_rows for span in spans)
+        each = -(-n_rows // _LOOKS)
+        places = [k * (total - each) // (_LOOKS - 1) for k in range(_LOOKS)]
+        if total <= n_rows:
+            each, places = total, [0] if total else []
+        reach = total if total <= _CHEAP_ROWS else total // (4 * _LOOKS)
+        starts = [span.start for span in spans]
+        found = []
+        for place in places:
+            first = bisect_right(starts, place) - 1
+            skip = min(place - starts[first], reach)
+            pieces = (piece for span in spans[first:] for piece in self.unit(span, reading).read())
+            found.append(_rows_of(pieces, skip, each))
+        return found
+
+    def _spans(self, n_rows: int) -> Iterator[Span]:
+        """Yield row groups of one file, joined to some so many rows."""
         start = 0
         for path in self.paths:
             footer = self._footers[path]
+            groups: list[int] = []
+            held = 0
             for group in range(footer.num_row_groups):
-                read = partial(self._batches, path, group, start, reading)
-                yield Unit(f"file {path!r}", footer.row_group(group).num_rows, read)
-                start += footer.row_group(group).num_rows
+                rows = int(footer.row_group(group).num_rows)
+                if rows:
+                    groups.append(group)
+                    held += rows
+                if groups and (held >= n_rows or group == footer.num_row_groups - 1):
+                    yield Span(path, tuple(groups), start, held)
+                    groups, start, held = [], start + held, 0
 
-    def _batches(self, path: str, group: int, start: int, reading: Reading) -> Iterator[Piece]:
+    def unit(self, span: Span, reading: Reading, *, threads: bool = False) -> Unit:
+        """Return the way to read row groups."""
+        read = partial(self._batches, span, reading, threads=threads)
+        return Unit(f"file {span.path!r}", span.n_rows, read)
+
+    def _batches(self, span: Span, reading: Reading, *, threads: bool) -> Iterator[Piece]:
+        path, start = span.path, span.start
         wanted = reading.layout.wanted
         stored = [name for name in wanted if name not in self.keys or name in self.names]
-        n_groups = sum(footer.num_row_groups for footer in self._footers.values())
-        # Fewer row groups than threads leave cores idle: decode columns in parallel then.
-        threads = n_groups < reading.n_threads
         with self.naming(path), self._open(path) as file:
             for batch in file.iter_batches(
-                reading.batch_rows, [group], stored, use_threads=threads
+                reading.batch_rows, list(span.groups), stored, use_threads=threads
             ):
                 yield Piece(f"file {path!r}", start, self.with_keys(batch, path, wanted))
                 start += batch.num_rows
@@ -268,17 +297,10 @@ class CsvFiles(FileSet):
         pieces = self._pieces(reading.layout)
         return reduce_pieces(pieces, task, reading.reporter, reading.n_threads)
 
-    def look(self, n_rows: int, reading: Reading) -> list[Any]:
-        """Read the first rows of files at even distances."""
-        places = even_places(len(self.paths), LOOKS)
-        each = -(-n_rows // len(places))
-        found = [_head(self._pieces(reading.layout, slice(k, k + 1)), each) for k in places]
-        return [frame for frame in found if frame is not None]
-
-    def _pieces(self, layout: Layout, which: slice = slice(None)) -> Iterator[Piece]:
+    def _pieces(self, layout: Layout) -> Iterator[Piece]:
         start = 0
         wanted = layout.wanted
-        for path, schema in zip(self.paths[which], self.schemas[which], strict=True):
+        for path, schema in zip(self.paths, self.schemas, strict=True):
             stored = [name for name in wanted if name in schema.names]
             with self.naming(path), self._open(path, stored, self._types(layout)) as reader:
                 for batch in reader:
@@ -355,23 +377,6 @@ class FileTable(Table):
         """Size of the files in bytes."""
         return sum(size for size, _ in self._files.stamps)
 
-    def look(self, n_rows: int) -> list[Any]:
-        """Read some rows of places spread over the files, without a pass over them.
-
-        Parameters
-        ----------
-        n_rows : int
-            About how many rows to read in all.
-
-        Returns
-        -------
-        list of Arrow record batches
-            Consecutive rows each, with every column that the table reads. CSV files give their
-            first rows.
-        """
-        reading = Reading(self._layout, Reporter(None, None), 1, self._rows_of_a_batch())
-        return self._files.look(n_rows, reading)
-
     def reduce(self, task: Task) -> Any:
         reporter = Reporter(self._progress, self.n_rows)
         n_threads = thread_count(self._n_threads)
@@ -381,10 +386,7 @@ class FileTable(Table):
         return result
 
     def _rows_of_a_batch(self) -> int:
-        if self._batch_rows is not None:
-            return self._batch_rows
-        low, high = _BATCH_ROWS
-        return max(low, min(high, _BATCH_BYTES // (8 * len(self._layout.wanted))))
+        return self._batch_rows or rows_of_a_batch(self._layout)
 
     def _with_layout(self, layout: Layout) -> FileTable:
         return FileTable(
@@ -400,28 +402,24 @@ class FileTable(Table):
         return f"{self._files.paths[0]!r}" if len(self._files.paths) == 1 else "The files"
 
 
-def even_places(n: int, most: int) -> list[int]:
-    """Return at most so many of n places, the first and the last among them.
-
-    Examples
-    --------
-    >>> even_places(100, 4), even_places(2, 4)
-    ([0, 33, 66, 99], [0, 1])
-    """
-    if n <= most:
-        return list(range(n))
-    return [k * (n - 1) // (most - 1) for k in range(most)]
+def rows_of_a_batch(layout: Layout) -> int:
+    """Return how many rows to read at a time, by the number of columns."""
+    low, high = _BATCH_ROWS
+    return max(low, min(high, _BATCH_BYTES // (8 * len(layout.wanted))))
 
 
-def _head(pieces: Iterator[Piece], n_rows: int) -> Any:
-    """Return the first rows of pieces as one table; None when there are none."""
+def _rows_of(pieces: Iterator[Piece], skip: int, n_rows: int) -> Any:
+    """Return some rows of pieces as one table."""
     found, held = [], 0
     for piece in pieces:
-        found.append(piece.frame.slice(0, n_rows - held))
-        held += found[-1].num_rows
+        rows = piece.frame.slice(skip, n_rows - held)
+        skip = max(0, skip - piece.n_rows)
+        if rows.num_rows:
+            found.append(rows)
+            held += rows.num_rows
         if held >= n_rows:
             break
-    return _arrow.concatenate(found) if found else None
+    return _arrow.concatenate(found)
 
 
 def _kind(type_: Any) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -72,14 +72,12 @@ class RowSample:
         names: tuple[str, ...] | None = None,
         *,
         frame: Any = None,
-        most: int | None = None,
     ) -> RowSample:
-        """Keep the rows with the smallest keys: ``size`` of them, or ``most`` if that is less."""
-        keep = size if most is None else min(size, most)
+        """Keep the rows with the smallest keys."""
         chosen = np.arange(len(keys))
         bound = _LARGEST_KEY
-        if len(keys) > keep:
-            chosen = np.argpartition(keys, keep - 1)[:keep]
+        if len(keys) > size:
+            chosen = np.argpartition(keys, size - 1)[:size]
             bound = int(keys[chosen].max())
         chosen = chosen[np.argsort(keys[chosen], kind="stable")]
         rows = X[chosen]
@@ -95,11 +93,28 @@ class RowSample:
             bound,
         )
 
+    def trimmed(self, most: int) -> RowSample:
+        """Return the rows with the smallest keys, at most so many: what a part sends elsewhere."""
+        if len(self.keys) <= most:
+            return self
+        return replace(
+            self,
+            keys=self.keys[:most],
+            X=self.X[:most],
+            y=self.y[:most],
+            weight=None if self.weight is None else self.weight[:most],
+            frame=None if self.frame is None else self.frame.take(np.arange(most)),
+            bound=int(self.keys[most - 1]),
+        )
+
     def merge(self, other: RowSample) -> RowSample:
         """Return the sample of both sets of rows."""
         if (self.size, self.names) != (other.size, other.names):
             msg = "Samples must be of the same size and features to be merged."
             raise ValueError(msg)
+        for full, more in ((self, other), (other, self)):
+            if not len(more.keys) or int(more.keys[0]) > full.bound:
+                return replace(full, bound=min(full.bound, more.bound))
         bound = min(self.bound, other.bound)
         keys = np.concatenate([self.keys, other.keys])
         chosen = np.flatnonzero(keys <= np.uint64(bound))

@@ -16,6 +16,7 @@ from flipcost.scale._tasks import (
     MomentsTask,
     SampleTask,
     SummaryTask,
+    packed,
 )
 
 if TYPE_CHECKING:
@@ -300,6 +301,10 @@ class _After:
 
     def __call__(self, piece: Piece) -> Any:
         return self.task(self.function(piece))
+
+    def packed(self, result: Any) -> Any:
+        """Pack as the task does."""
+        return packed(self.task, result)
 
 
 def _check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:

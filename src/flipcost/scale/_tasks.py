@@ -31,6 +31,15 @@ if TYPE_CHECKING:
     Task = Callable[[Piece], Any]
 
 
+def packed(task: Task, result: Any) -> Any:
+    """Return what of the result of a whole part is sent to another machine.
+
+    All of it, unless the task has a method ``packed`` that says otherwise.
+    """
+    pack = getattr(task, "packed", None)
+    return result if pack is None or result is None else pack(result)
+
+
 class Mergeable(Protocol):
     """A result of one piece."""
 
@@ -139,6 +148,11 @@ class Together:
 
     def __call__(self, piece: Piece) -> Results:
         return Results(tuple(task(piece) for task in self.tasks))
+
+    def packed(self, results: Results) -> Results:
+        """Pack the result of each."""
+        pairs = zip(self.tasks, results.parts, strict=True)
+        return Results(tuple(packed(task, part) for task, part in pairs))
 
 
 @dataclass(frozen=True, eq=False)

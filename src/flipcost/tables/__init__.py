@@ -8,7 +8,8 @@ from flipcost.tables._checks import check_features, find_leaks
 from flipcost.tables._errors import TableError
 from flipcost.tables._features import make_features
 from flipcost.tables._open import Layout, sniff
-from flipcost.tables._read import read_batches, read_places, read_sample, read_table, tidy_text
+from flipcost.tables._ranges import TextRange, read_places, split_text
+from flipcost.tables._read import read_batches, read_sample, read_table
 from flipcost.tables._reader import ColumnReader
 from flipcost.tables._roles import Roles, read_labels, read_numbers, take_column
 
@@ -17,6 +18,7 @@ __all__ = [
     "Layout",
     "Roles",
     "TableError",
+    "TextRange",
     "check_features",
     "find_leaks",
     "make_features",
@@ -27,6 +29,6 @@ __all__ = [
     "read_sample",
     "read_table",
     "sniff",
+    "split_text",
     "take_column",
-    "tidy_text",
 ]

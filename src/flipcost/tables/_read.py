@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import lzma
 import re
+from contextlib import contextmanager
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -28,9 +29,6 @@ if TYPE_CHECKING:
 # What stands for "missing" in text, besides what pyarrow knows.
 NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "NaT")
 _BLOCK_BYTES = 1 << 22
-# Places of a file that are looked at without reading it whole, and what is read of each at least.
-_PLACES = 16
-_LEAST_BYTES = 1 << 16
 # Keeps our random numbers apart from those of a user who made labels with the same seed: a sample
 # by the same numbers would be a sample by label.
 _STREAM = 0x666C6970
@@ -62,7 +60,7 @@ def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None 
     {'age': ['50', None], 'ill': ['yes', 'no']}
     """
     layout = sniff(path, delimiter=delimiter, encoding=encoding)
-    batches = list(_batches(Path(path), layout))
+    batches = list(read_layout(Path(path), layout))
     if not batches or not sum(batch.num_rows for batch in batches):
         raise _no_rows(path)
     return pa.Table.from_batches(batches)
@@ -174,99 +172,21 @@ def read_batches(
     ...     print([batch.num_rows for batch in read_batches(path)])
     [2]
     """
-    yield from _batches(Path(path), sniff(path, delimiter=delimiter, encoding=encoding))
+    yield from read_layout(Path(path), sniff(path, delimiter=delimiter, encoding=encoding))
 
 
-def read_places(
-    path: Any, n_rows: int, *, delimiter: str | None = None, encoding: str | None = None
-) -> list[Any]:
-    r"""Read some rows of a CSV file, from places spread over it, without reading it to its end.
-
-    Parameters
-    ----------
-    path : path-like
-        The file. Of a compressed one the beginning is read.
-    n_rows : int
-        About how many rows to read in all.
-    delimiter, encoding : str, optional
-        As in `read_table`.
-
-    Returns
-    -------
-    list of pyarrow tables
-        Consecutive rows each.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "a.csv"
-    ...     _ = path.write_text("age,ill\n50,yes\n31,no\n")
-    ...     [block.to_pydict() for block in read_places(path, 100)]
-    [{'age': ['50', '31'], 'ill': ['yes', 'no']}]
-    """
-    path = Path(path)
-    layout = sniff(path, delimiter=delimiter, encoding=encoding)
-    each = max(1, n_rows // _PLACES)
-    size = path.stat().st_size
-    n_bytes = max(_LEAST_BYTES, int(2 * each * _bytes_a_row(path, layout)))
-    if layout.compression or size < 2 * _PLACES * n_bytes or layout.encoding.startswith("utf-16"):
-        return [_first_rows(_batches(path, layout), n_rows)]
-    found = [_first_rows(_batches(path, layout), each)]
-    with path.open("rb") as file:
-        for k in range(1, _PLACES):
-            file.seek(k * (size - n_bytes) // (_PLACES - 1))
-            rows = _parse_place(_whole_lines(file.read(n_bytes), layout), layout)
-            if rows is not None:
-                found.append(rows.slice(0, each))
-    return found
-
-
-def _whole_lines(block: bytes, layout: Layout) -> bytes:
-    """Return the lines of a piece of a file without those that it has in part only.
-
-    A quote that does not follow a delimiter or a line break ends a field that began before the
-    piece did: what comes before is a part of a row, however many lines it has.
-    """
-    start = block.find(b"\n") + 1
-    quote = block.find(b'"', start)
-    if quote > start and block[quote - 1 : quote] not in (b"\n", layout.delimiter.encode()):
-        start = block.find(b"\n", quote) + 1
-    return block[start : block.rfind(b"\n") + 1]
-
-
-def _parse_place(block: bytes, layout: Layout) -> Any:
-    """Return the rows of a piece of a file; None when it ended within quotes, as it may have."""
-    options = _csv_options(layout, skip=0, invalid_row_handler=lambda _: "skip")
-    try:
-        rows = csv.read_csv(pa.BufferReader(block), **options)
-    except (pa.ArrowInvalid, UnicodeDecodeError):
-        return None
-    return tidy_text(rows, layout.decimal) if rows.num_rows else None
-
-
-def _first_rows(batches: Iterator[Any], n_rows: int) -> Any:
-    found: list[Any] = []
-    held = 0
-    for batch in batches:
-        found.append(batch.slice(0, n_rows - held))
-        held += found[-1].num_rows
-        if held >= n_rows:
-            break
-    return pa.Table.from_batches(found)
-
-
-def _bytes_a_row(path: Path, layout: Layout) -> float:
-    with open_bytes(path, layout.compression) as file:
-        head = file.read(1 << 16)
-    return len(head) / max(1, head.count(b"\n"))
-
-
-def _batches(path: Path, layout: Layout) -> Iterator[Any]:
+def read_layout(path: Path, layout: Layout) -> Iterator[Any]:
+    """Read a file whose layout is known, a batch at a time."""
     read = _parquet_batches if layout.kind == "parquet" else _csv_batches
-    try:
+    with reading(path, layout):
         yield from read(path, layout)
+
+
+@contextmanager
+def reading(path: Path, layout: Layout) -> Iterator[None]:
+    """Say what is wrong with a file when it cannot be read."""
+    try:
+        yield
     except pa.ArrowInvalid as error:
         raise _explain(path, layout, str(error)) from error
     except UnicodeDecodeError as error:
@@ -291,16 +211,23 @@ def _parquet_batches(path: Path, layout: Layout) -> Iterator[Any]:
 
 def _csv_batches(path: Path, layout: Layout) -> Iterator[Any]:
     with open_bytes(path, layout.compression) as file:
-        for batch in csv.open_csv(file, **_csv_options(layout, skip=1)):
+        for batch in csv.open_csv(file, **csv_options(layout, skip=1)):
             if batch.num_rows:
                 yield tidy_text(batch, layout.decimal)
 
 
-def _csv_options(layout: Layout, skip: int, **parsing: Any) -> dict[str, Any]:
+def csv_options(
+    layout: Layout, skip: int, *, threads: bool = True, **parsing: Any
+) -> dict[str, Any]:
+    """Return pyarrow's options to read text, skipping some lines, with every field kept as text."""
     names = list(layout.names)
     return {
         "read_options": csv.ReadOptions(
-            column_names=names, skip_rows=skip, encoding=layout.encoding, block_size=_BLOCK_BYTES
+            column_names=names,
+            skip_rows=skip,
+            encoding=layout.encoding,
+            block_size=_BLOCK_BYTES,
+            use_threads=threads,
         ),
         "parse_options": csv.ParseOptions(
             delimiter=layout.delimiter, newlines_in_values=True, ignore_empty_lines=True, **parsing

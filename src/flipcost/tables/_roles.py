@@ -84,10 +84,8 @@ def read_labels(column, name):
     >>> read_labels(pa.array(["1.0", "0", None]), "ill").tolist()
     ['1', '0', None]
     """
-    codes, values = label_codes(column, name)
-    written = [_same_number(label) for label in values]
-    if all(number is not None for number in written):
-        values = written
+    codes, texts = label_codes(column, name)
+    values = plain_labels(texts, numbers=are_numbers(texts))
     return np.array([*values, None], dtype=object)[codes]
 
 
@@ -108,22 +106,42 @@ def label_codes(column, name):
     return codes, found.dictionary.to_pylist()
 
 
-def plain_label(label):
-    """Return a label with a number written in one way, whatever the other labels are.
+def are_numbers(texts):
+    """Tell whether all labels are numbers.
 
     Examples
     --------
-    >>> plain_label("01"), plain_label("yes")
-    ('1', 'yes')
+    >>> are_numbers(["0", "1.0"]), are_numbers(["00", "A1"])
+    (True, False)
     """
-    return _same_number(label) or label
+    return all(_same_number(text) is not None for text in texts)
+
+
+def plain_labels(texts, *, numbers):
+    """Return labels written as `read_labels` would: numbers in one way, if they are numbers.
+
+    Parameters
+    ----------
+    texts : list of str
+        Labels as they are.
+    numbers : bool
+        Whether the labels of the table are numbers, as far as is known.
+
+    Examples
+    --------
+    >>> plain_labels(["01", "2.0"], numbers=True), plain_labels(["01", "A1"], numbers=False)
+    (['1', '2'], ['01', 'A1'])
+    """
+    return [_same_number(text) or text for text in texts] if numbers else texts
 
 
 def _same_number(label):
     try:
-        return f"{float(label):g}"
+        number = float(label)
     except ValueError:
         return None
+    # Whole numbers keep all their digits: codes may have many.
+    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
 def read_numbers(column, name, *, what):

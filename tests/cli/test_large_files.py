@@ -3,7 +3,6 @@
 import json
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pyarrow.parquet as pq
@@ -188,28 +187,3 @@ def test_no_cluster_is_said_so(rows, capsys, monkeypatch):
     assert code == 2
     assert "no file at" in err
     assert not Path("flipcost-audit").exists()
-
-
-def test_places_of_a_text_are_spread_over_it(tmp_path):
-    """A look at a sorted file sees its end; line breaks in quotes and packed files do no harm."""
-    from flipcost.tables import read_places
-
-    n = 200_000
-    path = tmp_path / "a.csv"
-    note = np.where(np.arange(n) % 7 == 0, '"two\nlines, one field"', "plain")
-    lines = [f"{k},{note[k]},{k % 2}" for k in range(n)]
-    path.write_text("number,note,y\n" + "\n".join(lines) + "\n")
-    blocks = read_places(path, 1600)
-    numbers = [np.array(block["number"].to_pylist(), dtype=int) for block in blocks]
-    assert len(blocks) >= 12
-    assert sum(map(len, numbers)) <= 1600
-    assert min(map(min, numbers)) == 0
-    assert max(map(max, numbers)) > 0.95 * n
-    for block in blocks:
-        assert set(block["note"].to_pylist()) <= {"two\nlines, one field", "plain"}
-    import gzip
-
-    packed = tmp_path / "a.csv.gz"
-    packed.write_bytes(gzip.compress(path.read_bytes()))
-    (head,) = read_places(packed, 1600)
-    assert head["number"].to_pylist() == [str(k) for k in range(1600)]

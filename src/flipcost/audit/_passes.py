@@ -24,6 +24,7 @@ from flipcost.audit._rates import checked_rate, rate_from_pairs
 from flipcost.audit._run import make_classifier
 from flipcost.audit._sources import open_source
 from flipcost.core.costs import Costs, cost_share
+from flipcost.core.moments import ClassMoments
 from flipcost.estimators._flipcost_table import fit_gathered, gather
 from flipcost.scale import _arrow, dask_client
 from flipcost.tables import Roles, TableError, make_features, read_numbers, take_column
@@ -33,7 +34,7 @@ from flipcost.tables._roles import are_numbers, label_codes, two_classes
 # Rows that columns are learned from, before the passes.
 _LOOK_ROWS = 100_000
 # Rows of each label that candidates are judged on.
-_JUDGED_ROWS = 20_000
+_JUDGED_ROWS, _FEWEST_ROWS = 20_000, 50
 # Seconds between words on how far a pass has come.
 _PAUSE = 10.0
 
@@ -75,8 +76,8 @@ def audit_files(
     Parameters
     ----------
     source : path-like
-        A CSV file, or a file, folder or pattern of Parquet files. With `dask`, every worker must
-        see it under the same path.
+        A CSV or Parquet file, or a folder or pattern of files of one kind. With `dask`, every
+        worker must see it under the same path.
     target, cost, positive, noise_rate, noise_model, trusted, second_label, id, sample_weight
         As in `audit`.
     drop, categorical, drop_unusable, test, seed, level
@@ -137,31 +138,18 @@ def audit_files(
         table = files.table(read, seed, _reports(say)).map_pieces(maker)
         classifier = make_classifier(None, prices, None, noise_model, seed, level)
         say("first pass")
-        drawn = min(_JUDGED_ROWS, max(1, max_rows // 2))
+        drawn = min(_JUDGED_ROWS, max(_FEWEST_ROWS, max_rows // 2))
         first = gather(classifier, table, drawn, frames=True, beside=(facts_of,))
         facts = first.beside[0]
-        found = first.found.moments
-        labels = np.array(found.labels, dtype=object)
-        negative_label, positive_label = two_classes(labels, target, positive)
-        total = _totals(found, positive_label)
-        check_counts(total.n_rows.tolist(), target, negative_label, positive_label)
-        if sample_weight is not None:
-            check_weights(total.weight, sample_weight)
-        rate = None
-        if noise_rate is not None:
-            share = float(total.weight[1] / total.weight.sum())
-            rate = checked_rate(noise_rate, share, int(total.n_rows.sum()), positive_label)
-        elif trusted is not None or second_label is not None:
-            both = negative_label, positive_label
-            rate, more = rate_from_pairs(facts.pairs, roles, both, level)
-            notes += more
-        classifier.set_params(pos_label=positive_label)
+        both, total = _labels(first.found.moments, roles, positive)
+        rate = _known_rate(noise_rate, total, facts, roles, both, level, notes)
+        classifier.set_params(pos_label=both[1])
         if rate is not None:
             classifier.set_params(noise_rate=rate)
         say("second pass")
         fit = fit_gathered(classifier, table, first, prices.alpha, n_watched=MOST_SUSPECTS)
     counts = tuple(int(n) for n in total.n_rows)
-    notes += price_warnings(counts, prices, negative_label, positive_label)
+    notes += price_warnings(counts, prices, *both)
     notes += _fact_warnings(facts)
     data = _prepared(fit, maker, facts, counts, notes, name)
     notes += leak_warnings(maker.reader, data.numbers, data.positive, target)
@@ -219,10 +207,27 @@ def _learn_columns(files, roles, categorical, drop_unusable, name, notes, say):
     return RowMaker(reader, features, X.shape[1], roles, are_numbers(texts))
 
 
-def _totals(found, positive_label):
-    """Return the moments of all rows, the positive label second."""
-    parts = found.oriented(positive_label).parts
-    return type(parts[0]).merge_all(parts)
+def _labels(found, roles, positive):
+    """Return the negative and the positive label, and the moments of all rows in that order."""
+    labels = np.array(found.labels, dtype=object)
+    both = two_classes(labels, roles.target, positive)
+    total = ClassMoments.merge_all(found.oriented(both[1]).parts)
+    check_counts(total.n_rows.tolist(), roles.target, *both)
+    if roles.weight is not None:
+        check_weights(total.weight, roles.weight)
+    return both, total
+
+
+def _known_rate(noise_rate, total, facts, roles, both, level, notes):
+    """Return the rate that is given, or that trusted or second labels tell; else None."""
+    if noise_rate is not None:
+        share = float(total.weight[1] / total.weight.sum())
+        return checked_rate(noise_rate, share, int(total.n_rows.sum()), both[1])
+    if roles.trusted is None and roles.second is None:
+        return None
+    rate, more = rate_from_pairs(facts.pairs, roles, both, level)
+    notes += more
+    return rate
 
 
 def _fact_warnings(facts):
@@ -231,11 +236,7 @@ def _fact_warnings(facts):
         found.append(f"{facts.unlabelled} rows have no label and were left out.")
     if facts.unseen:
         shown = shorten([f"{column} ({n:,} rows)" for column, n in facts.unseen.most_common()])
-        found.append(
-            "Categories that were not among the rows looked at first count as rare ones: "
-            + shown
-            + "."
-        )
+        found.append(f"Categories that the first look missed count as rare ones: {shown}.")
     return found
 
 

@@ -32,8 +32,7 @@ def audit_command(
     data: Annotated[
         Path | None,
         typer.Argument(
-            help="CSV (any delimiter, compressed too) or Parquet file; or a folder or pattern of "
-            "Parquet files."
+            help="CSV (any delimiter, compressed too) or Parquet file; or a folder or a pattern."
         ),
     ] = None,
     *,

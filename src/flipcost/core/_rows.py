@@ -261,11 +261,14 @@ def _add_block(
 def _mean_and_second(
     part: Array, weight: Array | None, root: Array | None, total: float
 ) -> tuple[Array, Array]:
-    """Return the mean of rows and their raw second moment."""
+    """Return the mean of rows and their raw second moment.
+
+    By `np.dot`: while it runs, other threads can too, which is not so of ``@``.
+    """
     if weight is None or root is None:
-        return np.ones(len(part)) @ part / total, part.T @ part
+        return np.dot(np.ones(len(part)), part) / total, np.dot(part.T, part)
     scaled = part * root[:, None]
-    return weight @ part / total, scaled.T @ scaled
+    return np.dot(weight, part) / total, np.dot(scaled.T, scaled)
 
 
 def _gather_sparse(

@@ -9,6 +9,7 @@ speaks most against their label.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -234,7 +235,10 @@ class SecondPass:
         scores = np.empty((X.shape[0], self.coefficients.shape[1]))
         for k, path in enumerate(self.coefficients):
             inside = np.flatnonzero(folds == k)
-            scores[inside] = X[inside] @ path[:, :-1].T + path[:, -1]
+            part = X[inside]
+            # While `np.dot` runs other threads can too, which is not so of ``@``.
+            times = part.dot if sparse.issparse(part) else partial(np.dot, part)
+            scores[inside] = times(path[:, :-1].T) + path[:, -1]
         return scores
 
     def _count(self, scores, positive, weight):

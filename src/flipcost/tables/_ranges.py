@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import codecs
+from csv import Error, reader
 from dataclasses import dataclass
+from io import StringIO
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -16,8 +18,10 @@ from flipcost.tables._read import csv_options, read_layout, reading, tidy_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What is read to find where a row begins.
-_WINDOW = 1 << 20
+# What is read to find where a row begins; of that what is read as rows, and the fields that these
+# must have at least to convince.
+_WINDOW, _SHORT_WINDOW, _FIELDS = 1 << 20, 1 << 16, 80
+_TRIES = 20
 # Places of a file that are looked at without reading it whole, and what is read of each at least.
 _PLACES = 16
 _LEAST_BYTES = 1 << 16
@@ -25,7 +29,7 @@ _LEAST_BYTES = 1 << 16
 
 @dataclass(frozen=True)
 class TextRange:
-    """Some consecutive rows of a CSV file.
+    r"""Some consecutive rows of a CSV file.
 
     Parameters
     ----------
@@ -35,6 +39,16 @@ class TextRange:
         How it is laid out.
     start, stop : int
         Bytes from which, and up to which, its rows go; a file that cannot be cut is read whole.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_text("age,ill\n50,yes\n31,no\n")
+    ...     part = TextRange(str(path), sniff(path), 15, 21)
+    ...     [batch.to_pylist() for batch in part.batches()]
+    [[{'age': '31', 'ill': 'no'}]]
     """
 
     path: str
@@ -48,7 +62,7 @@ class TextRange:
         if not can_be_cut(self.layout):
             yield from read_layout(path, self.layout)
             return
-        with reading(path, self.layout), path.open("rb") as file:
+        with reading(path, self.layout, self.start), path.open("rb") as file:
             file.seek(self.start)
             block = file.read(self.stop - self.start)
             if not block.strip():
@@ -74,8 +88,8 @@ def can_be_cut(layout: Layout) -> bool:
 def split_text(path: Any, layout: Layout, n_bytes: int) -> list[TextRange]:
     r"""Cut a CSV file into ranges of about so many bytes.
 
-    Cuts are made at line breaks outside of quotes, as far as the text around them tells; where it
-    misleads, reading the range fails with an error, because fields are too many or too few.
+    Cuts are made at line breaks outside of quotes: where the text that follows reads as rows. Where
+    it does not, there is no cut.
 
     Parameters
     ----------
@@ -167,16 +181,42 @@ def read_places(
 
 
 def _row_start(block: bytes, layout: Layout) -> int:
-    """Return where the first whole row begins; 0 when that is not to be seen.
+    """Return where a whole row begins, the first or one soon after; 0 when that is not to be seen.
 
-    A quote that does not follow a delimiter or a line break ends a field that began before the
-    block did: what comes before is a part of a row, however many lines it has.
+    A line break may be within quotes. Then the next quote ends a field: it does not follow a
+    delimiter or a line break, or, if the text happens to have one there, what comes after does not
+    read as rows. Rows may go on at the line break after it, of which the same is asked.
     """
     start = block.find(b"\n") + 1
-    quote = block.find(b'"', start)
-    if quote > start > 0 and block[quote - 1 : quote] not in (b"\n", layout.delimiter.encode()):
+    for _ in range(_TRIES):
+        quote = block.find(b'"', start)
+        if not start or quote < 0:
+            return start
+        begins = quote == start or block[quote - 1 : quote] in (b"\n", layout.delimiter.encode())
+        if begins and _are_rows(block[start:], layout):
+            return start
         start = block.find(b"\n", quote) + 1
-    return start
+    return 0
+
+
+def _are_rows(block: bytes, layout: Layout) -> bool:
+    """Tell whether lines have as many fields as there are columns; the last may be cut short.
+
+    Text with its quotes inside out may pass for a row or two, but not for many.
+    """
+    columns = len(layout.names)
+    text = block[:_SHORT_WINDOW].decode(layout.encoding, errors="replace")
+    lines = reader(StringIO(text, newline=""), delimiter=layout.delimiter, strict=True)
+    rows = []
+    try:
+        for row in lines:
+            if row:
+                rows.append(row)  # noqa: PERF401 - what comes before an error counts
+    except Error as error:
+        if "unexpected end" not in str(error):  # that of the text, within quotes
+            return False
+    enough = len(rows) > max(3, _FIELDS // columns)
+    return enough and all(len(row) == columns for row in rows[:-1])
 
 
 def _parse_place(block: bytes, layout: Layout) -> Any:

@@ -183,12 +183,14 @@ def read_layout(path: Path, layout: Layout) -> Iterator[Any]:
 
 
 @contextmanager
-def reading(path: Path, layout: Layout) -> Iterator[None]:
-    """Say what is wrong with a file when it cannot be read."""
+def reading(path: Path, layout: Layout, start: int = 0) -> Iterator[None]:
+    """Say what is wrong with a file when it cannot be read, from some byte on."""
     try:
         yield
     except pa.ArrowInvalid as error:
-        raise _explain(path, layout, str(error)) from error
+        # Lines are counted from where reading began.
+        reason = re.sub(r"Row #\d+: ", "", str(error)) if start else str(error)
+        raise _explain(path, layout, reason) from error
     except UnicodeDecodeError as error:
         raise not_utf8(path, layout.encoding, "a later line") from error
     except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:

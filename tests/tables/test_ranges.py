@@ -1,0 +1,90 @@
+"""CSV files in ranges of bytes: any cut gives the rows of the whole."""
+
+import csv
+import io
+
+import numpy as np
+import pytest
+
+from flipcost.tables import TableError, read_places, read_table, sniff, split_text
+
+FIELDS = {
+    "plain": ["1", "2.5", "Lyon", "", "a text of some length"],
+    "quotes": ["1", "x, y", 'he said "no"', "", "two\nlines", "a\n\nb, c", '"', ","],
+    "ends": ["1", "ends with,", "\n", "\nstarts", 'quote at end"', '","', ',"\n",'],
+    "inches": ["1", '5" pipe', "two\nlines", "x"],
+}
+
+
+def text_of(kind, seed, n=400, end="\n", delimiter=","):
+    rng = np.random.default_rng(seed)
+    fields = FIELDS[kind]
+    file = io.StringIO(newline="")
+    writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
+    writer.writerow(["number", "a", "b", "c"])
+    for k in range(n):
+        writer.writerow([k, *(fields[j] for j in rng.integers(0, len(fields), 3))])
+    return file.getvalue()
+
+
+def rows_in(ranges):
+    return [row for part in ranges for batch in part.batches() for row in batch.to_pylist()]
+
+
+@pytest.mark.parametrize("end", ["\n", "\r\n"])
+@pytest.mark.parametrize("kind", FIELDS)
+def test_any_cut_gives_the_rows_of_the_whole(kind, end, tmp_path):
+    """Line breaks, delimiters and quotes within quotes are no row's end, wherever a cut falls."""
+    for seed in range(8):
+        path = tmp_path / "a.csv"
+        path.write_text(text_of(kind, seed, end=end), newline="", encoding="utf-8")
+        layout = sniff(path, delimiter=",")
+        whole = read_table(path, delimiter=",").to_pylist()
+        cuts = 0
+        for n_bytes in (97, 500, 1_777, 5_000, 10**9):
+            ranges = split_text(path, layout, n_bytes)
+            assert rows_in(ranges) == whole
+            assert ranges[0].start == 0
+            assert ranges[-1].stop == path.stat().st_size
+            cuts += len(ranges)
+        assert cuts > 20 or kind != "plain"
+
+
+def test_what_cannot_be_cut_is_read_whole(tmp_path):
+    """Compressed files and wide characters have no middle to begin from."""
+    import gzip
+
+    text = text_of("plain", 0)
+    packed, wide = tmp_path / "a.csv.gz", tmp_path / "b.csv"
+    packed.write_bytes(gzip.compress(text.encode()))
+    wide.write_text(text, encoding="utf-16", newline="")
+    for path, encoding in ((packed, None), (wide, "UTF-16")):
+        (part,) = split_text(path, sniff(path, delimiter=",", encoding=encoding), 100)
+        assert len(rows_in([part])) == 400
+
+
+def test_a_ragged_line_is_refused_without_a_wrong_line_number(tmp_path):
+    """The file is named; lines are counted only where that is possible."""
+    lines = text_of("plain", 0).splitlines()
+    lines[300] += ",7"
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join(lines) + "\n")
+    ranges = split_text(path, sniff(path), 1_000)
+    with pytest.raises(TableError, match=r"a\.csv has 4 column names but 5 fields in a line"):
+        rows_in(ranges)
+
+
+def test_places_are_spread_over_the_file(tmp_path):
+    """A look at a sorted file sees its end, and no broken row."""
+    path = tmp_path / "a.csv"
+    for kind in FIELDS:
+        path.write_text(text_of(kind, 1, n=100_000), newline="", encoding="utf-8")
+        known = {tuple(row.values())[1:] for row in read_table(path, delimiter=",").to_pylist()}
+        blocks = read_places(path, 1_600, delimiter=",")
+        numbers = [int(n) for block in blocks for n in block["number"].to_pylist()]
+        assert len(blocks) >= 12
+        assert len(numbers) <= 1_600
+        assert min(numbers) == 0
+        assert max(numbers) > 0.95 * 100_000
+        for block in blocks:
+            assert {tuple(row.values())[1:] for row in block.to_pylist()} <= known

@@ -111,10 +111,7 @@ class RowMaker:
         try:
             return self._make(piece)
         except TableError as error:
-            msg = (
-                f"{piece.where}: {error} If it was the rows looked at first that misled, give "
-                "--categorical or --drop."
-            )
+            msg = f"{piece.where}: {error}"
             raise SourceError(msg) from error
 
     def _make(self, piece):
@@ -132,7 +129,7 @@ class RowMaker:
             frame = frame.take(kept)
         X = np.empty((0, self.n_features))
         if len(kept):
-            numbers = self.reader.transform(frame)
+            numbers = self._read(frame)
             self._note_unseen(numbers, facts)
             X = np.asarray(self.features.transform(numbers), dtype=float)
         weight = None
@@ -147,6 +144,13 @@ class RowMaker:
             piece.positions[kept],
             facts,
         )
+
+    def _read(self, frame):
+        try:
+            return self.reader.transform(frame)
+        except TableError as error:
+            msg = f"{error} If the rows looked at first misled, give --categorical or --drop."
+            raise TableError(msg) from error
 
     def _pairs(self, frame, labels):
         name = self.roles.trusted or self.roles.second

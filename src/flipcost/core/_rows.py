@@ -187,18 +187,18 @@ def _gather_dense(
     weights = np.zeros((n_groups, n_blocks))
     means = np.zeros((n_groups, n_blocks, d))
     scatters = np.zeros((n_groups, d, d))
+    # Memory that is used again need not be asked for again, which some processes pay dearly for.
     buffer = np.empty((min(size, n), d))
+    plain = None if X.dtype == float and X.flags.c_contiguous else np.empty_like(buffer)
     shift = np.zeros(d)
     for b in range(n_blocks):
         rows = slice(b * size, min((b + 1) * size, n))
         order, bounds = sort_groups(group[rows], n_groups)
-        block = np.take(
-            np.ascontiguousarray(X[rows], dtype=float),
-            order,
-            axis=0,
-            out=buffer[: len(order)],
-            mode="clip",
-        )
+        source = X[rows]
+        if plain is not None:
+            source = plain[: len(source)]
+            source[...] = X[rows]
+        block = np.take(source, order, axis=0, out=buffer[: len(order)], mode="clip")
         block_weight = None if weight is None else weight[rows][order]
         for g in range(n_groups):
             inside = slice(bounds[g], bounds[g + 1])

@@ -208,12 +208,11 @@ def is_text(source: str | os.PathLike[str]) -> bool:
     return os.fspath(source).lower().endswith((".csv", ".tsv", ".txt"))
 
 
-def read_csv(sources: Sequence[str | os.PathLike[str]], **options: Any) -> Any:
+def read_csv(sources: Sequence[str | os.PathLike[str]]) -> Any:
     """Open CSV files as a Dask DataFrame."""
     paths = [absolute(source) for source in sources]
-    if "sep" not in options:
-        options["sep"] = "\t" if paths[0].lower().endswith(".tsv") else ","
-    return _arrow.require("dask.dataframe").read_csv(paths, **options)
+    delimiter = "\t" if paths[0].lower().endswith(".tsv") else ","
+    return _arrow.require("dask.dataframe").read_csv(paths, sep=delimiter)
 
 
 def absolute(source: str | os.PathLike[str]) -> str:

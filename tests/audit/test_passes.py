@@ -135,6 +135,25 @@ def test_passes_find_what_memory_finds(by_form, memory):
     assert {e.column for e in result.effects} == {e.column for e in memory.effects}
 
 
+def test_the_report_says_what_the_classifier_says(tmp_path):
+    """Costs of the chosen model and of the constants are those of the classifier, sliders too."""
+    pq.write_table(noisy_table(60_000).drop_columns("truth"), tmp_path / "a.parquet")
+    result = audit_files(tmp_path / "a.parquet", "ill", PRICES, max_rows=4000)
+    classifier = result.model[-1]
+    best = result.best.clean
+    assert (best.value, best.low, best.high) == pytest.approx(
+        (classifier.cost_estimate_, *classifier.cost_interval_)
+    )
+    for key, interval in classifier.constant_costs_.items():
+        found = result.candidate(key).clean
+        assert (found.value, found.low, found.high) == pytest.approx(
+            (interval.value, interval.low, interval.high)
+        )
+    table = result.best.table(result.cost_index)
+    at_slider = result.posterior.cost(table, result.cost, result.level)[0]
+    assert (at_slider.low, at_slider.high) == pytest.approx((best.low, best.high))
+
+
 def test_suspects_name_rows_of_the_file(by_form, table):
     """Row numbers, names and labels are those of the file, in every form."""
     for form in ("_folder", "_packed"):

@@ -108,10 +108,17 @@ def shuffled_folds(positive, rng):
     return folds
 
 
-def flipcost_candidate(model, positive, weight, costs, index):
-    """Return the chosen model: its rule, or the constant that beats it, at each cost."""
+def flipcost_candidate(model, positive, weight, costs, index, call_squares=None):
+    """Return the chosen model: its rule, or the constant that beats it, at each cost.
+
+    Where the rows stand for more of them, `call_squares` gives the squared weights of the table
+    that calls of these rows make.
+    """
     tables = confusions_at_costs(positive, model.oof_probability_, costs, weight)
     counts, squares = tables.counts.copy(), tables.squares.copy()
+    if call_squares is not None:
+        squares = np.stack([call_squares(model.oof_probability_ > cost) for cost in costs])
+        tables = ConfusionCounts(tables.counts, squares.copy())
     called = model.oof_probability_ > costs[index]
     for k, cost in enumerate(costs):
         choice = model.chosen_ if k == index else _guard(tables, k, cost, model.rate_posterior_)
@@ -147,10 +154,12 @@ def _constant(table, *, everything):
     return np.stack([none, totals] if everything else [totals, none], axis=1)
 
 
-def constant_candidate(positive, weight, costs, *, everything, name):
+def constant_candidate(positive, weight, costs, *, everything, name, call_squares=None):
     """Return the candidate that gives the same answer always."""
     called = np.full(len(positive), everything)
     one = ConfusionCounts.from_labels(positive, called, weight)
+    if call_squares is not None:
+        one = ConfusionCounts(one.counts, call_squares(called))
     tables = ConfusionCounts(*(np.tile(a, (len(costs), 1, 1)) for a in (one.counts, one.squares)))
     key = "all_positive" if everything else "all_negative"
     label = f"always {name!r}"

@@ -119,12 +119,13 @@ def _candidates(data: Prepared, classifier, costs, index, model, seed):
     folds = shuffled_folds(positive, np.random.default_rng(seed))
     own = folds if data.folds is None else data.folds
     found = [
-        flipcost_candidate(classifier, positive, weight, costs, index),
+        flipcost_candidate(classifier, positive, weight, costs, index, data.call_squares),
         ignoring_candidate(data.X, positive, weight, own, costs, index, data.parts),
         logistic_candidate(data.X, positive, weight, folds, costs, index),
-        constant_candidate(positive, weight, costs, everything=True, name=data.positive_label),
-        constant_candidate(positive, weight, costs, everything=False, name=data.negative_label),
     ]
+    for everything, name in ((True, data.positive_label), (False, data.negative_label)):
+        known = {"everything": everything, "name": name, "call_squares": data.call_squares}
+        found.append(constant_candidate(positive, weight, costs, **known))
     if not isinstance(model, str) and is_fitted(model):
         found.append(_saved(data, model, costs))
     return found
@@ -158,7 +159,7 @@ def _saved(data: Prepared, model, costs):
 def _judge(candidate, chosen, data, classifier, cost, held_out, level):
     """Attach to a candidate what it costs."""
     # Its own table of calls, not that of the grid: a saved model may cut elsewhere.
-    table = ConfusionCounts.from_labels(data.positive, candidate.called, data.weight)
+    table = data.count(candidate.called)
     posterior = classifier.rate_posterior_
     test = None
     if data.truth is not None:
@@ -173,7 +174,7 @@ def _judge(candidate, chosen, data, classifier, cost, held_out, level):
         candidate,
         share_called=float(np.average(candidate.called, weights=data.weight)),
         observed=table.interval("cost", cost=cost, level=level),
-        clean=_settled(candidate.key, classifier) or posterior.cost(table, cost, level)[0],
+        clean=posterior.cost(table, cost, level)[0],
         saving=Interval(0.0, 0.0, 0.0)
         if candidate is chosen
         else paired_saving(
@@ -181,13 +182,6 @@ def _judge(candidate, chosen, data, classifier, cost, held_out, level):
         ),
         test=test,
     )
-
-
-def _settled(key, classifier):
-    """Return the clean cost that the classifier found itself, from more rows than are here."""
-    if key == "flipcost":
-        return Interval(classifier.cost_estimate_, *classifier.cost_interval_)
-    return classifier.constant_costs_.get(key)
 
 
 def _scorer(data: Prepared, classifier):

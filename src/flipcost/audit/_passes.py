@@ -280,6 +280,7 @@ def _prepared(fit, maker, facts, counts, notes, name):
         ),
         counts=counts,
         stands_for=stands_for * (sum(counts) / stands_for.sum()),
+        call_squares=rows.squares,
     )
 
 

@@ -18,6 +18,7 @@ from flipcost.audit._checks import (
     without_counters,
 )
 from flipcost.audit._rates import rate_from_pairs
+from flipcost.core.confusion import ConfusionCounts
 from flipcost.tables import (
     ColumnReader,
     TableError,
@@ -66,7 +67,8 @@ class Prepared:
     They are the whole table, or a uniform sample that is taken for it; or, once a larger table has
     been read in passes, rows that stand for all of it by their weights. Only then are there
     `folds`, `parts` (the moments of each fold of the table), `watched`, other counts than those of
-    the rows, and `stands_for`: of how many rows each is one.
+    the rows, `stands_for` (of how many rows each is one), and `call_squares` (the squared weights
+    of the table that calls make, which say how sure its counts are).
     """
 
     name: str
@@ -91,6 +93,7 @@ class Prepared:
     watched: Watched | None = None
     counts: tuple[int, int] | None = None
     stands_for: Any = None
+    call_squares: Any = None
 
     @property
     def n_rows(self) -> int:
@@ -101,6 +104,13 @@ class Prepared:
     def n_positive(self) -> int:
         """Number of positive labels among them."""
         return int(self.positive.sum()) if self.counts is None else self.counts[1]
+
+    def count(self, called):
+        """Return the table of labels against calls."""
+        table = ConfusionCounts.from_labels(self.positive, called, self.weight)
+        if self.call_squares is None:
+            return table
+        return ConfusionCounts(table.counts, self.call_squares(called))
 
     def number_of(self, probability):
         """Return how many rows something is expected of, given the probability for each here."""

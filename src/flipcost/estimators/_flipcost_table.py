@@ -199,7 +199,7 @@ def fit_gathered(model, table, first, cost, n_watched=0):
     rows = rows.weighted(second.histogram, int(fit.weight.sum(axis=1).argmax()))
     sample = rows.sample
     model._choose(fit, standard, sample.positive, sample.weight, cost)
-    _settle_costs(model, rows, second.histogram.squares[0, lead].sum(axis=0), cost)
+    _settle_costs(model, rows, cost)
     model._keep(fit, bins, cost)
     model._value_rate(fit, standard, cost, sample.weight)
     model.sample_ = sample
@@ -313,7 +313,7 @@ def bins_of(histogram):
     return found
 
 
-def _settle_costs(model, rows, label_squares, cost):
+def _settle_costs(model, rows, cost):
     """Give the costs the intervals that all rows earn; the values stay."""
     sample = rows.sample
     calls = {
@@ -324,11 +324,7 @@ def _settle_costs(model, rows, label_squares, cost):
     settled = {}
     for name, called in calls.items():
         counts = ConfusionCounts.from_labels(sample.positive, called, sample.weight).counts
-        if name == "rule":
-            squares = rows.squares(called)
-        else:
-            squares = np.outer(label_squares, np.arange(2) == (name == "all_positive"))
-        table = ConfusionCounts(counts, squares)
+        table = ConfusionCounts(counts, rows.squares(called))
         settled[name] = model.rate_posterior_.cost(table, cost, model.level)[0]
     chosen = settled[model.chosen_]
     model.cost_estimate_ = chosen.value

@@ -118,6 +118,9 @@ class DrawnRows:
 
     def squares(self, called):
         """Return the squared weights of a confusion table whose counts these rows gave."""
+        if called.all() or not called.any():  # a constant calls the rows that were not drawn too
+            totals = [part.squares.sum() for part in self.strata]
+            return np.outer(totals, np.arange(2) == called.any())
         return np.stack(
             [
                 part.call_squares(called[self.sample.positive == bool(label)])

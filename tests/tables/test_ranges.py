@@ -6,7 +6,7 @@ import io
 import numpy as np
 import pytest
 
-from flipcost.tables import TableError, read_places, read_table, sniff, split_text
+from flipcost.tables import TableError, _ranges, read_places, read_table, sniff, split_text
 
 FIELDS = {
     "plain": ["1", "2.5", "Lyon", "", "a text of some length"],
@@ -50,6 +50,28 @@ def test_any_cut_gives_the_rows_of_the_whole(kind, end, tmp_path):
         assert cuts > 20 or kind != "plain"
 
 
+LINES = {
+    "inside out in one row": '1.2,-0.3,"he said zzz ""\\n"",so,and so",1'.replace("\\n", "\n"),
+    "inside out in every row": '7,0.3,"\na,b,c,",1',
+    "a long text": '7,0.3,"' + "word\n" * 700_000 + '",1\n' + "\n".join(["8,0.4,x,0"] * 500),
+    "inches": '7,5" pipe,"two\nlines",1',
+}
+
+
+@pytest.mark.parametrize("kind", LINES)
+def test_no_cut_where_the_text_leaves_doubt(kind, tmp_path, monkeypatch):
+    """Text that reads as rows from within quotes too is not cut there; long ranges are not held."""
+    path = tmp_path / "a.csv"
+    times = 1 if kind == "a long text" else 3_000
+    path.write_text("a,b,c,d\n" + (LINES[kind] + "\n") * times)
+    layout = sniff(path, delimiter=",")
+    whole = read_table(path, delimiter=",").to_pylist()
+    for most in (1 << 27, 1_000):
+        monkeypatch.setattr(_ranges, "_MOST_BYTES", most)
+        for n_bytes in (997, 20_000) if times > 1 else (300_000, 1_000_000):
+            assert rows_in(split_text(path, layout, n_bytes)) == whole
+
+
 def test_what_cannot_be_cut_is_read_whole(tmp_path):
     """Compressed files and wide characters have no middle to begin from."""
     import gzip
@@ -65,11 +87,11 @@ def test_what_cannot_be_cut_is_read_whole(tmp_path):
 
 def test_a_ragged_line_is_refused_without_a_wrong_line_number(tmp_path):
     """The file is named; lines are counted only where that is possible."""
-    lines = text_of("plain", 0).splitlines()
-    lines[300] += ",7"
+    lines = text_of("plain", 0, n=60_000).splitlines()
+    lines[59_000] += ",7"
     path = tmp_path / "a.csv"
     path.write_text("\n".join(lines) + "\n")
-    ranges = split_text(path, sniff(path), 1_000)
+    ranges = split_text(path, sniff(path), 100_000)
     with pytest.raises(TableError, match=r"a\.csv has 4 column names but 5 fields in a line"):
         rows_in(ranges)
 

@@ -142,7 +142,7 @@ def audit_files(
         first = gather(classifier, table, drawn, frames=True, beside=(facts_of,))
         facts = first.beside[0]
         both, total = _labels(first.found.moments, roles, positive)
-        rate = _known_rate(noise_rate, total, facts, roles, both, level, notes)
+        rate = _known_rate(noise_rate, noise_model, total, facts, roles, both, level, notes)
         classifier.set_params(pos_label=both[1])
         if rate is not None:
             classifier.set_params(noise_rate=rate)
@@ -218,14 +218,14 @@ def _labels(found, roles, positive):
     return both, total
 
 
-def _known_rate(noise_rate, total, facts, roles, both, level, notes):
+def _known_rate(noise_rate, noise_model, total, facts, roles, both, level, notes):
     """Return the rate that is given, or that trusted or second labels tell; else None."""
     if noise_rate is not None:
         share = float(total.weight[1] / total.weight.sum())
         return checked_rate(noise_rate, share, int(total.n_rows.sum()), both[1])
     if roles.trusted is None and roles.second is None:
         return None
-    rate, more = rate_from_pairs(facts.pairs, roles, both, level)
+    rate, more = rate_from_pairs(facts.pairs, roles, both, level, noise_model)
     notes += more
     return rate
 

@@ -133,7 +133,7 @@ class Prepared:
             self.warnings.insert(0, note)
         self.n_rows_total = n_rows
 
-    def rate_from_columns(self, level):
+    def rate_from_columns(self, level, noise_model):
         """Return the noise rate that trusted or second labels tell, if there are any."""
         name = self.roles.trusted or self.roles.second
         if name is None:
@@ -142,7 +142,7 @@ class Prepared:
         seen = [label is not None for label in other]
         pairs = Counter(zip(self.labels[seen].tolist(), other[seen].tolist(), strict=True))
         both = self.negative_label, self.positive_label
-        rate, notes = rate_from_pairs(pairs, self.roles, both, level)
+        rate, notes = rate_from_pairs(pairs, self.roles, both, level, noise_model)
         self.warnings += notes
         return rate
 

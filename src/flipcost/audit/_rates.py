@@ -12,7 +12,7 @@ from flipcost.tables import TableError
 from flipcost.tables._errors import shorten
 
 
-def rate_from_pairs(pairs, roles, labels, level):
+def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):
     """Return the noise rate that counts of (label, other label) tell, and what to warn of.
 
     Parameters
@@ -25,6 +25,8 @@ def rate_from_pairs(pairs, roles, labels, level):
         The labels of the target.
     level : float
         Level of the interval.
+    noise_model : str, default="symmetric"
+        What was asked for; columns of labels give one rate for both classes in any case.
 
     Returns
     -------
@@ -50,14 +52,20 @@ def rate_from_pairs(pairs, roles, labels, level):
             f"{shorten(sorted(labels))}; it also holds {shorten(strange)}."
         )
         raise TableError(msg)
+    notes = []
+    if noise_model != "symmetric":
+        notes.append(
+            f"Column {name!r} gives one noise rate for both classes; --noise-model {noise_model} "
+            "played no part."
+        )
     rows = sum(pairs.values())
     differ = sum(n for (label, other), n in pairs.items() if label != other)
     if roles.trusted is not None:
-        return rate_of_errors([differ], [rows], level), []
+        return rate_of_errors([differ], [rows], level), notes
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         rate = rate_of_differences(differ, rows, level)
-    return rate, [" ".join(str(w.message).split()) for w in caught]
+    return rate, notes + [" ".join(str(w.message).split()) for w in caught]
 
 
 def checked_rate(noise_rate, share, n_rows, positive_label):

@@ -121,7 +121,7 @@ def audit(
         data.place_in(rows, n_rows)
     held_out = None if test is None else prepare_test(test, data)
     if noise_rate is None:
-        known = data.rate_from_columns(level)
+        known = data.rate_from_columns(level, noise_model)
     else:
         share = float(np.average(data.positive, weights=data.weight))
         known = checked_rate(noise_rate, share, data.n_rows, data.positive_label)

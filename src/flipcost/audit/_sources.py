@@ -24,8 +24,9 @@ if TYPE_CHECKING:
 
     from flipcost.tables import TextRange
 
-# A range of text that a thread or a worker reads at a time: here they are held while being read.
-_RANGE_BYTES, _REMOTE_BYTES = 1 << 24, 1 << 26
+# A range of text that a thread or a worker reads, and holds, at a time; the same for both, because
+# rows are numbered, and put into folds, by range and place in it.
+_RANGE_BYTES = 1 << 25
 # Rows of a range, whose number is not known before it is read, are numbered as if each had so many.
 _PLACES = 1 << 40
 # Files that are looked at, of many.
@@ -159,9 +160,10 @@ class TextTable(Table):
         self._files, self._progress, self._dask = files, progress, dask
         self._filesystem, paths = list_files(list(files))
         self._stamps = {path: file_stamp(self._filesystem, path) for path in paths}
-        n_bytes = _REMOTE_BYTES if dask else _RANGE_BYTES
         self._ranges = [
-            part for path, text in files.items() for part in tables.split_text(path, text, n_bytes)
+            part
+            for path, text in files.items()
+            for part in tables.split_text(path, text, _RANGE_BYTES)
         ]
 
     @property

@@ -197,7 +197,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         y : array-like of shape (n,), or Dask collection
             Noisy labels: any two values.
         sample_weight : array-like of shape (n,), or Dask collection, optional
-            Non-negative weights.
+            Non-negative weights. A row of weight 2 counts as two rows: larger weights make
+            intervals narrower.
 
         Returns
         -------

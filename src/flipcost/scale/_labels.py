@@ -63,7 +63,7 @@ def split_labels(y: Any, where: str) -> tuple[Labels, NDArray[np.bool_]]:
 def _split_arrow(y: Any, where: str) -> tuple[Labels, NDArray[np.bool_]]:
     if y.null_count:
         _refuse_missing_labels(y.null_count, where)
-    if _arrow.is_number(y.type):
+    if _arrow.is_number(y.type) and not _arrow.require("pyarrow").types.is_boolean(y.type):
         return split_labels(_arrow.numbers(y, "target", where), where)
     compute = _arrow.require("pyarrow.compute")
     found = compute.unique(y).to_pylist()

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import codecs
-from csv import Error, reader
+import re
 from dataclasses import dataclass
-from io import StringIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 from pyarrow import csv
@@ -18,10 +17,10 @@ from flipcost.tables._read import csv_options, read_layout, reading, tidy_text
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# What is read to find where a row begins; of that what is read as rows, and the fields that these
-# must have at least to convince.
-_WINDOW, _SHORT_WINDOW, _FIELDS = 1 << 20, 1 << 16, 80
-_TRIES = 20
+# What is read to find where a row begins, and the fields that it must have at least to convince.
+_WINDOW, _FIELDS = 1 << 18, 80
+# A longer range, of a file that could not be cut, is not held.
+_MOST_BYTES = 1 << 27
 # Places of a file that are looked at without reading it whole, and what is read of each at least.
 _PLACES = 16
 _LEAST_BYTES = 1 << 16
@@ -64,13 +63,36 @@ class TextRange:
             return
         with reading(path, self.layout, self.start), path.open("rb") as file:
             file.seek(self.start)
-            block = file.read(self.stop - self.start)
-            if not block.strip():
-                return
+            length = self.stop - self.start
+            source = pa.PythonFile(_Bounded(file, length), mode="r")
+            if length <= _MOST_BYTES:
+                block = file.read(length)
+                if not block.strip():
+                    return
+                source = pa.BufferReader(block)
             options = csv_options(self.layout, skip=int(self.start == 0), threads=False)
-            for batch in csv.open_csv(pa.BufferReader(block), **options):
+            for batch in csv.open_csv(source, **options):
                 if batch.num_rows:
                     yield tidy_text(batch, self.layout.decimal)
+
+
+class _Bounded:
+    """The next bytes of a file, as a file of their own."""
+
+    closed = False
+
+    def __init__(self, file: IO[bytes], length: int):
+        self._file, self._left = file, length
+
+    def read(self, size: int = -1) -> bytes:
+        """Read up to so many bytes."""
+        wanted = self._left if size is None or size < 0 else min(size, self._left)
+        block = self._file.read(wanted)
+        self._left -= len(block)
+        return block
+
+    def close(self) -> None:
+        """Leave the file to whoever opened it."""
 
 
 def can_be_cut(layout: Layout) -> bool:
@@ -109,10 +131,10 @@ def split_text(path: Any, layout: Layout, n_bytes: int) -> list[TextRange]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "a.csv"
-    ...     _ = path.write_text("age,ill\n50,yes\n31,no\n45,no\n")
-    ...     ranges = split_text(path, sniff(path), 15)
-    ...     [batch.to_pylist() for part in ranges for batch in part.batches()]
-    [[{'age': '50', 'ill': 'yes'}, {'age': '31', 'ill': 'no'}], [{'age': '45', 'ill': 'no'}]]
+    ...     _ = path.write_text("age,ill\n" + "50,yes\n" * 1000)
+    ...     ranges = split_text(path, sniff(path), 3000)
+    ...     [sum(batch.num_rows for batch in part.batches()) for part in ranges]
+    [428, 429, 143]
     """
     path = Path(path)
     size = path.stat().st_size
@@ -141,7 +163,8 @@ def read_places(
     Parameters
     ----------
     path : path-like
-        The file. Of one that is compressed, or in wide characters, the beginning is read.
+        The file. Of one that is compressed, in wide characters, or in which rows cannot be told
+        from the middle, the beginning is read.
     n_rows : int
         About how many rows to read in all.
     delimiter, encoding : str, optional
@@ -174,49 +197,53 @@ def read_places(
         for k in range(1, _PLACES):
             file.seek(k * (size - n_bytes) // (_PLACES - 1))
             block = file.read(n_bytes)
-            rows = _parse_place(block[_row_start(block, layout) : block.rfind(b"\n") + 1], layout)
+            start = _row_start(block, layout)
+            rows = _parse_place(block[start : block.rfind(b"\n") + 1], layout) if start else None
             if rows is not None:
                 found.append(rows.slice(0, each))
+    if len(found) < _PLACES // 2:  # rows cannot be told from the middle: more of the beginning
+        return [_first_rows(read_layout(path, layout), n_rows)]
     return found
 
 
 def _row_start(block: bytes, layout: Layout) -> int:
-    """Return where a whole row begins, the first or one soon after; 0 when that is not to be seen.
+    """Return where a whole row begins beyond doubt, soon after the block does; else 0.
 
-    A line break may be within quotes. Then the next quote ends a field: it does not follow a
-    delimiter or a line break, or, if the text happens to have one there, what comes after does not
-    read as rows. Rows may go on at the line break after it, of which the same is asked.
+    The block begins outside of quotes or inside, and either way the rest of its first row is read.
+    It is believed if all that follows reads as rows; if both are, they must agree.
     """
-    start = block.find(b"\n") + 1
-    for _ in range(_TRIES):
-        quote = block.find(b'"', start)
-        if not start or quote < 0:
-            return start
-        begins = quote == start or block[quote - 1 : quote] in (b"\n", layout.delimiter.encode())
-        if begins and _are_rows(block[start:], layout):
-            return start
-        start = block.find(b"\n", quote) + 1
-    return 0
+    window = block[:_WINDOW]
+    field, mark = _field(layout)
+    rest = rb"(?:" + mark + field + rb")*+\r?\n"
+    found = set()
+    for begin in (field, rb'[^"]*+(?:""[^"]*+)*+"'):
+        first = re.match(begin + rest, window)
+        if first and _are_rows(window, first.end(), layout):
+            found.add(first.end())
+    return found.pop() if len(found) == 1 else 0
 
 
-def _are_rows(block: bytes, layout: Layout) -> bool:
-    """Tell whether lines have as many fields as there are columns; the last may be cut short.
+def _field(layout: Layout) -> tuple[bytes, bytes]:
+    """Return patterns of a field, with quotes around it or none in it, and of the delimiter."""
+    mark = re.escape(layout.delimiter).encode()
+    return rb'(?:"[^"]*+(?:""[^"]*+)*+"|[^"\r\n' + mark + rb"]*+)", mark
+
+
+def _are_rows(window: bytes, place: int, layout: Layout) -> bool:
+    """Tell whether all lines have as many fields as there are columns; the last may be cut short.
 
     Text with its quotes inside out may pass for a row or two, but not for many.
     """
+    field, mark = _field(layout)
     columns = len(layout.names)
-    text = block[:_SHORT_WINDOW].decode(layout.encoding, errors="replace")
-    lines = reader(StringIO(text, newline=""), delimiter=layout.delimiter, strict=True)
-    rows = []
-    try:
-        for row in lines:
-            if row:
-                rows.append(row)  # noqa: PERF401 - what comes before an error counts
-    except Error as error:
-        if "unexpected end" not in str(error):  # that of the text, within quotes
-            return False
-    enough = len(rows) > max(3, _FIELDS // columns)
-    return enough and all(len(row) == columns for row in rows[:-1])
+    row = re.compile(field + rb"(?:" + mark + field + rb"){%d}\r?\n|[ \t]*\r?\n" % (columns - 1))
+    rows = 0
+    while match := row.match(window, place):
+        rows += bool(match[0].strip())
+        place = match.end()
+    left = window[place:]
+    is_cut_short = b"\n" not in left or left.count(b'"') % 2 == 1
+    return is_cut_short and rows >= max(3, _FIELDS // columns)
 
 
 def _parse_place(block: bytes, layout: Layout) -> Any:

@@ -2,11 +2,8 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
-import signal
 import sys
-import threading
 import traceback
 import warnings
 
@@ -18,6 +15,7 @@ from flipcost.cli._audit import audit_command
 from flipcost.cli._bench import bench_command
 from flipcost.cli._datasets import datasets_command
 from flipcost.cli._errors import UserError
+from flipcost.cli._interrupts import signals_as_interrupts
 from flipcost.cli._predict import predict_command
 from flipcost.experiments import reproduce_command
 from flipcost.scale import SourceError
@@ -87,7 +85,7 @@ def main(args: list[str] | None = None) -> int:
     if args is None:
         args = sys.argv[1:]
     try:
-        with _signals_as_interrupts(), warnings.catch_warnings():
+        with signals_as_interrupts(), warnings.catch_warnings():
             # What users must know is said in sentences of our own.
             warnings.simplefilter("ignore")
             code = app(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
@@ -131,33 +129,3 @@ def _confess(error: Exception) -> int:
         err=True,
     )
     return 1
-
-
-@contextlib.contextmanager
-def _signals_as_interrupts():
-    """Have a termination clean up as ctrl-C does, and keep a record that either came.
-
-    Compiled code can turn the interrupt into an error of its own: what was raised after a signal
-    counts as the interrupt, whatever its name.
-    """
-    if threading.current_thread() is not threading.main_thread():
-        yield  # only the main thread may say what signals do
-        return
-
-    stopped = False
-
-    def stop(*_):
-        nonlocal stopped
-        stopped = True
-        raise KeyboardInterrupt
-
-    before = {kind: signal.signal(kind, stop) for kind in (signal.SIGINT, signal.SIGTERM)}
-    try:
-        yield
-    except Exception as error:
-        if stopped:
-            raise KeyboardInterrupt from error
-        raise
-    finally:
-        for kind, handler in before.items():
-            signal.signal(kind, handler)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +17,7 @@ from flipcost.audit import audit, audit_files
 from flipcost.audit._sources import is_many
 from flipcost.cli._errors import UserError
 from flipcost.cli._example import example_table
+from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._output import staged_folder
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
@@ -264,10 +265,23 @@ def _model(name):
 @contextmanager
 def _progress(*, silent):
     """Yield what steps are reported to: a spinner on a terminal, lines elsewhere."""
-    if silent:
-        yield lambda _: None
-    elif sys.stderr.isatty():
-        with Console(stderr=True).status("reading") as status:
-            yield status.update
-    else:
-        yield lambda step: typer.echo(f"flipcost: {step}", err=True)
+    with ExitStack() as stack:
+        show = _print_step
+        if silent:
+            show = _no_step
+        elif sys.stderr.isatty():
+            show = stack.enter_context(Console(stderr=True).status("reading")).update
+
+        def step(words):
+            stop_if_interrupted()
+            show(words)
+
+        yield step
+
+
+def _print_step(words):
+    typer.echo(f"flipcost: {words}", err=True)
+
+
+def _no_step(_):
+    """Say nothing."""

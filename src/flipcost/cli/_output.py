@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING
 
 from flipcost.cli._errors import UserError
+from flipcost.cli._interrupts import stop_if_interrupted
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -40,6 +41,7 @@ def staged_folder(folder: Path) -> Iterator[Path]:
     try:
         with _explained(folder):
             yield place
+            stop_if_interrupted()
             for file in sorted(place.iterdir()):
                 # mkdtemp keeps others out; what is moved out of it is as open as any new file.
                 file.chmod(0o666 & ~_umask())

@@ -9,7 +9,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flipcost.cli import main
-from flipcost.scale import _routes
+from flipcost.scale import _memory
 from tests.audit.helpers import noisy_table
 
 OPTIONS = ["--target", "ill", "--cost-fn", "4", "--cost-fp", "1"]
@@ -38,7 +38,7 @@ def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monke
     size = (rows / "a.csv").stat().st_size
     found = {}
     for memory in (4 * size + 4, 4 * size - 4):
-        monkeypatch.setattr(_routes, "usable_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(_memory, "usable_memory", lambda memory=memory: memory)
         code, out, err = run(capsys, *args)
         assert code == 0, err
         found[memory] = json.loads(out)["data"]["reading"]
@@ -49,13 +49,13 @@ def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monke
 
 def test_a_container_has_the_memory_of_its_group(tmp_path, monkeypatch):
     """The limit of a control group counts where it is less than the machine's memory."""
-    whole = _routes.usable_memory()
+    whole = _memory.usable_memory()
     limit = tmp_path / "memory.max"
-    monkeypatch.setattr(_routes, "_GROUP_LIMITS", (str(limit), str(tmp_path / "none")))
+    monkeypatch.setattr(_memory, "_GROUP_LIMITS", (str(limit), str(tmp_path / "none")))
     for text, expected in (("1000000\n", 1e6), ("max\n", None)):
         limit.write_text(text)
-        assert _routes.usable_memory() == expected or expected is None
-    assert _routes.usable_memory() >= whole
+        assert _memory.usable_memory() == expected or expected is None
+    assert _memory.usable_memory() >= whole
 
 
 @pytest.mark.parametrize("source", ["days", "days/*.parquet", "a.csv"])

@@ -9,10 +9,10 @@ from flipcost.scale._errors import SourceError
 from flipcost.scale._folds import hash_folds
 from flipcost.scale._histogram import ScoreHistogram, score_limits, score_spread
 from flipcost.scale._labels import LabelledMoments
+from flipcost.scale._memory import exceeds_memory
 from flipcost.scale._progress import Progress
 from flipcost.scale._routes import (
     dask_client,
-    exceeds_memory,
     moments_from_batches,
     moments_from_csv,
     moments_from_dask,

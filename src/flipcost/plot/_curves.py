@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from scipy.special import ndtri
 
-from flipcost.core.confusion import ConfusionCounts, measure
+from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import cost_share
 from flipcost.core.noise import rate_pair, unmixing_matrix
 
@@ -129,18 +129,3 @@ def per_row_cost(cost, noise_rate):
     share = cost_share(cost)
     clean = np.array([[0.0, share], [1 - share, 0.0]])
     return unmixing_matrix(rate_pair(noise_rate)).T @ clean
-
-
-def best_constant(table, cost, noise_rate):
-    """Return whether calling everything positive beats calling everything negative.
-
-    Examples
-    --------
-    >>> best_constant(ConfusionCounts.from_labels([1, 0, 0], [1, 1, 1]), 0.2, None)
-    True
-    """
-    clean = unmixing_matrix(noise_rate) @ table.counts
-    negatives, positives = clean.sum(axis=1)
-    everything = [[[negatives, 0.0], [positives, 0.0]], [[0.0, negatives], [0.0, positives]]]
-    none, every = measure(np.array(everything), "cost", cost)
-    return bool(every < none)

@@ -10,7 +10,7 @@ from scipy import sparse
 from flipcost.scale import _arrow
 from flipcost.scale._errors import SourceError
 from flipcost.scale._progress import Progress, Reporter
-from flipcost.scale._reduce import reduce_pieces, thread_count
+from flipcost.scale._reduce import reduce_pieces
 from flipcost.scale._rows import Layout, Piece
 from flipcost.scale._table import Table
 
@@ -23,8 +23,7 @@ if TYPE_CHECKING:
 class BatchTable(Table):
     """A table whose rows come from an iterable of batches, one at a time.
 
-    With one thread batches are never held: an iterable that fills the same buffer again for each is
-    welcome.
+    Batches are never held: an iterable that fills the same buffer again for each is welcome.
     """
 
     def __init__(
@@ -33,31 +32,23 @@ class BatchTable(Table):
         layout: Layout,
         positive: Any = None,
         progress: Callable[[Progress], None] | str | None = None,
-        n_threads: int | None = 1,
-        name: str | None = None,
     ):
         super().__init__(layout, positive)
-        self._n_threads, self._called = n_threads, name
         self._batches = batches
         self._progress = progress
         self._spent = False
 
     def reduce(self, task: Task) -> Any:
-        reporter = Reporter(self._progress, None)
-        return reduce_pieces(self._pieces(), task, reporter, thread_count(self._n_threads))
+        return reduce_pieces(self._pieces(), task, Reporter(self._progress, None))
 
     def _with_layout(self, layout: Layout) -> BatchTable:
-        return BatchTable(
-            self._batches, layout, self._positive, self._progress, self._n_threads, self._called
-        )
+        return BatchTable(self._batches, layout, self._positive, self._progress)
 
     def _pieces(self) -> Iterator[Piece]:
         start = 0
         columns: list[str] | None = None
         for number, batch in enumerate(self._iterate()):
             where = f"batch {number}"
-            if self._called is not None:
-                where = f"{self._called}, from row {start + 1:,}"
             if isinstance(batch, (tuple, list)):
                 piece = Piece(where, start, arrays=_triple(batch, where))
             else:
@@ -66,9 +57,6 @@ class BatchTable(Table):
                 piece = Piece(where, start, _in_order(frame, columns, self._layout, where))
             yield piece
             start += piece.n_rows
-
-    def _name(self) -> str:
-        return self._called or "The source"
 
     def _iterate(self) -> Iterable[Any]:
         if callable(self._batches):

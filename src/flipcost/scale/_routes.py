@@ -167,8 +167,6 @@ def scan_batches(
     fold_seed: int = 0,
     encoder: TableEncoder | None = None,
     progress: ProgressLike = None,
-    n_threads: int | None = 1,
-    name: str | None = None,
 ) -> BatchTable:
     """Take batches of rows from anywhere as a table.
 
@@ -182,11 +180,6 @@ def scan_batches(
         Column of labels in frames; not used with arrays.
     columns, positive, sample_weight, fold_by, fold_seed, encoder, progress
         As in `scan_parquet`. Without `columns`, the first frame says which there are.
-    n_threads : int or None, default=1
-        Threads that sum up batches while the next is made, None for all cores; more than one only
-        if each batch has memory of its own.
-    name : str, optional
-        What the rows are called in messages; batches are numbered when None.
 
     Returns
     -------
@@ -200,7 +193,7 @@ def scan_batches(
     array([1., 4.])
     """
     layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
-    return BatchTable(source, layout, positive, progress, n_threads, name)
+    return BatchTable(source, layout, positive, progress)
 
 
 def scan_dask(

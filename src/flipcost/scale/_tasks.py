@@ -7,7 +7,7 @@ how the rows arrived. Tasks are sent to other processes: they hold a layout and 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
@@ -38,13 +38,6 @@ def packed(task: Task, result: Any) -> Any:
     """
     pack = getattr(task, "packed", None)
     return result if pack is None or result is None else pack(result)
-
-
-class Mergeable(Protocol):
-    """A result of one piece."""
-
-    def merge(self, other: Any) -> Any:
-        """Return the result of both pieces."""
 
 
 # Folds hash positions too: with the same seed a small sample would lie in the first fold.

@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 from flipcost import _persist
-from flipcost._persist import ModelFileError, load, read_about, save
+from flipcost._persist import load, read_about, save
 from flipcost.core.costs import Costs
 from flipcost.datasets import make_syn3d
 from flipcost.estimators import (
@@ -21,6 +21,7 @@ from flipcost.estimators import (
     UnevenMarginClassifierCV,
 )
 from flipcost.estimators._flipcost import FlipCostClassifier
+from flipcost.exceptions import ModelFileError
 
 DATA = make_syn3d(400, random_state=0)
 MODELS = [

@@ -23,6 +23,7 @@ import scipy
 import sklearn
 
 from flipcost._version import __version__
+from flipcost.exceptions import ModelFileError
 
 _ENTRY = "flipcost.json"
 # To be raised when files of the new kind cannot be read by the code before.
@@ -30,13 +31,6 @@ _FORMAT = 1
 _TRUSTED_PACKAGES = ("flipcost", "sklearn")
 # Kinds of numbers, which scikit-learn's encoders hold; making one runs nothing.
 _PLAIN = {"numpy.dtype"}
-
-
-class ModelFileError(ValueError):
-    """A model file cannot be loaded; the message says why, and what to do."""
-
-    def __init__(self, message: str) -> None:
-        super().__init__(" ".join(message.split()))
 
 
 def save(model: Any, path: Any) -> None:
@@ -119,7 +113,7 @@ def load(path: Any) -> Any:
     >>> load("no-such-model.skops")
     Traceback (most recent call last):
         ...
-    flipcost._persist.ModelFileError: no-such-model.skops does not exist; check its name.
+    flipcost.exceptions.ModelFileError: no-such-model.skops does not exist; check its name.
     """
     from skops import io  # noqa: PLC0415 - needed by few
 

@@ -15,7 +15,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.noise import clean_eta, noisy_eta
 from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.rates import rate_of_disagreement
-from flipcost.tables import TableError
+from flipcost.exceptions import TableError
 from tests.audit.helpers import PRICES, noisy_table
 
 KNOWN = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))

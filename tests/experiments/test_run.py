@@ -14,14 +14,8 @@ import typer
 from typer.testing import CliRunner
 
 from flipcost.datasets import load_paper_tables
-from flipcost.experiments import (
-    TABLES,
-    ExperimentError,
-    needed_units,
-    reproduce,
-    summarise,
-    verdict,
-)
+from flipcost.exceptions import ExperimentError
+from flipcost.experiments import TABLES, needed_units, reproduce, summarise, verdict
 from flipcost.experiments._command import reproduce_command
 from flipcost.experiments._errata import errata_of, is_impossible
 from flipcost.experiments._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN

@@ -5,8 +5,8 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flipcost.exceptions import SourceError
 from flipcost.scale import (
-    SourceError,
     exceeds_memory,
     moments_from_parquet,
     scan_batches,

@@ -15,8 +15,8 @@ import pytest
 from flipcost import ClassMoments, FlipCostClassifier
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
+from flipcost.exceptions import SourceError
 from flipcost.scale import (
-    SourceError,
     TableEncoder,
     dask_client,
     hash_folds,

@@ -8,14 +8,8 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from flipcost import ClassMoments
-from flipcost.scale import (
-    LevelColumn,
-    NumberColumn,
-    SourceError,
-    TableEncoder,
-    TableSummary,
-    scan_batches,
-)
+from flipcost.exceptions import SourceError
+from flipcost.scale import LevelColumn, NumberColumn, TableEncoder, TableSummary, scan_batches
 
 
 @pytest.fixture(scope="module")

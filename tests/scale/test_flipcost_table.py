@@ -14,8 +14,9 @@ from flipcost.core.calibration import ScoreBins
 from flipcost.datasets import make_syn3d
 from flipcost.estimators._flipcost_table import bins_of
 from flipcost.estimators._stand_ins import Strata
+from flipcost.exceptions import SourceError
 from flipcost.noise import NoiseRate, flip_labels
-from flipcost.scale import ScoreHistogram, SourceError, hash_folds, scan_batches, scan_dask
+from flipcost.scale import ScoreHistogram, hash_folds, scan_batches, scan_dask
 from tests.scale.conftest import NAMES, ROUTES
 
 pytest.importorskip("pyarrow")

@@ -4,7 +4,8 @@ import pytest
 from scipy import sparse
 
 from flipcost.core.moments import ClassMoments, fold_moments
-from flipcost.scale import ScoreHistogram, SourceError, hash_folds, score_limits, score_spread
+from flipcost.exceptions import SourceError
+from flipcost.scale import ScoreHistogram, hash_folds, score_limits, score_spread
 from flipcost.scale._folds import id_keys
 
 

@@ -10,9 +10,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flipcost.exceptions import TableError
 from flipcost.tables import (
     ColumnReader,
-    TableError,
     find_leaks,
     make_features,
     read_batches,

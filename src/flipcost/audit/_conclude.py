@@ -29,7 +29,7 @@ from flipcost.audit._prepare import Prepared, Watched
 from flipcost.audit._result import AuditResult, Suspect
 from flipcost.audit._saving import paired_saving
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.tables import TableError
+from flipcost.exceptions import TableError
 
 _PRECISION = 0.02
 MOST_SUSPECTS = 1000

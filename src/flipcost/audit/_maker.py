@@ -8,8 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from flipcost.scale import Piece, SourceError
-from flipcost.tables import TableError, read_numbers, take_column
+from flipcost.exceptions import SourceError, TableError
+from flipcost.scale import Piece
+from flipcost.tables import read_numbers, take_column
 from flipcost.tables._roles import label_codes, plain_labels
 
 

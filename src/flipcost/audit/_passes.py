@@ -26,9 +26,9 @@ from flipcost.audit._sources import open_source
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.moments import ClassMoments
 from flipcost.estimators._flipcost_table import fit_gathered, gather
+from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.scale import _arrow, dask_client
-from flipcost.tables import Roles, TableError, make_features, read_numbers, take_column
-from flipcost.tables._errors import shorten, unknown_column
+from flipcost.tables import Roles, make_features, read_numbers, take_column
 from flipcost.tables._roles import are_numbers, label_codes, two_classes
 
 # Rows that columns are learned from, before the passes.

@@ -19,15 +19,8 @@ from flipcost.audit._checks import (
 )
 from flipcost.audit._rates import rate_from_pairs
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.tables import (
-    ColumnReader,
-    TableError,
-    make_features,
-    read_labels,
-    read_numbers,
-    take_column,
-)
-from flipcost.tables._errors import shorten
+from flipcost.exceptions import TableError, shorten
+from flipcost.tables import ColumnReader, make_features, read_labels, read_numbers, take_column
 from flipcost.tables._reader import as_arrow
 from flipcost.tables._roles import two_classes
 

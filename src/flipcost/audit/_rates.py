@@ -7,9 +7,8 @@ import warnings
 import numpy as np
 
 from flipcost.core.noise import rate_pair
+from flipcost.exceptions import TableError, shorten
 from flipcost.noise._repeated import rate_of_differences, rate_of_errors
-from flipcost.tables import TableError
-from flipcost.tables._errors import shorten
 
 
 def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):

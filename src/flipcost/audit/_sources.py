@@ -10,14 +10,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flipcost import tables
-from flipcost.scale import Piece, SourceError, Table, _arrow
+from flipcost.exceptions import SourceError, TableError
+from flipcost.scale import Piece, Table, _arrow
 from flipcost.scale._files import FileTable
 from flipcost.scale._files import ParquetFiles as Footers
 from flipcost.scale._listing import check_stamp, file_stamp, list_files
 from flipcost.scale._progress import Reporter
 from flipcost.scale._reduce import Unit, reduce_units, thread_count
 from flipcost.scale._rows import Layout
-from flipcost.tables import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -9,17 +9,14 @@ import warnings
 
 import typer
 
-from flipcost._persist import ModelFileError
 from flipcost._version import __version__
 from flipcost.cli._audit import audit_command
 from flipcost.cli._bench import bench_command
 from flipcost.cli._datasets import datasets_command
-from flipcost.cli._errors import UserError
 from flipcost.cli._interrupts import signals_as_interrupts
 from flipcost.cli._predict import predict_command
+from flipcost.exceptions import FlipCostError
 from flipcost.experiments import reproduce_command
-from flipcost.scale import SourceError
-from flipcost.tables import TableError
 
 # Typer carries click inside in some versions and beside it in others; both have this ancestry.
 _ClickError = typer.BadParameter.__mro__[2]
@@ -89,7 +86,7 @@ def main(args: list[str] | None = None) -> int:
             # What users must know is said in sentences of our own.
             warnings.simplefilter("ignore")
             code = app(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
-    except (UserError, TableError, SourceError, ModelFileError) as error:
+    except FlipCostError as error:
         return _complain(str(error))
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted; nothing was written.")

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from flipcost.cli._errors import UserError
+from flipcost.exceptions import UserError
 
 _EXTRA = "bench"
 

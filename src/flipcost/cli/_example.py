@@ -8,7 +8,7 @@ import inspect
 import pyarrow as pa
 
 from flipcost import datasets
-from flipcost.cli._errors import UserError
+from flipcost.exceptions import UserError
 from flipcost.noise import flip_labels
 
 

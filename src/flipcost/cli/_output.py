@@ -10,8 +10,8 @@ import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from flipcost.cli._errors import UserError
 from flipcost.cli._interrupts import stop_if_interrupted
+from flipcost.exceptions import UserError
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -12,10 +12,10 @@ import pyarrow.parquet as pq
 import typer
 from pyarrow import csv
 
-from flipcost._persist import ModelFileError, load
-from flipcost.cli._errors import UserError
+from flipcost._persist import load
 from flipcost.cli._output import staged_file
-from flipcost.tables import ColumnReader, TableError, read_batches, take_column
+from flipcost.exceptions import ModelFileError, TableError, UserError
+from flipcost.tables import ColumnReader, read_batches, take_column
 
 
 def predict_command(

@@ -7,12 +7,10 @@ table and the pages made of it.
 from flipcost.experiments._registry import TABLES, Table
 from flipcost.experiments._reproduce import Reproduction, needed_units, reproduce
 from flipcost.experiments._results import summarise, tidy, verdict
-from flipcost.experiments._store import ExperimentError
 from flipcost.experiments._units import Unit, all_units, run_unit
 
 __all__ = [
     "TABLES",
-    "ExperimentError",
     "Reproduction",
     "Table",
     "Unit",

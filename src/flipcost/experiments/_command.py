@@ -8,9 +8,9 @@ from typing import Annotated
 
 import typer
 
+from flipcost.exceptions import ExperimentError
 from flipcost.experiments._registry import TABLES
 from flipcost.experiments._reproduce import reproduce
-from flipcost.experiments._store import ExperimentError
 
 
 def reproduce_command(

@@ -9,11 +9,12 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flipcost.datasets import load_paper_tables
+from flipcost.exceptions import ExperimentError
 from flipcost.experiments._page import to_html
 from flipcost.experiments._registry import TABLES
 from flipcost.experiments._results import summarise, tidy, write_csv
 from flipcost.experiments._run import run_units
-from flipcost.experiments._store import FILE, ExperimentError, UnitStore
+from flipcost.experiments._store import FILE, UnitStore
 from flipcost.experiments._texts import to_latex, to_markdown
 from flipcost.experiments._units import all_units
 

@@ -11,14 +11,11 @@ import os
 from pathlib import Path
 
 from flipcost._version import __version__
+from flipcost.exceptions import ExperimentError
 
 FILE = "units.jsonl"
 # Raised whenever the same seed would give other values.
 _FORMAT = 1
-
-
-class ExperimentError(ValueError):
-    """A mistake of the user's in asking for experiments."""
 
 
 class UnitStore:

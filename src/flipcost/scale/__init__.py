@@ -5,7 +5,6 @@ Whatever the route, pieces of rows are turned into mergeable results by the same
 """
 
 from flipcost.scale._encoder import LevelColumn, NumberColumn, TableEncoder
-from flipcost.scale._errors import SourceError
 from flipcost.scale._folds import hash_folds
 from flipcost.scale._histogram import ScoreHistogram, score_limits, score_spread
 from flipcost.scale._labels import LabelledMoments
@@ -35,7 +34,6 @@ __all__ = [
     "Progress",
     "RowSample",
     "ScoreHistogram",
-    "SourceError",
     "Table",
     "TableEncoder",
     "TableSummary",

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.scale._errors import SourceError
+from flipcost.exceptions import SourceError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from flipcost.exceptions import SourceError
 from flipcost.scale import _arrow
-from flipcost.scale._errors import SourceError
 from flipcost.scale._progress import Progress, Reporter
 from flipcost.scale._reduce import reduce_pieces
 from flipcost.scale._rows import Layout, Piece

@@ -17,8 +17,8 @@ import dask.array as da
 import numpy as np
 from dask.delayed import delayed
 
+from flipcost.exceptions import SourceError
 from flipcost.scale import _arrow
-from flipcost.scale._errors import SourceError
 from flipcost.scale._files import FileTable, ParquetFiles, Reading
 from flipcost.scale._progress import Reporter
 from flipcost.scale._reduce import merge_at, reduce_units

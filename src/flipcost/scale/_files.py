@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from flipcost.exceptions import SourceError
 from flipcost.scale import _arrow
-from flipcost.scale._errors import SourceError
 from flipcost.scale._listing import check_stamp, file_stamp, folder_keys, list_files
 from flipcost.scale._progress import Progress, Reporter
 from flipcost.scale._reduce import Unit, reduce_pieces, reduce_units, thread_count

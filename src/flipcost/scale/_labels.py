@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 
 from flipcost.core.moments import ClassMoments
+from flipcost.exceptions import SourceError
 from flipcost.scale import _arrow
-from flipcost.scale._errors import SourceError
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -8,8 +8,8 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
+from flipcost.exceptions import SourceError
 from flipcost.scale import _arrow
-from flipcost.scale._errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
-from flipcost.scale._errors import SourceError
+from flipcost.exceptions import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.exceptions import SourceError
 from flipcost.scale import _arrow
 from flipcost.scale._encoder import LevelColumn, NumberColumn, TableEncoder
-from flipcost.scale._errors import SourceError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.scale._errors import SourceError
+from flipcost.exceptions import SourceError
 from flipcost.scale._rows import Layout
 from flipcost.scale._tasks import (
     ConfusionsTask,

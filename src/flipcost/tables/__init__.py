@@ -5,7 +5,6 @@ message is one line that says what was wrong, where, and what to do.
 """
 
 from flipcost.tables._checks import check_features, find_leaks
-from flipcost.tables._errors import TableError
 from flipcost.tables._features import make_features
 from flipcost.tables._open import Layout, sniff
 from flipcost.tables._ranges import TextRange, read_places, split_text
@@ -17,7 +16,6 @@ __all__ = [
     "ColumnReader",
     "Layout",
     "Roles",
-    "TableError",
     "TextRange",
     "check_features",
     "find_leaks",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcost.tables._errors import TableError, shorten
+from flipcost.exceptions import TableError, shorten
 
 _MOST_LEVELS = 1000
 _FEW_LEVELS = 50
@@ -29,7 +29,7 @@ def check_features(schema, n_rows):
     >>> check_features([{"name": "age", "kind": "number"}, {"name": "note", "kind": "empty"}], 50)
     Traceback (most recent call last):
         ...
-    flipcost.tables._errors.TableError: Column 'note' is empty; --drop 'note', or --drop-unusable.
+    flipcost.exceptions.TableError: Column 'note' is empty; --drop 'note', or --drop-unusable.
     """
     problems = unusable_columns(schema, n_rows)
     if not problems:

@@ -14,7 +14,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
-from flipcost.tables._errors import TableError
+from flipcost.exceptions import TableError
 
 _HEAD = 1 << 16
 _DELIMITERS = (",", ";", "\t", "|", "^", "~", ":", " ")

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from flipcost.tables._errors import TableError
+from flipcost.exceptions import TableError
 from flipcost.tables._open import Layout, not_utf8, open_bytes, sniff
 
 if TYPE_CHECKING:

@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from sklearn.base import BaseEstimator, TransformerMixin
 
 from flipcost._validation import check_is_fitted
-from flipcost.tables._errors import TableError, shorten, unknown_column
+from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.tables._infer import TRUE_WORDS, describe_column
 
 _DAY = 86400.0

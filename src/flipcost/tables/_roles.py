@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from flipcost.tables._errors import TableError, shorten, unknown_column
+from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.tables._reader import column_of
 
 

@@ -1,0 +1,39 @@
+"""Errors of the package: one base, one line each, and no words of the command line."""
+
+import inspect
+import pickle
+import re
+from pathlib import Path
+
+import pytest
+
+from flipcost import exceptions
+
+CLASSES = [
+    thing
+    for _, thing in inspect.getmembers(exceptions, inspect.isclass)
+    if issubclass(thing, Exception) and not issubclass(thing, Warning)
+]
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_errors_are_value_errors_under_one_base(kind):
+    """Callers catch all of them at once, or as bad values."""
+    assert issubclass(kind, exceptions.FlipCostError)
+    assert issubclass(kind, ValueError)
+
+
+@pytest.mark.parametrize("kind", CLASSES)
+def test_messages_are_one_line_and_travel(kind):
+    """Line breaks in names become blanks, and other processes may raise the error."""
+    error = pickle.loads(pickle.dumps(kind("a\n  b")))
+    assert type(error) is kind
+    assert str(error) == "a b"
+
+
+def test_no_other_file_defines_an_error():
+    """Every error and warning of the package has its home in `exceptions.py`."""
+    home = Path(exceptions.__file__)
+    definition = re.compile(r"^class \w+\(.*(Error|Exception|Warning)\):", re.MULTILINE)
+    files = [path for path in home.parent.rglob("*.py") if path != home]
+    assert not [path for path in files if definition.search(path.read_text(encoding="utf-8"))]

@@ -12,10 +12,10 @@ import pytest
 
 from flipcost.audit import _passes, audit, audit_files
 from flipcost.audit._maker import RowMaker, TableFacts, facts_of
+from flipcost.data import ColumnReader, Roles, make_features
 from flipcost.exceptions import SourceError, TableError
 from flipcost.noise import flip_labels
 from flipcost.scale import Piece
-from flipcost.tables import ColumnReader, Roles, make_features
 from tests.audit.helpers import PRICES, noisy_table
 
 

@@ -16,8 +16,8 @@ import pytest
 import flipcost
 from flipcost._persist import load
 from flipcost.cli import main
+from flipcost.data import ColumnReader, read_table
 from flipcost.datasets import list_datasets
-from flipcost.tables import ColumnReader, read_table
 
 CORPUS = Path(__file__).parent / "corpus"
 GOOD = CORPUS / "good.csv"

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
+from flipcost.data import ColumnReader, check_features, find_leaks, take_column
+from flipcost.data._checks import unusable_columns
 from flipcost.exceptions import TableError, shorten
-from flipcost.tables import ColumnReader, check_features, find_leaks, take_column
-from flipcost.tables._checks import unusable_columns
 
 _LEAST_OF_CLASS = 10
 

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from flipcost.data import read_numbers, take_column
+from flipcost.data._roles import label_codes, plain_labels
 from flipcost.exceptions import SourceError, TableError
 from flipcost.scale import Piece
-from flipcost.tables import read_numbers, take_column
-from flipcost.tables._roles import label_codes, plain_labels
 
 
 @dataclass(frozen=True, eq=False)

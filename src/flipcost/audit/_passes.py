@@ -25,11 +25,11 @@ from flipcost.audit._run import make_classifier
 from flipcost.audit._sources import open_source
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.moments import ClassMoments
+from flipcost.data import Roles, make_features, read_numbers, take_column
+from flipcost.data._roles import are_numbers, label_codes, two_classes
 from flipcost.estimators._flipcost_table import fit_gathered, gather
 from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.scale import _arrow, dask_client
-from flipcost.tables import Roles, make_features, read_numbers, take_column
-from flipcost.tables._roles import are_numbers, label_codes, two_classes
 
 # Rows that columns are learned from, before the passes.
 _LOOK_ROWS = 100_000

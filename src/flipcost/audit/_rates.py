@@ -34,7 +34,7 @@ def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):
 
     Examples
     --------
-    >>> from flipcost.tables import Roles
+    >>> from flipcost.data import Roles
     >>> pairs = {("yes", "yes"): 40, ("yes", "no"): 10, ("no", "no"): 50}
     >>> rate, _ = rate_from_pairs(pairs, Roles("ill", trusted="checked"), ("no", "yes"), 0.95)
     >>> print(rate)

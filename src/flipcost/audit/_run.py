@@ -11,8 +11,8 @@ from flipcost.audit._conclude import conclude, is_fitted
 from flipcost.audit._prepare import prepare, prepare_test
 from flipcost.audit._rates import checked_rate
 from flipcost.core.costs import Costs, cost_share
+from flipcost.data import Roles
 from flipcost.estimators._flipcost import FlipCostClassifier
-from flipcost.tables import Roles
 
 _FEW_ROWS = 50_000
 

@@ -9,7 +9,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flipcost import tables
+from flipcost import data
 from flipcost.exceptions import SourceError, TableError
 from flipcost.scale import Piece, Table, _arrow
 from flipcost.scale._files import FileTable
@@ -22,7 +22,7 @@ from flipcost.scale._rows import Layout
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-    from flipcost.tables import TextRange
+    from flipcost.data import TextRange
 
 # A range of text that a thread or a worker reads, and holds, at a time; the same for both, because
 # rows are numbered, and put into folds, by range and place in it.
@@ -90,7 +90,7 @@ def open_source(
         except FileNotFoundError as error:
             msg = f"There is no file at {path}; check the folder or the pattern."
             raise TableError(msg) from error
-    layout = tables.sniff(paths[0], delimiter=delimiter, encoding=encoding)
+    layout = data.sniff(paths[0], delimiter=delimiter, encoding=encoding)
     # Workers run in folders of their own.
     paths = [os.path.abspath(one) for one in paths] if dask else paths  # noqa: PTH100 - as given
     if layout.kind == "parquet":
@@ -127,9 +127,9 @@ class ParquetSource(Source):
 class TextSource(Source):
     """CSV files, their fields kept as text until a `ColumnReader` reads them."""
 
-    def __init__(self, paths: list[str], layout: tables.Layout, *, dask: bool):
+    def __init__(self, paths: list[str], layout: data.Layout, *, dask: bool):
         known = {"delimiter": layout.delimiter, "encoding": layout.encoding}
-        self._files = {path: tables.sniff(path, **known) for path in paths}
+        self._files = {path: data.sniff(path, **known) for path in paths}
         self._known, self._dask = known, dask
         self.names = list(layout.names)
         for path, found in self._files.items():
@@ -142,7 +142,7 @@ class TextSource(Source):
         paths = list(self._files)
         chosen = paths[:: -(-len(paths) // _FILES)]
         each = n_rows // len(chosen)
-        blocks = [block for p in chosen for block in tables.read_places(p, each, **self._known)]
+        blocks = [block for p in chosen for block in data.read_places(p, each, **self._known)]
         return [block.select(columns) for block in blocks]
 
     def table(self, columns: list[str], seed: int, progress: Any) -> Table:
@@ -153,9 +153,7 @@ class TextSource(Source):
 class TextTable(Table):
     """CSV files in ranges of bytes, each read by a thread or by a worker of a cluster."""
 
-    def __init__(
-        self, files: dict[str, tables.Layout], layout: Layout, progress: Any, *, dask: bool
-    ):
+    def __init__(self, files: dict[str, data.Layout], layout: Layout, progress: Any, *, dask: bool):
         super().__init__(layout)
         self._files, self._progress, self._dask = files, progress, dask
         self._filesystem, paths = list_files(list(files))
@@ -163,7 +161,7 @@ class TextTable(Table):
         self._ranges = [
             part
             for path, text in files.items()
-            for part in tables.split_text(path, text, _RANGE_BYTES)
+            for part in data.split_text(path, text, _RANGE_BYTES)
         ]
 
     @property

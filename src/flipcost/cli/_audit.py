@@ -21,10 +21,10 @@ from flipcost.cli._output import staged_folder
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
+from flipcost.data import read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory
-from flipcost.tables import read_sample, read_table
 
 _INPUT, _KNOWN, _OUTPUT = "The table", "What is known about the noise", "Output"
 

@@ -14,8 +14,8 @@ from pyarrow import csv
 
 from flipcost._persist import load
 from flipcost.cli._output import staged_file
+from flipcost.data import ColumnReader, read_batches, take_column
 from flipcost.exceptions import ModelFileError, TableError, UserError
-from flipcost.tables import ColumnReader, read_batches, take_column
 
 
 def predict_command(

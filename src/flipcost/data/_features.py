@@ -35,7 +35,7 @@ def make_features(reader):
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from flipcost.tables import ColumnReader
+    >>> from flipcost.data import ColumnReader
     >>> reader = ColumnReader()
     >>> table = pa.table({"age": ["50", None, "35"], "smokes": ["yes", "no", None]})
     >>> numbers = reader.fit_transform(table)

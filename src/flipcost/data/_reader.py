@@ -6,10 +6,10 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 from sklearn.base import BaseEstimator, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
 
-from flipcost._validation import check_is_fitted
+from flipcost.data._infer import TRUE_WORDS, describe_column
 from flipcost.exceptions import TableError, shorten, unknown_column
-from flipcost.tables._infer import TRUE_WORDS, describe_column
 
 _DAY = 86400.0
 _DATE_PARTS = ("days", "year sine", "year cosine", "week sine", "week cosine")
@@ -45,7 +45,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from flipcost.tables import ColumnReader
+    >>> from flipcost.data import ColumnReader
     >>> table = pa.table({"age": ["50", None, "31"], "town": ["Paris", "Lyon", "Paris"]})
     >>> ColumnReader().fit_transform(table)
     array([[50.,  1.],

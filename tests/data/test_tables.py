@@ -10,8 +10,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flipcost.exceptions import TableError
-from flipcost.tables import (
+from flipcost.data import (
     ColumnReader,
     find_leaks,
     make_features,
@@ -21,8 +20,9 @@ from flipcost.tables import (
     read_table,
     sniff,
 )
-from flipcost.tables._infer import describe_column
-from flipcost.tables._roles import two_classes
+from flipcost.data._infer import describe_column
+from flipcost.data._roles import two_classes
+from flipcost.exceptions import TableError
 
 
 @pytest.mark.parametrize(

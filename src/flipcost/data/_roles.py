@@ -7,8 +7,8 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
+from flipcost.data._reader import column_of
 from flipcost.exceptions import TableError, shorten, unknown_column
-from flipcost.tables._reader import column_of
 
 
 @dataclass(frozen=True)

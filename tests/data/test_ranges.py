@@ -6,8 +6,8 @@ import io
 import numpy as np
 import pytest
 
+from flipcost.data import _ranges, read_places, read_table, sniff, split_text
 from flipcost.exceptions import TableError
-from flipcost.tables import _ranges, read_places, read_table, sniff, split_text
 
 FIELDS = {
     "plain": ["1", "2.5", "Lyon", "", "a text of some length"],

@@ -100,7 +100,7 @@ def find_leaks(reader, numbers, positive):
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from flipcost.tables import ColumnReader
+    >>> from flipcost.data import ColumnReader
     >>> table = pa.table({"age": [50, 31, 40, 22] * 3, "code": ["A", "B", "A", "B"] * 3})
     >>> reader = ColumnReader().fit(table)
     >>> find_leaks(reader, reader.transform(table), np.array([True, False, True, False] * 3))

@@ -4,13 +4,13 @@ Reading needs pyarrow. Whatever is wrong with a file or a column is raised as `T
 message is one line that says what was wrong, where, and what to do.
 """
 
-from flipcost.tables._checks import check_features, find_leaks
-from flipcost.tables._features import make_features
-from flipcost.tables._open import Layout, sniff
-from flipcost.tables._ranges import TextRange, read_places, split_text
-from flipcost.tables._read import read_batches, read_sample, read_table
-from flipcost.tables._reader import ColumnReader
-from flipcost.tables._roles import Roles, read_labels, read_numbers, take_column
+from flipcost.data._checks import check_features, find_leaks
+from flipcost.data._features import make_features
+from flipcost.data._open import Layout, sniff
+from flipcost.data._ranges import TextRange, read_places, split_text
+from flipcost.data._read import read_batches, read_sample, read_table
+from flipcost.data._reader import ColumnReader
+from flipcost.data._roles import Roles, read_labels, read_numbers, take_column
 
 __all__ = [
     "ColumnReader",

@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import csv
 
-from flipcost.tables._open import Layout, sniff
-from flipcost.tables._read import csv_options, read_layout, reading, tidy_text
+from flipcost.data._open import Layout, sniff
+from flipcost.data._read import csv_options, read_layout, reading, tidy_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

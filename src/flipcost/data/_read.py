@@ -18,8 +18,8 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
+from flipcost.data._open import Layout, not_utf8, open_bytes, sniff
 from flipcost.exceptions import TableError
-from flipcost.tables._open import Layout, not_utf8, open_bytes, sniff
 
 if TYPE_CHECKING:
     from collections.abc import Iterator

@@ -1,5 +1,6 @@
 """Errors of the package: one base, one line each, and no words of the command line."""
 
+import ast
 import inspect
 import pickle
 import re
@@ -37,3 +38,24 @@ def test_no_other_file_defines_an_error():
     definition = re.compile(r"^class \w+\(.*(Error|Exception|Warning)\):", re.MULTILINE)
     files = [path for path in home.parent.rglob("*.py") if path != home]
     assert not [path for path in files if definition.search(path.read_text(encoding="utf-8"))]
+
+
+def strings(path):
+    """Yield the string constants of a file, docstrings and parts of f-strings among them."""
+    for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
+        if isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value
+
+
+def test_the_library_names_no_option_of_the_command_line():
+    """Who calls from Python never typed ``--drop``; the command says it in its own options."""
+    root = Path(exceptions.__file__).parent
+    option = re.compile(r"(?:^|[\s\"'`(])--[a-z]")
+    found = [
+        f"{path.relative_to(root)}: {text}"
+        for path in root.rglob("*.py")
+        if path.relative_to(root).parts[0] != "cli"
+        for text in strings(path)
+        if option.search(text.replace("var(--", "")) and "{--" not in text  # not a style sheet
+    ]
+    assert not found

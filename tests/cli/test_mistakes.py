@@ -32,7 +32,7 @@ FILES = [
     ("three_classes.csv", [], "3 classes: 'maybe', 'no', 'yes'"),
     ("few_positives.csv", [], "3 rows labelled 'yes'"),
     ("no_labels.csv", [], "no labels"),
-    ("all_missing.csv", [], "'note' is empty; --drop 'note'"),
+    ("all_missing.csv", [], "'note' is empty; --drop note, or --drop-unusable."),
     ("constant.csv", [], "'site' has one value"),
     ("duplicate_names.csv", [], "more than one column named 'age'"),
     ("mixed_types.csv", [], "'dose' mixes numbers with 'twelve' (first in line 19)"),

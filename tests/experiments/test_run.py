@@ -10,13 +10,10 @@ import sys
 import time
 
 import pytest
-import typer
-from typer.testing import CliRunner
 
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
 from flipcost.experiments import TABLES, needed_units, reproduce, summarise, verdict
-from flipcost.experiments._command import reproduce_command
 from flipcost.experiments._errata import errata_of, is_impossible
 from flipcost.experiments._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN
 from flipcost.experiments._store import FILE, UnitStore
@@ -223,58 +220,9 @@ def test_latex_tables_are_balanced(whole):
             assert line.count("&") - line.count(r"\&") == len(columns) - 1
 
 
-def command():
-    app = typer.Typer()
-    app.command("reproduce")(reproduce_command)
-    return app
-
-
-def test_the_command_writes_and_says_so(tmp_path):
-    """The command prints the agreement and where the files are."""
-    args = [SMALL[0], "--trials", "1", "--out", str(tmp_path / "out"), "--quiet"]
-    result = CliRunner().invoke(command(), args)
-    assert result.exit_code == 0, result.output
-    assert "of 6 printed cells" in result.output
-    assert (tmp_path / "out" / "report.html").exists()
-
-
-def test_the_command_complains_of_a_wrong_table(tmp_path):
-    """A wrong name is a mistake of the user's: exit code 2, and the near name."""
-    result = CliRunner().invoke(command(), ["F_measure", "--out", str(tmp_path / "out")])
-    assert result.exit_code == 2
-    assert "F_measure_cost" in result.output
-
-
 def test_a_folder_that_cannot_be_made_is_a_mistake(tmp_path):
     """A file in the place of the folder is explained, and left alone."""
     (tmp_path / "out").write_text("mine")
     with pytest.raises(ExperimentError, match="must be a folder"):
         reproduce(SMALL[:1], trials=1, out=tmp_path / "out", progress=False)
     assert (tmp_path / "out").read_text() == "mine"
-
-
-def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch):
-    """Ctrl-C says how to go on, and the units that were finished are there."""
-    seen = []
-    original = UnitStore.add
-
-    def interrupting(self, key, records):
-        original(self, key, records)
-        seen.append(key)
-        if len(seen) == 2:
-            raise KeyboardInterrupt
-
-    monkeypatch.setattr(UnitStore, "add", interrupting)
-    args = [SMALL[1], "--trials", "1", "--out", str(tmp_path), "--quiet"]
-    result = CliRunner().invoke(command(), args)
-    assert result.exit_code == 2
-    assert "--resume" in result.output
-    store = UnitStore(tmp_path, 0, resume=True)
-    store.close()
-    assert list(store.records) == seen
-
-
-def test_the_command_lists_tables():
-    """--list names all 23 tables and runs nothing."""
-    result = CliRunner().invoke(command(), ["--list"])
-    assert all(name in result.output for name in TABLES)

@@ -39,9 +39,9 @@ def price_warnings(counts, prices, negative_label, positive_label):
         return []
     rare = positive_label if share < 0.5 else negative_label
     warning = (
-        f"Missing the rarer label, {rare!r}, is the cheaper mistake at these prices; are --cost-fn "
-        f"and --cost-fp swapped, or is {positive_label!r} not the label that is looked for "
-        "(--positive)?"
+        f"Missing the rarer label, {rare!r}, is the cheaper mistake at these prices; are `fn` "
+        f"and `fp` swapped, or is {positive_label!r} not the label that is looked for "
+        "(`positive`)?"
     )
     return [warning]
 
@@ -53,7 +53,7 @@ def leak_warnings(reader, numbers, positive, target):
         return []
     warning = (
         f"{shorten(leaks)} tells {target!r} without a single mistake: is it the label under "
-        f"another name? If so, --drop {leaks[0]!r}."
+        f"another name? If so, `drop={leaks[:1]}`."
     )
     return [warning]
 

@@ -150,7 +150,7 @@ class RowMaker:
         try:
             return self.reader.transform(frame)
         except TableError as error:
-            msg = f"{error} If the rows looked at first misled, give --categorical or --drop."
+            msg = f"{error} If the rows looked at first misled, give `categorical` or `drop`."
             raise TableError(msg) from error
 
     def _pairs(self, frame, labels):

@@ -54,7 +54,7 @@ def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):
     notes = []
     if noise_model != "symmetric":
         notes.append(
-            f"Column {name!r} gives one noise rate for both classes; --noise-model {noise_model} "
+            f"Column {name!r} gives one noise rate for both classes; `noise_model={noise_model!r}` "
             "played no part."
         )
     rows = sum(pairs.values())

@@ -14,9 +14,10 @@ from flipcost.cli._audit import audit_command
 from flipcost.cli._bench import bench_command
 from flipcost.cli._datasets import datasets_command
 from flipcost.cli._interrupts import signals_as_interrupts
+from flipcost.cli._options import in_options
 from flipcost.cli._predict import predict_command
+from flipcost.cli._reproduce import reproduce_command
 from flipcost.exceptions import FlipCostError
-from flipcost.experiments import reproduce_command
 
 # Typer carries click inside in some versions and beside it in others; both have this ancestry.
 _ClickError = typer.BadParameter.__mro__[2]
@@ -87,7 +88,7 @@ def main(args: list[str] | None = None) -> int:
             warnings.simplefilter("ignore")
             code = app(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
     except FlipCostError as error:
-        return _complain(str(error))
+        return _complain(in_options(str(error)))
     except (KeyboardInterrupt, typer.Abort):
         return _complain("interrupted; nothing was written.")
     except BrokenPipeError:  # the reader of our output has left: `| head`

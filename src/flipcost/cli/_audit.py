@@ -6,6 +6,7 @@ import csv
 import json
 import sys
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from typing import Annotated, Any
 
@@ -17,6 +18,7 @@ from flipcost.audit import audit, audit_files
 from flipcost.audit._sources import is_many
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
+from flipcost.cli._options import in_options
 from flipcost.cli._output import staged_folder
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
@@ -160,6 +162,7 @@ def audit_command(
     with staged_folder(out) as place:
         with _progress(silent=quiet or as_json) as say:
             result = run(table, target, prices, progress=say, **options)
+        result = replace(result, warnings=[in_options(text) for text in result.warnings])
         if strict and result.warnings:
             raise UserError(result.warnings[0])
         _write(result, place)

@@ -29,16 +29,16 @@ def check_features(schema, n_rows):
     >>> check_features([{"name": "age", "kind": "number"}, {"name": "note", "kind": "empty"}], 50)
     Traceback (most recent call last):
         ...
-    flipcost.exceptions.TableError: Column 'note' is empty; --drop 'note', or --drop-unusable.
+    flipcost.exceptions.TableError: Column 'note' is empty; `drop=['note']`, or
+    `drop_unusable=True`.
     """
     problems = unusable_columns(schema, n_rows)
     if not problems:
         return
-    drops = " ".join(f"--drop {name!r}" for name in list(problems)[:5])
     parts = [_sentence(what, [n for n in problems if problems[n] == what]) for what in _WHAT]
     said = "; ".join(part for part in parts if part)
-    advice = f"{drops}, or --drop-unusable" if len(problems) <= 5 else "--drop-unusable"
-    msg = f"{said}; {advice}."
+    drops = f"`drop={list(problems)}`, or " if len(problems) <= 5 else ""
+    msg = f"{said}; {drops}`drop_unusable=True`."
     raise TableError(msg)
 
 

@@ -76,7 +76,7 @@ def describe_column(name: str, column: Any, *, categorical: bool = False) -> dic
         return {"name": name, "kind": "number"}
     if pa.types.is_string(kind) or pa.types.is_large_string(kind) or "string_view" in str(kind):
         return _describe_text(name, column.cast(pa.string()))
-    msg = f"Column {name!r} holds values of type {kind}, which cannot be used; --drop it."
+    msg = f"Column {name!r} holds values of type {kind}, which cannot be used; `drop={[name]}`."
     raise TableError(msg)
 
 
@@ -104,7 +104,7 @@ def _describe_text(name: str, column: Any) -> dict[str, Any]:
         line = pc.index(column, strange[0]).as_py() + 2
         msg = (
             f"Column {name!r} mixes numbers with {shorten(strange, 3)} (first in line {line}); "
-            f"correct or empty these, or give --categorical {name!r} or --drop {name!r}."
+            f"correct or empty these, or give `categorical={[name]}` or `drop={[name]}`."
         )
         raise TableError(msg)
     written = _date_format(distinct)

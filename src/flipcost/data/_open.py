@@ -206,7 +206,7 @@ def _lines(path: Path, head: bytes, encoding: str) -> list[str]:
 
 def not_utf8(path: Path, encoding: str, where: str, guess: str = "latin-1 or cp1252") -> TableError:
     """Return the error for text in another encoding."""
-    return TableError(f"{path} is not {encoding.upper()} in {where}; try --encoding {guess}.")
+    return TableError(f"{path} is not {encoding.upper()} in {where}; try `encoding` {guess}.")
 
 
 def _delimiter(lines: list[str]) -> str:
@@ -241,7 +241,7 @@ def _names(path: Path, header: list[str]) -> tuple[str, ...]:
     if len(names) == 1:
         msg = (
             f"{path} does not look like a table: one field in its first line, {names[0][:40]!r}. "
-            "Give a CSV or Parquet file, or --delimiter."
+            "Give a CSV or Parquet file, or `delimiter`."
         )
         raise TableError(msg)
     names = [name or f"column_{place}" for place, name in enumerate(names, 1)]

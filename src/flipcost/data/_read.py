@@ -270,7 +270,7 @@ def _explain(path: Path, layout: Layout, reason: str) -> TableError:
         where = f"line {ragged[1]}" if ragged[1] else "a line"
         msg = (
             f"{path} has {ragged[2]} column names but {ragged[3]} fields in {where}; "
-            "check its quotes, or give --delimiter."
+            "check its quotes, or give `delimiter`."
         )
         return TableError(msg)
     return TableError(f"{path} cannot be read ({reason}); check that it is CSV or Parquet.")

@@ -22,13 +22,3 @@ __all__ = [
     "tidy",
     "verdict",
 ]
-
-
-def __getattr__(name):
-    # Only the command line has typer.
-    if name == "reproduce_command":
-        from flipcost.experiments._command import reproduce_command  # noqa: PLC0415
-
-        return reproduce_command
-    msg = f"module {__name__!r} has no attribute {name!r}"
-    raise AttributeError(msg)

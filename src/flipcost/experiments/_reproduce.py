@@ -98,8 +98,8 @@ def reproduce(
     folder = Path(out)
     if not resume and (folder / FILE).exists():
         msg = (
-            f"{folder} holds the units of an earlier run; resume it (--resume), or choose another "
-            "folder for this one."
+            f"{folder} holds the units of an earlier run; resume it (`resume=True`), or choose "
+            "another folder for this one."
         )
         raise ExperimentError(msg)
     started = time.perf_counter()

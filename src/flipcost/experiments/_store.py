@@ -48,7 +48,7 @@ class UnitStore:
             theirs = {key: whole[0].get(key) for key in self._head}
             msg = (
                 f"{self._path} must come from the same seed and version to be resumed; it has "
-                f"{theirs}, this run {self._head}. Choose another folder, or leave --resume out."
+                f"{theirs}, this run {self._head}. Choose another folder, or leave `resume` out."
             )
             raise ExperimentError(msg)
         return {line["unit"]: line["records"] for line in whole[1:]}

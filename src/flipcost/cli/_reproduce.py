@@ -1,4 +1,4 @@
-"""`flipcost reproduce`, ready to be mounted by the command line."""
+"""`flipcost reproduce`."""
 
 from __future__ import annotations
 
@@ -8,9 +8,7 @@ from typing import Annotated
 
 import typer
 
-from flipcost.exceptions import ExperimentError
-from flipcost.experiments._registry import TABLES
-from flipcost.experiments._reproduce import reproduce
+from flipcost.experiments import TABLES, reproduce
 
 
 def reproduce_command(
@@ -42,8 +40,6 @@ def reproduce_command(
             resume=resume,
             progress=not (quiet or as_json),
         )
-    except ExperimentError as error:
-        raise typer.BadParameter(str(error)) from error
     except KeyboardInterrupt:
         typer.echo(
             f"\nflipcost: interrupted; finished units are kept in {out}, and --resume goes "

@@ -2,26 +2,13 @@
 
 import numpy as np
 import pytest
+from sklearn.base import clone
 
-from flipcost.audit import (
-    audit,
-    cost_grid,
-    labels_needed,
-    paired_saving,
-    probability_wrong,
-    value_of_knowing_rate,
-)
+from flipcost.audit import audit, cost_grid
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.rate_posterior import RatePosterior
-from flipcost.core.rates import rate_of_disagreement
+from flipcost.core.decision import bayes_calls
 from flipcost.exceptions import TableError
 from tests.audit.helpers import PRICES, noisy_table
-
-KNOWN = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
-UNSURE = RatePosterior(
-    np.array([[0.05, 0.05], [0.2, 0.2], [0.35, 0.35]]), np.array([0.2, 0.5, 0.3])
-)
 
 
 @pytest.fixture(scope="module")
@@ -142,71 +129,34 @@ def test_the_grid_of_costs_holds_the_users(cost):
     assert costs[0] < cost < costs[-1]
 
 
-def test_suspicion_is_bayes_rule():
-    """At a known rate the probability of a wrong label is that of Bayes' rule."""
-    eta = np.array([0.1, 0.5, 0.9])
-    found = probability_wrong([True, True, True], eta, KNOWN)
-    np.testing.assert_allclose(found, 0.2 * (1 - eta) / (0.2 * (1 - eta) + 0.8 * eta))
-    found = probability_wrong([False, False, False], eta, KNOWN)
-    np.testing.assert_allclose(found, 0.2 * eta / (0.2 * eta + 0.8 * (1 - eta)))
+def test_the_sliders_choose_as_the_classifier_does():
+    """At every cost of the grid the table is that of the classifier fitted at that cost."""
+    table = noisy_table(300)
+    result = audit(table, "ill", 0.2, drop=["truth"])
+    candidate = result.candidate("flipcost")
+    X, y = result.model[:-1].transform(table), [str(v) for v in table["ill"].to_pylist()]
+    seen = set()
+    for k in range(0, len(result.costs), 2):
+        model = clone(result.model[-1]).set_params(cost=float(result.costs[k])).fit(X, y)
+        seen.add(model.chosen_)
+        called = bayes_calls(model.oof_probability_, model.cost, model.chosen_)
+        expected = ConfusionCounts.from_labels(np.array(y) == model.pos_label, called)
+        np.testing.assert_array_equal(candidate.tables.counts[k], expected.counts)
+        own = model.rate_posterior_.cost(candidate.table(k), model.cost)[0]
+        assert own.value == pytest.approx(model.cost_estimate_, abs=1e-12)
+    assert seen == {"rule", "all_negative", "all_positive"}
 
 
-def test_the_value_of_knowing_the_rate_by_enumeration():
-    """The value of information is the loss of the best ignorant call over the informed ones."""
-    eta, cost = np.linspace(0, 1, 31), 0.3
-    observed = noisy_eta(eta, tuple(UNSURE.mean))
-    lost = 0.0
-    for x in observed:
-        clean = [float(clean_eta(x, tuple(rate))) for rate in UNSURE.rates]
-        calls = [[(1 - cost) * p, cost * (1 - p)] for p in clean]
-        ignorant = min(
-            sum(w * c[k] for w, c in zip(UNSURE.weight, calls, strict=True)) for k in (0, 1)
-        )
-        lost += ignorant - sum(w * min(c) for w, c in zip(UNSURE.weight, calls, strict=True))
-    assert value_of_knowing_rate(eta, cost, UNSURE) == pytest.approx(lost / len(eta), rel=1e-12)
-    assert value_of_knowing_rate(eta, cost, KNOWN) == 0
-
-
-@pytest.mark.parametrize("trusted", [False, True])
-def test_the_labels_needed_give_the_precision(trusted):
-    """As many labels as advised estimate the rate with the promised standard error."""
-    rate, precision = 0.15, 0.02
-    n = labels_needed(rate, precision, trusted=trusted)
-    rng = np.random.default_rng(0)
-    share = rate if trusted else 2 * rate * (1 - rate)
-    found = rng.binomial(n, share, 20_000) / n
-    estimates = found if trusted else rate_of_disagreement(found)
-    # The spread of 20,000 draws is known to within 0.5 %; curvature adds a little more.
-    assert np.std(estimates) == pytest.approx(precision / 1.959964, rel=0.02)
-
-
-def test_the_paired_saving_by_hand():
-    """At a known rate the saving is the mean difference of unbiased per-row costs."""
-    labels = np.array([True, True, False, False, True])
-    ours = np.array([True, False, False, True, True])
-    theirs = np.array([True, True, True, True, False])
-    found = paired_saving(labels, ours, theirs, 0.3, KNOWN)
-    cost = lambda called: ConfusionCounts.from_labels(labels, called).cost(0.3, noise_rate=0.2)  # noqa: E731
-    assert found.value == pytest.approx(float(cost(theirs) - cost(ours)), rel=1e-12)
-    assert found.low < found.value < found.high
-
-
-def test_the_interval_of_the_saving_covers():
-    """Over repeated flips the interval holds the true saving about as often as it says."""
-    rng = np.random.default_rng(1)
-    n, trials, inside = 600, 300, 0
-    clean = rng.random(n) < 0.5
-    ours = clean ^ (rng.random(n) < 0.2)
-    theirs = clean ^ (rng.random(n) < 0.3)
-    cost = lambda called: ConfusionCounts.from_labels(clean, called).cost(0.3)  # noqa: E731
-    true = float(cost(theirs) - cost(ours))
-    for _ in range(trials):
-        noisy = clean ^ (rng.random(n) < 0.2)
-        found = paired_saving(noisy, ours, theirs, 0.3, KNOWN)
-        inside += found.low <= true <= found.high
-    # Rows are fixed here, so the interval, which also counts their sampling, is wide: at least
-    # 95 % less three standard errors of the share.
-    assert inside / trials > 0.95 - 3 * np.sqrt(0.95 * 0.05 / trials)
+@pytest.mark.parametrize("rate", [None, 0.2])
+def test_the_summary_and_the_report_say_the_same(rate):
+    """What knowing the rate is worth, and how many labels it takes, are said once."""
+    result = audit(noisy_table(800), "ill", PRICES, drop=["truth"], noise_rate=rate)
+    model, found = result.model[-1], result.information
+    assert found.value_of_rate == model.value_of_rate_
+    assert (found.value_of_rate == 0) == (rate is not None)
+    if rate is None:
+        assert f"about {found.value_of_rate:.4f} a row" in model.summary()
+        assert f"about {found.second_labels:,} rows" in model.summary()
 
 
 def test_an_unknown_model_is_refused():

@@ -13,6 +13,7 @@ from flipcost import Costs, FlipCostClassifier
 from flipcost.datasets import load_pima, make_syn3d, make_syn3d_imbalanced
 from flipcost.metrics import weighted_cost
 from flipcost.noise import NoiseRate, flip_labels
+from flipcost.scale import scan_batches
 
 
 def noisy_syn3d(n=3000, rate=0.25, seed=0):
@@ -136,6 +137,17 @@ def test_minimax_shows_its_table(fitted):
     states, candidates = model.regret_.regret.shape
     assert candidates == states + 2
     assert model.regret_.worst[model.regret_.chosen] == model.regret_.worst.min()
+
+
+def test_nothing_of_a_former_fit_survives():
+    """A refit with another method, or from rows after a table, leaves what a first fit leaves."""
+    X, noisy, _ = noisy_syn3d(300)
+    model = FlipCostClassifier(cost=0.2, noise_rate="minimax", random_state=0).fit(X, noisy)
+    assert hasattr(model, "regret_")
+    model.set_params(noise_rate="integrate").fit(X, noisy)
+    assert set(vars(model)) == set(vars(clone(model).fit(X, noisy)))
+    model.fit_table(scan_batches([(X, noisy)])).fit(X, noisy)
+    assert set(vars(model)) == set(vars(clone(model).fit(X, noisy)))
 
 
 def test_two_rates():

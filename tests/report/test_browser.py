@@ -11,8 +11,8 @@ import pytest
 
 from flipcost.audit import audit
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.cost_curves import confusion_cells
 from flipcost.core.costs import Costs
-from flipcost.plot._curves import confusion_cells
 from flipcost.report import render_report
 from flipcost.report._payload import make_payload
 from tests.audit.helpers import noisy_table

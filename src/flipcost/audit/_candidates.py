@@ -10,12 +10,13 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 
 from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.cost_curves import confusions_at_costs
+from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.folds import stratified_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import solve_path
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
-from flipcost.plot._curves import confusions_at_costs
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -114,44 +115,28 @@ def flipcost_candidate(model, positive, weight, costs, index, call_squares=None)
     Where the rows stand for more of them, `call_squares` gives the squared weights of the table
     that calls of these rows make.
     """
-    tables = confusions_at_costs(positive, model.oof_probability_, costs, weight)
-    counts, squares = tables.counts.copy(), tables.squares.copy()
-    if call_squares is not None:
-        squares = np.stack([call_squares(model.oof_probability_ > cost) for cost in costs])
-        tables = ConfusionCounts(tables.counts, squares.copy())
-    called = model.oof_probability_ > costs[index]
-    for k, cost in enumerate(costs):
-        choice = model.chosen_ if k == index else _guard(tables, k, cost, model.rate_posterior_)
-        if choice != "rule":
-            everything = choice == "all_positive"
-            counts[k], squares[k] = (
-                _constant(a[k], everything=everything) for a in (counts, squares)
-            )
-    if model.chosen_ != "rule":
-        called = np.full(len(positive), model.chosen_ == "all_positive")
+    probability = model.oof_probability_
+    decisions = [
+        decide(
+            positive, probability, cost, model.rate_posterior_, weight, call_squares=call_squares
+        )
+        for cost in costs
+    ]
+    tables = [decision.table for decision in decisions]
 
     def predict(X):
         return model.predict(X) == model.pos_label
 
-    return Candidate("flipcost", "flipcost", called, ConfusionCounts(counts, squares), predict)
-
-
-def _guard(tables, k, cost, posterior):
-    """Return what the classifier would choose at another cost: the rule unless a constant wins."""
-    own, squares = tables.counts[k], tables.squares[k]
-    choices = {
-        "rule": ConfusionCounts(own, squares),
-        "all_negative": ConfusionCounts(*(_constant(a, everything=False) for a in (own, squares))),
-        "all_positive": ConfusionCounts(*(_constant(a, everything=True) for a in (own, squares))),
-    }
-    return min(choices, key=lambda name: posterior.cost(choices[name], cost)[0].value)
-
-
-def _constant(table, *, everything):
-    """Return the table of a constant call on the same rows."""
-    totals = table.sum(axis=1)
-    none = np.zeros(2)
-    return np.stack([none, totals] if everything else [totals, none], axis=1)
+    return Candidate(
+        "flipcost",
+        "flipcost",
+        bayes_calls(probability, costs[index], decisions[index].chosen),
+        ConfusionCounts(
+            np.stack([table.counts for table in tables]),
+            np.stack([table.squares for table in tables]),
+        ),
+        predict,
+    )
 
 
 def constant_candidate(positive, weight, costs, *, everything, name, call_squares=None):

@@ -19,19 +19,18 @@ from flipcost.audit._candidates import (
     shuffled_folds,
 )
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
-from flipcost.audit._information import (
-    Information,
-    labels_needed,
-    probability_wrong,
-    value_of_knowing_rate,
-)
+from flipcost.audit._information import Information
 from flipcost.audit._prepare import Prepared, Watched
 from flipcost.audit._result import AuditResult, Suspect
-from flipcost.audit._saving import paired_saving
 from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.information import (
+    PRECISION,
+    labels_needed,
+    paired_saving,
+    probability_wrong,
+)
 from flipcost.exceptions import TableError
 
-_PRECISION = 0.02
 MOST_SUSPECTS = 1000
 
 
@@ -99,7 +98,7 @@ def conclude(data: Prepared, classifier, prices, model, held_out, seed, level, s
         chosen=classifier.chosen_,
         suspects=_suspects(data, watched, suspicion, score),
         effects=column_effects(data.reader, data.typical_rows(rng), score, rng),
-        information=_information(classifier, data, prices.alpha, suspicion, level),
+        information=_information(classifier, data, suspicion, level),
         warnings=data.warnings + _late_warnings(classifier),
         seed=seed,
         model=_pipeline(data, classifier),
@@ -229,17 +228,15 @@ def _known_flips(data: Prepared, wrong):
     }
 
 
-def _information(classifier, data: Prepared, cost, suspicion, level):
+def _information(classifier, data: Prepared, suspicion, level):
     """Say what more labels would be worth; suspicion is of the watched rows."""
     wrong = _wrong(data.positive, classifier.oof_probability_, classifier)
     rate = classifier.noise_rate_
     return Information(
-        second_labels=labels_needed(rate, _PRECISION, level=level),
-        trusted_labels=labels_needed(rate, _PRECISION, trusted=True, level=level),
-        precision=_PRECISION,
-        value_of_rate=value_of_knowing_rate(
-            classifier.oof_probability_, cost, classifier.rate_posterior_, data.weight
-        ),
+        second_labels=labels_needed(rate, level=level),
+        trusted_labels=labels_needed(rate, trusted=True, level=level),
+        precision=PRECISION,
+        value_of_rate=classifier.value_of_rate_,
         wrong_labels=data.number_of(wrong),
         wrong_in_first_100=float(np.sort(suspicion)[::-1][:100].sum()),
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost._version import __version__
+from flipcost.core.cost_curves import confusion_cells
 from flipcost.core.noise import rate_pair
-from flipcost.plot._curves import confusion_cells
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

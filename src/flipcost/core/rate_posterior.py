@@ -15,7 +15,7 @@ from flipcost.core.calibration import (
     integrate_modes,
     log_sum,
 )
-from flipcost.core.confusion import ConfusionCounts, Interval, measure, measure_gradient
+from flipcost.core.confusion import ConfusionCounts, Interval, delta_method
 from flipcost.core.noise import unmixing_matrix
 
 if TYPE_CHECKING:
@@ -292,12 +292,8 @@ class RatePosterior:
             The same, given each rate.
         """
         unmix = np.stack([unmixing_matrix((p, n)) for p, n in self.rates])
-        typical = float(table.squares.sum() / table.counts.sum())
-        smooth = unmix @ (table.counts + 0.5 * typical)
-        gradient = np.swapaxes(unmix, 1, 2) @ measure_gradient(smooth, "cost", cost)
-        error = np.sqrt((gradient**2 * (table.squares + 0.5 * typical**2)).sum(axis=(1, 2)))
-        by_rate = measure(unmix @ table.counts, "cost", cost)
-        low, high = mixture_interval(measure(smooth, "cost", cost), error, self.weight, level)
+        by_rate, centre, error = delta_method(table, unmix, "cost", cost)
+        low, high = mixture_interval(centre, error, self.weight, level)
         value = float(self.weight @ by_rate)
         return Interval(value, max(0.0, low), max(0.0, high)), by_rate
 

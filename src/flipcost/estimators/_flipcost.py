@@ -19,13 +19,13 @@ from flipcost._validation import (
     validate_data,
 )
 from flipcost.core.calibration import TABLE, ScoreBins, calibrate, log_sum
-from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import Costs, cost_share
+from flipcost.core.decision import CONSTANTS, bayes_calls, count_calls, decide, decide_minimax
+from flipcost.core.information import value_of_knowing_rate
 from flipcost.core.noise import rate_pair
 from flipcost.core.quantiles import weighted_quantile
 from flipcost.core.rate_posterior import RatePosterior, integrate_rates
 from flipcost.core.rates import NoiseRate
-from flipcost.core.regret import minimax_regret
 from flipcost.estimators._flipcost_summary import summarise
 from flipcost.estimators._flipcost_table import fit_from_table
 from flipcost.estimators._folds import fold_numbers, generator
@@ -37,7 +37,6 @@ from flipcost.estimators._tables import dask_table, is_dask
 
 _METHODS = {"integrate", "minimax", "likelihood", "range"}
 _SMALL_DATA = 5_000
-_TIE = 1e-9
 # Rows that the value of knowing the rate is averaged over.
 _VALUE_ROWS = 1_000
 
@@ -330,56 +329,32 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             return (min(0.48, (low + 1 - high) / 2),) * 2
         return 1 - high, low
 
-    def _choose(self, fit, standard, positive, weight, cost):
+    def _choose(self, fit, standard, positive, weight, cost, call_squares=None):
         """Estimate the clean cost of the rule and of both constants, and pick."""
         posterior = RatePosterior(fit.rates, fit.weight.sum(axis=0))
         self.rate_posterior_ = posterior
-        self._rate_index = None
+        self._rate_index, answer = None, None
+        self.__dict__.pop("regret_", None)
         if self.noise_rate == "minimax":
-            self._rate_index = self._minimax(fit, standard, positive, weight, cost)
+            answer, self._rate_index = self._minimax(fit, standard, positive, weight, cost)
         probability = fit.probability(standard, self._rate_index)
-        calls = {
-            "rule": probability > cost,
-            "all_negative": np.zeros(len(positive), bool),
-            "all_positive": np.ones(len(positive), bool),
-        }
-        estimates = {
-            name: posterior.cost(
-                ConfusionCounts.from_labels(positive, called, weight), cost, self.level
-            )[0]
-            for name, called in calls.items()
-        }
-        self.rule_cost_ = estimates.pop("rule")
-        self.constant_costs_ = estimates
-        if self.noise_rate == "minimax":
-            self.chosen_ = self._minimax_choice
-        else:
-            self.chosen_ = self._guard(probability, weight, cost)
-        chosen = self.rule_cost_ if self.chosen_ == "rule" else estimates[self.chosen_]
+        decision = decide(
+            positive,
+            probability,
+            cost,
+            posterior,
+            weight,
+            call_squares=call_squares,
+            level=self.level,
+        )
+        self.chosen_ = decision.chosen if answer is None else answer
+        chosen = decision.costs[self.chosen_]
+        self.rule_cost_ = decision.costs["rule"]
+        self.constant_costs_ = {name: decision.costs[name] for name in CONSTANTS}
         self.cost_estimate_ = chosen.value
         self.cost_interval_ = (chosen.low, chosen.high)
         self.oof_probability_ = probability
         self._set_rate(posterior)
-
-    def _guard(self, probability, weight, cost):
-        """Keep the rule if it is estimated to beat the better constant, else give that.
-
-        Two estimates of the gain are averaged: what the probabilities promise, which is never
-        negative but trusts the model, and the denoised difference out of fold, which does not but
-        is noisy. The guard is insurance and has a price. Over five tables and five rates (20
-        splits) the mean noise tax was 0.133 without one, 0.149 with this one, and 0.163 when the
-        denoised difference decided alone; on 300 rows without any signal, where the constant costs
-        0.120, the mean cost was 0.149, 0.140 and 0.133.
-        """
-        if_positive = cost * np.average(1 - probability, weights=weight)
-        if_negative = (1 - cost) * np.average(probability, weights=weight)
-        constant = "all_positive" if if_positive < if_negative else "all_negative"
-        rule = np.average(
-            np.minimum(cost * (1 - probability), (1 - cost) * probability), weights=weight
-        )
-        promised = min(if_positive, if_negative) - rule
-        denoised = self.constant_costs_[constant].value - self.rule_cost_.value
-        return "rule" if promised + denoised > _TIE else constant
 
     def _set_rate(self, posterior):
         rho_pos, rho_neg = (float(v) for v in posterior.mean)
@@ -392,22 +367,18 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             self.noise_rate_interval_ = (first, second)
 
     def _minimax(self, fit, standard, positive, weight, cost):
-        """Return the rate whose rule has the least worst regret; note when a constant has less."""
+        """Return the answer whose worst regret is least, and the rate whose rule that is."""
         share = fit.weight.sum(axis=0)
         likely = np.flatnonzero(share > 0.01 * share.max())
         states = RatePosterior(fit.rates[likely], share[likely] / share[likely].sum())
-        calls = [fit.probability(standard, r) > cost for r in likely]
-        calls += [np.zeros(len(positive), bool), np.ones(len(positive), bool)]
-        tables = [ConfusionCounts.from_labels(positive, called, weight) for called in calls]
-        self.regret_ = minimax_regret(
-            np.column_stack([states.cost(table, cost, self.level)[1] for table in tables])
-        )
-        chosen = self.regret_.chosen
-        names = ["rule"] * len(likely) + ["all_negative", "all_positive"]
-        self._minimax_choice = names[chosen]
-        return (
-            int(likely[chosen]) if chosen < len(likely) else int(likely[np.argmax(share[likely])])
-        )
+
+        def count(probability, answer="rule"):
+            return count_calls(positive, bayes_calls(probability, cost, answer), weight)
+
+        rules = [count(fit.probability(standard, int(r))) for r in likely]
+        constants = {name: count(standard[0], name) for name in CONSTANTS}
+        answer, rate, self.regret_ = decide_minimax(rules, constants, cost, states)
+        return answer, int(likely[rate])
 
     def _keep(self, fit, bins, cost):
         """Keep what scores new rows: the scorers that count, and their curves."""
@@ -429,18 +400,14 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         """Find what not knowing the rate costs a row, on average over its posterior."""
         step = max(1, len(standard[0]) // _VALUE_ROWS)
         sample = [s[::step] for s in standard]
-        share = None if weight is None else weight[::step]
-        called = self.oof_probability_[::step] > cost
-        if self.chosen_ != "rule":
-            called = np.full(len(called), self.chosen_ == "all_positive")
-        posterior = self.rate_posterior_
-        excess = np.zeros(len(posterior.weight))
-        for r in np.flatnonzero(posterior.weight > 1e-3 * posterior.weight.max()):
-            eta = fit.probability(sample, int(r))
-            now = np.where(called, cost * (1 - eta), (1 - cost) * eta)
-            best = np.minimum(cost * (1 - eta), (1 - cost) * eta)
-            excess[r] = np.average(now - best, weights=share)
-        self.value_of_rate_ = float(posterior.weight @ excess)
+        share = self.rate_posterior_.weight
+        likely = np.flatnonzero(share > 1e-3 * share.max())
+        self.value_of_rate_ = value_of_knowing_rate(
+            [fit.probability(sample, int(r)) for r in likely],
+            share[likely],
+            cost,
+            None if weight is None else weight[::step],
+        )
 
     def _positive_probability(self, X):
         check_is_fitted(self)
@@ -495,9 +462,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n,)
         """
-        called = self._positive_probability(X) > self._cost
-        if self.chosen_ != "rule":
-            called = np.full(len(called), self.chosen_ == "all_positive")
+        called = bayes_calls(self._positive_probability(X), self._cost, self.chosen_)
         return self.classes_[(~called if self._flip else called).astype(np.intp)]
 
     def summary(self):

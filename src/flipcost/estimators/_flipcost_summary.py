@@ -6,11 +6,11 @@ from __future__ import annotations
 
 import numpy as np
 
+from flipcost.core.information import PRECISION, labels_needed
 from flipcost.core.rate_posterior import integrate_rates
 
 # A Bayes factor above this is worth a warning, below its inverse worth nothing.
 _SPEAKS_AGAINST = 3.0
-_WIDTH = 0.02
 
 
 def summarise(model):
@@ -34,7 +34,7 @@ def summarise(model):
 
 
 def _positive(model):
-    return model.classes_[0 if model._flip else 1].item()
+    return model.classes_[[0 if model._flip else 1]].tolist()[0]
 
 
 def _prices(model):
@@ -121,20 +121,8 @@ def _advice(model):
         return "check the rate: an expert's labels on a few rows, or a second label column"
     if model.value_of_rate_ < 0.02 * model.cost_estimate_:
         return "the rate is known well enough; more rows or better features would help more"
-    wanted = second_labels(float(np.mean(model.noise_rate_)), _WIDTH)
+    wanted = labels_needed(model.noise_rate_, level=model.level)
     return (
         f"what would help most: a second, independent label on about {wanted:,} rows\n"
-        f"         would pin the rate to within {_WIDTH:g}"
+        f"         would pin the rate to within {PRECISION:g}"
     )
-
-
-def second_labels(rate, width, z=1.96):
-    """Return on how many rows a second label pins a symmetric rate to within ``width``.
-
-    Two independent labels disagree with probability ``q = 2 rate (1 - rate)``, so the rate has
-    the standard error ``sqrt(q (1 - q) / n) / (2 (1 - 2 rate))``.
-    """
-    disagree = 2 * rate * (1 - rate)
-    slope = 2 * (1 - 2 * min(rate, 0.49))
-    needed = z**2 * max(disagree * (1 - disagree), 0.01) / (slope * width) ** 2
-    return int(np.ceil(needed / 10) * 10)

@@ -19,7 +19,6 @@ import numpy as np
 
 from flipcost._validation import positive_index
 from flipcost.core.calibration import N_BINS, TABLE, ScoreBins
-from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import fold_moments, merge_others
 from flipcost.core.rate_posterior import integrate_rates
@@ -198,8 +197,7 @@ def fit_gathered(model, table, first, cost, n_watched=0):
     fit = model._calibrate(bins, standard, rows.sample.weight)
     rows = rows.weighted(second.histogram, int(fit.weight.sum(axis=1).argmax()))
     sample = rows.sample
-    model._choose(fit, standard, sample.positive, sample.weight, cost)
-    _settle_costs(model, rows, cost)
+    model._choose(fit, standard, sample.positive, sample.weight, cost, rows.squares)
     model._keep(fit, bins, cost)
     model._value_rate(fit, standard, cost, sample.weight)
     model.sample_ = sample
@@ -311,23 +309,3 @@ def bins_of(histogram):
         centre = np.where(total > 0, (mean - location) / scale, middle)
         found.append(ScoreBins(float(location), float(scale), centre, weight[:, 1], weight[:, 0]))
     return found
-
-
-def _settle_costs(model, rows, cost):
-    """Give the costs the intervals that all rows earn; the values stay."""
-    sample = rows.sample
-    calls = {
-        "rule": model.oof_probability_ > cost,
-        "all_negative": np.zeros(len(sample.positive), bool),
-        "all_positive": np.ones(len(sample.positive), bool),
-    }
-    settled = {}
-    for name, called in calls.items():
-        counts = ConfusionCounts.from_labels(sample.positive, called, sample.weight).counts
-        table = ConfusionCounts(counts, rows.squares(called))
-        settled[name] = model.rate_posterior_.cost(table, cost, model.level)[0]
-    chosen = settled[model.chosen_]
-    model.cost_estimate_ = chosen.value
-    model.cost_interval_ = (chosen.low, chosen.high)
-    model.rule_cost_ = settled.pop("rule")
-    model.constant_costs_ = settled

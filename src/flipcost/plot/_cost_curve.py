@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 
 from flipcost.core.confusion import ConfusionCounts, measure
+from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.plot._common import (
     pos_label_of,
     positive_probability,
@@ -12,7 +13,6 @@ from flipcost.plot._common import (
     read_probability,
     take_axes,
 )
-from flipcost.plot._curves import confusions_at_costs
 
 _COSTS = np.linspace(0.01, 0.99, 99)
 

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.utils import column_or_1d
 
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.cost_curves import costs_at_rates
 from flipcost.plot._common import pos_label_of, rates_up_to, read_positive, take_axes
-from flipcost.plot._curves import costs_at_rates
 
 
 class NoisePathDisplay:

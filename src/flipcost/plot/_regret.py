@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 
-from flipcost.core.regret import minimax_regret
+from flipcost.core.decision import minimax_regret
 from flipcost.plot._common import pos_label_of, rates_up_to, take_axes
 from flipcost.plot._noise_path import path_values, with_constants
 

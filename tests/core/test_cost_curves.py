@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.plot._curves import (
+from flipcost.core.cost_curves import (
     confusion_cells,
     confusions_at_costs,
     costs_at_rates,

@@ -1,16 +1,30 @@
-"""What the pictures show: tables of counts over costs, and costs over assumed rates."""
+"""Tables of counts over costs, and clean costs over assumed rates: what curves are drawn from."""
 
 from __future__ import annotations
+
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import ndtri
 
-from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.costs import cost_share
-from flipcost.core.noise import rate_pair, unmixing_matrix
+from flipcost.core.confusion import ConfusionCounts, half_a_row_more
+from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
 
 
-def confusions_at_costs(positive, probability, costs, sample_weight=None):
+def confusions_at_costs(
+    positive: ArrayLike,
+    probability: ArrayLike,
+    costs: ArrayLike,
+    sample_weight: ArrayLike | None = None,
+) -> ConfusionCounts:
     """Count labels against calls when a probability is cut at each of several costs.
 
     Parameters
@@ -49,7 +63,7 @@ def confusions_at_costs(positive, probability, costs, sample_weight=None):
     return ConfusionCounts(*tables)
 
 
-def costs_at_rates(table, cost, rates):
+def costs_at_rates(table: ConfusionCounts, cost: CostLike, rates: Sequence[NoiseRateLike]) -> Array:
     """Return the clean cost of a classifier under each of several assumed noise rates.
 
     Parameters
@@ -74,7 +88,9 @@ def costs_at_rates(table, cost, rates):
     return np.array([float(table.cost(cost, noise_rate=rate)) for rate in rates])
 
 
-def confusion_cells(table, noise_rate, level=0.95):
+def confusion_cells(
+    table: ConfusionCounts, noise_rate: NoiseRateLike, level: float = 0.95
+) -> Array:
     """Return the shares of rows in the four cells as clean labels would have it, with intervals.
 
     Parameters
@@ -93,7 +109,8 @@ def confusion_cells(table, noise_rate, level=0.95):
 
     Notes
     -----
-    By the delta method, as in `flipcost.core.confusion`, at counts with half a row added.
+    By the delta method, as in `flipcost.core.confusion`: a share of the rows is the cost of a row
+    when one cell is paid for and no other.
 
     Examples
     --------
@@ -102,22 +119,17 @@ def confusion_cells(table, noise_rate, level=0.95):
     array([0.25 , 0.173, 0.327])
     """
     unmix = unmixing_matrix(noise_rate)
-    typical = float(table.squares.sum() / table.counts.sum())
-    smooth, squares = table.counts + 0.5 * typical, table.squares + 0.5 * typical**2
-    value = unmix @ table.counts / table.counts.sum()
-    centre = unmix @ smooth / smooth.sum()
-    spread = np.empty((2, 2))
-    for clean in (0, 1):
-        for call in (0, 1):
-            gradient = np.full((2, 2), -centre[clean, call])
-            gradient[:, call] += unmix[clean]
-            spread[clean, call] = np.sqrt((gradient**2 * squares).sum()) / smooth.sum()
-    reach = ndtri((1 + level) / 2) * spread
+    smooth, squares = half_a_row_more(table)
+    value, centre = unmix @ table.counts / table.counts.sum(), unmix @ smooth / smooth.sum()
+    # Slope of the share of (clean label, call) in the observed counts of (label, call).
+    slope = np.einsum("ij,kl->ikjl", unmix, np.eye(2)) - centre[..., None, None]
+    error = np.sqrt((slope**2 * squares).sum(axis=(-2, -1))) / smooth.sum()
+    reach = ndtri((1 + level) / 2) * error
     limits = np.clip(np.stack([centre - reach, centre + reach], -1), 0.0, 1.0)
     return np.concatenate([value[..., None], limits], axis=-1)
 
 
-def per_row_cost(cost, noise_rate):
+def per_row_cost(cost: CostLike, noise_rate: NoiseRateLike) -> Array:
     """Return what a row with a noisy label and a call costs on clean labels, without bias.
 
     Examples
@@ -128,4 +140,4 @@ def per_row_cost(cost, noise_rate):
     """
     share = cost_share(cost)
     clean = np.array([[0.0, share], [1 - share, 0.0]])
-    return unmixing_matrix(rate_pair(noise_rate)).T @ clean
+    return np.asarray(unmixing_matrix(rate_pair(noise_rate)).T @ clean)

@@ -1,0 +1,303 @@
+r"""The one place where it is decided what to answer: by the rule, or always the same.
+
+At a cost :math:`c`, the share that a false positive bears, the Bayes rule calls a row positive
+where the clean probability exceeds :math:`c` (`bayes_calls`). Beside it stand two constants, "all
+negative" and "all positive". Which of the three is used is the guard's decision (`decide`), or, by
+minimax regret, the one whose worst regret over the plausible rates is least (`decide_minimax`).
+Both decide at one cost; for a grid of costs they are called once for each.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.costs import CostLike, cost_share
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.rate_posterior import RatePosterior
+
+    Array = NDArray[np.float64]
+    CallSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
+
+Answer: TypeAlias = Literal["rule", "all_negative", "all_positive"]
+CONSTANTS: tuple[Answer, Answer] = ("all_negative", "all_positive")
+# Gains below rounding are none: the rule and a constant that it equals differ by 1e-17 or so.
+_TIE = 1e-9
+
+
+@dataclass(frozen=True, eq=False)
+class Decision:
+    """What was decided at one cost, and between what.
+
+    Attributes
+    ----------
+    chosen : {"rule", "all_negative", "all_positive"}
+        The answer to use.
+    tables : dict of ConfusionCounts
+        Noisy labels against the calls of each answer.
+    costs : dict of Interval
+        Clean cost of a row under each answer, the rate integrated out.
+    """
+
+    chosen: Answer
+    tables: Mapping[Answer, ConfusionCounts]
+    costs: Mapping[Answer, Interval]
+
+    @property
+    def table(self) -> ConfusionCounts:
+        """Noisy labels against the calls of the chosen answer."""
+        return self.tables[self.chosen]
+
+    @property
+    def cost(self) -> Interval:
+        """Clean cost of a row under the chosen answer."""
+        return self.costs[self.chosen]
+
+
+def bayes_calls(
+    probability: ArrayLike, cost: CostLike, answer: Answer = "rule"
+) -> NDArray[np.bool_]:
+    """Return which rows are called positive: where the probability exceeds the cost, or a constant.
+
+    Parameters
+    ----------
+    probability : array-like of shape (n,)
+        Probability that the clean label is positive.
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    answer : {"rule", "all_negative", "all_positive"}, default="rule"
+        What was decided.
+
+    Returns
+    -------
+    ndarray of bool, shape (n,)
+
+    Examples
+    --------
+    >>> bayes_calls([0.1, 0.2, 0.9], 0.2)
+    array([False, False,  True])
+    >>> bayes_calls([0.1, 0.2, 0.9], 0.2, "all_positive")
+    array([ True,  True,  True])
+    """
+    eta = np.asarray(probability, dtype=float)
+    if answer == "rule":
+        return np.asarray(eta > cost_share(cost))
+    return np.full(eta.shape, answer == "all_positive")
+
+
+def count_calls(
+    positive: ArrayLike,
+    called: NDArray[np.bool_],
+    sample_weight: ArrayLike | None = None,
+    call_squares: CallSquares | None = None,
+) -> ConfusionCounts:
+    """Count labels against calls, also of rows that stand for more of them.
+
+    Parameters
+    ----------
+    positive : array-like of bool, shape (n,)
+        Which labels are positive, as observed.
+    called : ndarray of bool, shape (n,)
+        Which rows are called positive.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+    call_squares : callable, optional
+        From calls to the squared weights of their table, where rows stand for more of them and
+        the squared weights of these rows would not tell how uncertain the counts are.
+
+    Examples
+    --------
+    >>> count_calls([True, False], np.array([True, True])).counts
+    array([[0., 1.],
+           [0., 1.]])
+    """
+    table = ConfusionCounts.from_labels(positive, called, sample_weight)
+    return table if call_squares is None else ConfusionCounts(table.counts, call_squares(called))
+
+
+def decide(
+    positive: ArrayLike,
+    probability: ArrayLike,
+    cost: CostLike,
+    posterior: RatePosterior,
+    sample_weight: ArrayLike | None = None,
+    *,
+    call_squares: CallSquares | None = None,
+    level: float = 0.95,
+) -> Decision:
+    """Decide between the Bayes rule and the two constants at one cost, by the guard.
+
+    Parameters
+    ----------
+    positive : array-like of bool, shape (n,)
+        Which labels are positive, as observed.
+    probability : array-like of shape (n,)
+        Out-of-fold probability that the clean label is positive.
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    posterior : RatePosterior
+        Over the noise rates.
+    sample_weight, call_squares
+        As in `count_calls`.
+    level : float, default=0.95
+        Level of the intervals of the costs.
+
+    Returns
+    -------
+    Decision
+
+    Examples
+    --------
+    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
+    >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
+    >>> decide(labels, eta, 0.2, known).chosen, decide(labels, eta, 0.05, known).chosen
+    ('rule', 'all_positive')
+    """
+    answers: tuple[Answer, ...] = ("rule", *CONSTANTS)
+    tables = {
+        answer: count_calls(
+            positive, bayes_calls(probability, cost, answer), sample_weight, call_squares
+        )
+        for answer in answers
+    }
+    costs = {answer: posterior.cost(table, cost, level)[0] for answer, table in tables.items()}
+    return Decision(guard(probability, cost, costs, sample_weight), tables, costs)
+
+
+def guard(
+    probability: ArrayLike,
+    cost: CostLike,
+    costs: Mapping[Answer, Interval],
+    sample_weight: ArrayLike | None = None,
+) -> Answer:
+    """Return the rule if it is estimated to beat the better constant, else that constant.
+
+    Two estimates of the gain are averaged: what the probabilities promise, which is never negative
+    but trusts the model, and the denoised difference out of fold, which does not but is noisy. The
+    guard is insurance and has a price. Over five tables and five rates (20 splits) the mean noise
+    tax was 0.133 without one, 0.149 with this one, and 0.163 when the denoised difference decided
+    alone; on 300 rows without any signal, where the constant costs 0.120, the mean cost was 0.149,
+    0.140 and 0.133.
+
+    Parameters
+    ----------
+    probability : array-like of shape (n,)
+        Out-of-fold probability that the clean label is positive.
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    costs : dict of Interval
+        Denoised cost of a row under the rule and under each constant.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> costs = {"rule": Interval(0.12, 0.1, 0.2), "all_negative": Interval(0.4, 0.3, 0.5),
+    ...          "all_positive": Interval(0.1, 0.1, 0.1)}
+    >>> guard([0.1, 0.9], 0.2, costs), guard([0.19, 0.9], 0.2, costs)
+    ('rule', 'all_positive')
+    """
+    share, eta = cost_share(cost), np.asarray(probability, dtype=float)
+    weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    if_positive, if_negative = share * (1 - eta), (1 - share) * eta
+    by_constant = [np.average(paid, weights=weight) for paid in (if_negative, if_positive)]
+    constant = CONSTANTS[int(by_constant[1] < by_constant[0])]
+    by_rule = np.average(np.minimum(if_positive, if_negative), weights=weight)
+    promised = min(by_constant) - by_rule
+    denoised = costs[constant].value - costs["rule"].value
+    return "rule" if promised + denoised > _TIE else constant
+
+
+@dataclass(frozen=True, eq=False)
+class Regret:
+    """Regret of candidates over states of the world, and the candidate whose worst is least.
+
+    Attributes
+    ----------
+    cost : ndarray of shape (n_states, n_candidates)
+        Cost of each candidate in each state.
+    regret : ndarray of shape (n_states, n_candidates)
+        How much more it costs than the best candidate of that state.
+    worst : ndarray of shape (n_candidates,)
+        Largest regret of each candidate.
+    chosen : int
+        The candidate with the least of these; the first one in a tie.
+    """
+
+    cost: Array
+    regret: Array
+    worst: Array
+    chosen: int
+
+
+def minimax_regret(cost: ArrayLike) -> Regret:
+    """Choose by minimax regret from a table of costs, states by candidates.
+
+    Examples
+    --------
+    >>> minimax_regret([[1.0, 2.0, 1.4], [3.0, 1.0, 1.5]]).chosen
+    2
+    """
+    table = np.asarray(cost, dtype=float)
+    if table.ndim != 2 or not table.size or not np.isfinite(table).all():
+        msg = f"`cost` must be a finite table, states by candidates; got shape {table.shape}."
+        raise ValueError(msg)
+    regret = table - table.min(axis=1, keepdims=True)
+    worst = regret.max(axis=0)
+    return Regret(table, regret, worst, int(np.argmin(worst)))
+
+
+def decide_minimax(
+    rules: Sequence[ConfusionCounts],
+    constants: Mapping[Answer, ConfusionCounts],
+    cost: CostLike,
+    states: RatePosterior,
+) -> tuple[Answer, int, Regret]:
+    """Decide between the rules of several rates and the two constants, by minimax regret.
+
+    Parameters
+    ----------
+    rules : sequence of ConfusionCounts
+        Noisy labels against the calls of the rule of each rate.
+    constants : dict of ConfusionCounts
+        The same for the two constants.
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    states : RatePosterior
+        The rates that are plausible, one for each rule.
+
+    Returns
+    -------
+    answer : {"rule", "all_negative", "all_positive"}
+        What has the least worst regret.
+    rate : int
+        Which rate's rule it is; the likeliest rate's when it is a constant.
+    regret : Regret
+        Of all candidates, the constants last.
+
+    Examples
+    --------
+    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> states = RatePosterior(np.array([[0.1, 0.1], [0.2, 0.2]]), np.array([0.7, 0.3]))
+    >>> labels = np.tile([True, False], 50)
+    >>> rules = [count_calls(labels, labels), count_calls(labels, ~labels)]
+    >>> constants = {name: count_calls(labels, bayes_calls(np.ones(100), 0.5, name))
+    ...              for name in CONSTANTS}
+    >>> decide_minimax(rules, constants, 0.5, states)[:2]
+    ('rule', 0)
+    """
+    tables = [*rules, *(constants[name] for name in CONSTANTS)]
+    regret = minimax_regret(np.column_stack([states.cost(t, cost)[1] for t in tables]))
+    past_rules = regret.chosen - len(rules)
+    if past_rules < 0:
+        return "rule", regret.chosen, regret
+    return CONSTANTS[past_rules], int(np.argmax(states.weight)), regret

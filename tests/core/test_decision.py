@@ -1,0 +1,105 @@
+"""The rule, the constants, the guard and minimax regret, by hand."""
+
+import numpy as np
+import pytest
+
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.decision import (
+    CONSTANTS,
+    bayes_calls,
+    count_calls,
+    decide,
+    decide_minimax,
+    minimax_regret,
+)
+from flipcost.core.rate_posterior import RatePosterior
+
+POSTERIOR = RatePosterior(np.array([[0.1, 0.1], [0.3, 0.3]]), np.array([0.6, 0.4]))
+
+
+def test_by_hand():
+    """The candidate that is never best can have the least worst regret."""
+    regret = minimax_regret([[1.0, 4.0, 2.0], [5.0, 1.0, 2.5]])
+    np.testing.assert_allclose(regret.regret, [[0, 3, 1], [4, 0, 1.5]])
+    np.testing.assert_allclose(regret.worst, [4, 3, 1.5])
+    assert regret.chosen == 2
+
+
+def test_a_dominated_candidate_is_never_chosen():
+    """Adding a constant to one candidate's costs cannot make it chosen over itself."""
+    cost = np.random.default_rng(0).random((5, 3))
+    worse = np.column_stack([cost, cost[:, 0] + 0.1])
+    assert minimax_regret(worse).chosen != 3
+
+
+@pytest.mark.parametrize("bad", [[], [[np.nan, 1.0]], [1.0, 2.0]])
+def test_bad_tables_are_refused(bad):
+    """A table that is empty, not finite or flat is refused with its shape."""
+    with pytest.raises(ValueError, match="finite table"):
+        minimax_regret(bad)
+
+
+def sample(n=200, seed=0):
+    rng = np.random.default_rng(seed)
+    eta = rng.beta(2, 3, n)
+    return rng.random(n) < 0.2 + 0.6 * eta, eta, rng.random(n)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("cost", [0.02, 0.1, 0.3, 0.6, 0.95])
+def test_the_guard_averages_two_gains(cost, weighted):
+    """The rule is kept where promised and denoised gains over the better constant are positive."""
+    positive, eta, weight = sample()
+    weight = weight if weighted else np.ones(len(eta))
+    decision = decide(positive, eta, cost, POSTERIOR, weight)
+    paid = np.array([(1 - cost) * eta, cost * (1 - eta)]) @ weight / weight.sum()
+    constant = CONSTANTS[int(paid.argmin())]
+    promised = paid.min() - np.minimum((1 - cost) * eta, cost * (1 - eta)) @ weight / weight.sum()
+    denoised = decision.costs[constant].value - decision.costs["rule"].value
+    assert decision.chosen == ("rule" if promised + denoised > 1e-9 else constant)
+    for answer, table in decision.tables.items():
+        called = bayes_calls(eta, cost, answer)
+        expected = ConfusionCounts.from_labels(positive, called, weight)
+        np.testing.assert_array_equal(table.counts, expected.counts)
+        assert decision.costs[answer] == POSTERIOR.cost(expected, cost)[0]
+    assert decision.table is decision.tables[decision.chosen]
+    assert decision.cost is decision.costs[decision.chosen]
+
+
+def test_swapping_the_classes_mirrors_the_decision():
+    """With labels, probabilities, rates and the cost swapped, the constants swap places."""
+    positive, eta, weight = sample()
+    swapped = {"rule": "rule", "all_negative": "all_positive", "all_positive": "all_negative"}
+    for cost in (0.05, 0.3, 0.9):
+        one = decide(positive, eta, cost, POSTERIOR, weight)
+        other = decide(~positive, 1 - eta, 1 - cost, POSTERIOR, weight)
+        assert other.chosen == swapped[one.chosen]
+        assert other.cost.value == pytest.approx(one.cost.value, abs=1e-12)
+
+
+def test_rows_that_stand_for_more_keep_their_counts():
+    """Other squared weights change the intervals, not the values and not the choice."""
+    positive, eta, weight = sample()
+    plain = decide(positive, eta, 0.3, POSTERIOR, weight)
+    wide = decide(
+        positive, eta, 0.3, POSTERIOR, weight, call_squares=lambda called: np.full((2, 2), 90.0)
+    )
+    assert wide.chosen == plain.chosen
+    assert wide.cost.value == pytest.approx(plain.cost.value, abs=1e-12)
+    assert wide.cost.high - wide.cost.low > plain.cost.high - plain.cost.low
+
+
+@pytest.mark.parametrize("cost", [0.001, 0.3, 0.999])
+def test_minimax_takes_the_least_worst_regret(cost):
+    """What is decided is the candidate with the least worst regret, the constants last."""
+    positive, eta, _ = sample()
+    rules = [count_calls(positive, bayes_calls(eta * k, cost)) for k in (1.0, 0.8)]
+    constants = {name: count_calls(positive, bayes_calls(eta, cost, name)) for name in CONSTANTS}
+    answer, rate, regret = decide_minimax(rules, constants, cost, POSTERIOR)
+    expected = minimax_regret(
+        np.column_stack([POSTERIOR.cost(table, cost)[1] for table in [*rules, *constants.values()]])
+    )
+    np.testing.assert_array_equal(regret.cost, expected.cost)
+    names = ["rule", "rule", *CONSTANTS]
+    assert answer == names[expected.chosen]
+    assert rate == (expected.chosen if answer == "rule" else 0)

@@ -2,7 +2,7 @@
 
 from flipcost.cli import main
 from flipcost.experiments import TABLES
-from flipcost.experiments._store import UnitStore
+from flipcost.experiments.run._store import UnitStore
 
 SMALL = ["cost_clean_all_case2_BUPA", "cost_clean_all_case3_syn2"]
 

@@ -4,11 +4,11 @@ import numpy as np
 import pytest
 
 from flipcost.core.resampling import margin_grid
-from flipcost.experiments._baselines import run_constants, run_natarajan
-from flipcost.experiments._estimates import LinkEstimate
-from flipcost.experiments._etas import combinations
-from flipcost.experiments._problems import PROBLEMS, UCI
-from flipcost.experiments._protocol import (
+from flipcost.experiments.registry._baselines import run_constants, run_natarajan
+from flipcost.experiments.registry._estimates import LinkEstimate
+from flipcost.experiments.registry._etas import combinations
+from flipcost.experiments.registry._problems import PROBLEMS, UCI
+from flipcost.experiments.registry._protocol import (
     choose,
     clean_scores,
     draw_trial,
@@ -16,9 +16,9 @@ from flipcost.experiments._protocol import (
     possible_rate,
     scores_of,
 )
-from flipcost.experiments._scheme1 import run_scheme1
-from flipcost.experiments._scheme2 import run_scheme2
-from flipcost.experiments._units import Unit, all_units, run_unit
+from flipcost.experiments.registry._scheme1 import run_scheme1
+from flipcost.experiments.registry._scheme2 import run_scheme2
+from flipcost.experiments.run._units import Unit, all_units, run_unit
 
 
 @pytest.mark.parametrize(

@@ -14,9 +14,9 @@ import pytest
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
 from flipcost.experiments import TABLES, needed_units, reproduce, summarise, verdict
-from flipcost.experiments._errata import errata_of, is_impossible
-from flipcost.experiments._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN
-from flipcost.experiments._store import FILE, UnitStore
+from flipcost.experiments.run._store import FILE, UnitStore
+from flipcost.experiments.tables._errata import errata_of, is_impossible
+from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN
 
 SMALL = ["cost_clean_all_case2_BUPA", "cost_clean_all_case3_syn2"]
 PAGES = ["results.csv", "summary.csv", "report.html", "tables.md", "tables.tex"]

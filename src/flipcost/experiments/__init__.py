@@ -4,10 +4,10 @@
 table and the pages made of it.
 """
 
-from flipcost.experiments._registry import TABLES, Table
-from flipcost.experiments._reproduce import Reproduction, needed_units, reproduce
-from flipcost.experiments._results import summarise, tidy, verdict
-from flipcost.experiments._units import Unit, all_units, run_unit
+from flipcost.experiments.registry._paper_tables import TABLES, Table
+from flipcost.experiments.run._reproduce import Reproduction, needed_units, reproduce
+from flipcost.experiments.run._units import Unit, all_units, run_unit
+from flipcost.experiments.tables._results import summarise, tidy, verdict
 
 __all__ = [
     "TABLES",

@@ -12,7 +12,7 @@ from multiprocessing import get_context
 
 from threadpoolctl import threadpool_limits
 
-from flipcost.experiments._units import run_unit
+from flipcost.experiments.run._units import run_unit
 
 
 def run_units(units, seed, *, jobs=1, done=None):

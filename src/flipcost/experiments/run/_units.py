@@ -9,24 +9,24 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from flipcost.core.resampling import margin_grid
-from flipcost.experiments import _baselines, _etas
-from flipcost.experiments._estimates import KLIEPEstimate, LinkEstimate, LSPEstimate
-from flipcost.experiments._problems import (
+from flipcost.experiments.registry import _baselines, _etas
+from flipcost.experiments.registry._estimates import KLIEPEstimate, LinkEstimate, LSPEstimate
+from flipcost.experiments.registry._problems import (
     BUPA_MARGINS,
     CASE3_COSTS,
     PRIORS,
     PROBLEMS,
     UCI,
 )
-from flipcost.experiments._protocol import draw_trial, generator
-from flipcost.experiments._scheme1 import (
+from flipcost.experiments.registry._protocol import draw_trial, generator
+from flipcost.experiments.registry._scheme1 import (
     CLEAN_COSTS,
     CLEAN_MARGINS,
     as_weights,
     run_clean,
     run_scheme1,
 )
-from flipcost.experiments._scheme2 import run_scheme2
+from flipcost.experiments.registry._scheme2 import run_scheme2
 
 _ETA_PROBLEMS = ("syn2d", "syn3d", "syn10d")
 _ETA_COLUMNS = ("link", "lspc", "knn", "kliep")

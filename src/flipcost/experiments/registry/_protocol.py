@@ -11,7 +11,7 @@ from sklearn.model_selection import train_test_split
 from flipcost.core.confusion import ConfusionCounts, Measure, measure
 from flipcost.core.folds import stratified_folds
 from flipcost.core.noise import flip
-from flipcost.experiments._problems import PROBLEMS
+from flipcost.experiments.registry._problems import PROBLEMS
 
 L2S = (0.01, 0.1, 1.0, 10.0)
 N_FOLDS = 5

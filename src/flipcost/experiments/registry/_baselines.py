@@ -17,7 +17,7 @@ from flipcost.estimators import (
     WeightedLogisticClassifier,
 )
 from flipcost.exceptions import DenoisingWarning
-from flipcost.experiments._protocol import (
+from flipcost.experiments.registry._protocol import (
     L2S,
     MEASURES,
     N_FOLDS,

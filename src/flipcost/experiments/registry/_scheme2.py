@@ -16,7 +16,13 @@ import numpy as np
 
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.resampling import kept_negatives, negative_ratio
-from flipcost.experiments._protocol import MEASURES, N_FOLDS, choose, clean_scores, random_folds
+from flipcost.experiments.registry._protocol import (
+    MEASURES,
+    N_FOLDS,
+    choose,
+    clean_scores,
+    random_folds,
+)
 
 READINGS = ("resampled", "untouched")
 

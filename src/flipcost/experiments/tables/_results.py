@@ -10,9 +10,9 @@ import numpy as np
 
 from flipcost._version import __version__
 from flipcost.datasets import load_paper_tables
-from flipcost.experiments._errata import errata_of, is_impossible
-from flipcost.experiments._readings import parity_reading
-from flipcost.experiments._registry import TABLES
+from flipcost.experiments.registry._paper_tables import TABLES
+from flipcost.experiments.tables._errata import errata_of, is_impossible
+from flipcost.experiments.tables._readings import parity_reading
 
 FIELDS = (
     "table",

@@ -22,7 +22,7 @@ from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.resampling import margin_grid
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import solve_path
-from flipcost.experiments._protocol import (
+from flipcost.experiments.registry._protocol import (
     L2S,
     MEASURES,
     N_FOLDS,

@@ -10,13 +10,13 @@ from pathlib import Path
 
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
-from flipcost.experiments._page import to_html
-from flipcost.experiments._registry import TABLES
-from flipcost.experiments._results import summarise, tidy, write_csv
-from flipcost.experiments._run import run_units
-from flipcost.experiments._store import FILE, UnitStore
-from flipcost.experiments._texts import to_latex, to_markdown
-from flipcost.experiments._units import all_units
+from flipcost.experiments.registry._paper_tables import TABLES
+from flipcost.experiments.run._store import FILE, UnitStore
+from flipcost.experiments.run._units import all_units
+from flipcost.experiments.run._workers import run_units
+from flipcost.experiments.tables._page import to_html
+from flipcost.experiments.tables._results import summarise, tidy, write_csv
+from flipcost.experiments.tables._texts import to_latex, to_markdown
 
 _ALWAYS = ("usq_regerm", "flipcost")
 _ETA_COLUMN = {"lspc": "lspc", "knn": "knn"}

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass, field
 
-from flipcost.experiments._registry import TABLES
+from flipcost.experiments.registry._paper_tables import TABLES
 
 METHOD_WORDS = {
     "lkfun_sq": "link, squared",

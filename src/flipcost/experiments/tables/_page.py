@@ -5,12 +5,12 @@ from __future__ import annotations
 from html import escape
 
 from flipcost._version import __version__
-from flipcost.experiments._errata import WORDS
-from flipcost.experiments._pivot import DATA_WORDS, figure, method_words, pivot
-from flipcost.experiments._plots import Series, plot
-from flipcost.experiments._registry import TABLES
-from flipcost.experiments._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN, summarise
-from flipcost.experiments._why import REASONS
+from flipcost.experiments.registry._paper_tables import TABLES
+from flipcost.experiments.tables._errata import WORDS
+from flipcost.experiments.tables._pivot import DATA_WORDS, figure, method_words, pivot
+from flipcost.experiments.tables._plots import Series, plot
+from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN, summarise
+from flipcost.experiments.tables._why import REASONS
 
 _CLASSES = {WITHIN: "ok", DIFFERS: "off", IMPOSSIBLE: "odd", NOT_GIVEN: "na", "": "ours"}
 _STYLE = """

@@ -6,8 +6,8 @@ import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
 from flipcost.estimators import LinkClassifier, LSPClassifier
-from flipcost.experiments._estimates import KLIEPEstimate
-from flipcost.experiments._protocol import N_FOLDS, random_folds
+from flipcost.experiments.registry._estimates import KLIEPEstimate
+from flipcost.experiments.registry._protocol import N_FOLDS, random_folds
 from flipcost.metrics import eta_scores
 
 LINKS = {"lkfun_sq": "squared", "lkfun_log": "logistic", "lkfun_msq": "modified_squared"}

@@ -20,7 +20,7 @@ from flipcost.core.lspc import RidgeSpectrum, lspc_probabilities, lspc_search
 from flipcost.core.newton import Design
 from flipcost.core.ratios import combine_ratios
 from flipcost.core.row_losses import LINK_LOSSES, link_rows
-from flipcost.experiments._protocol import L2S, N_FOLDS
+from flipcost.experiments.registry._protocol import L2S, N_FOLDS
 
 # More centres change no cell by more than its spread, and fits take the cube of their number.
 N_CENTERS = 100

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from flipcost.experiments._pivot import figure, pivot
-from flipcost.experiments._registry import TABLES
-from flipcost.experiments._results import DIFFERS, IMPOSSIBLE, WITHIN
+from flipcost.experiments.registry._paper_tables import TABLES
+from flipcost.experiments.tables._pivot import figure, pivot
+from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, WITHIN
 
 _MARKS = {WITHIN: "=", DIFFERS: "!", IMPOSSIBLE: "?"}
 _LEGEND = (

@@ -1,0 +1,1 @@
+"""What is run: the paper's problems, methods, protocol, and the tables that ask for them."""

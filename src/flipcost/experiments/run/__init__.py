@@ -1,0 +1,1 @@
+"""How it is run: units of work, where finished ones are kept, and the whole reproduction."""

@@ -1,12 +1,15 @@
 # The commands people type. Each builds .venv first when it is missing or out of date.
 PYTHON ?= python3
 VENV := .venv
+# The oldest Python and the lowest versions that pyproject.toml allows, in a place of their own.
+LOWEST := .venv-lowest
+LOWEST_PYTHON ?= python3.11
 BIN := $(VENV)/bin
 # One level of parallelism at a time: the test workers take the cores, BLAS stays single-threaded.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: demo test test-all lint format bench docs clean
+.PHONY: demo test test-all test-lowest coverage lint format bench docs changelog clean
 
 demo: $(VENV)/.dev
 	$(BIN)/flipcost audit --example pima --out flipcost-demo
@@ -18,9 +21,19 @@ test: lint
 test-all: lint $(VENV)/.browser
 	$(TEST_ENV) $(BIN)/python -m pytest -q -n $(WORKERS)
 
+# Old packages warn about newer ones below them; that is not ours to mend.
+test-lowest: $(LOWEST)/.done
+	$(TEST_ENV) $(LOWEST)/bin/python -m pytest -q -n $(WORKERS) -m "not slow" \
+	  -W ignore::DeprecationWarning -W ignore::PendingDeprecationWarning
+
+coverage: $(VENV)/.dev
+	$(TEST_ENV) $(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow" \
+	  --cov=flipcost --cov-report=term:skip-covered --cov-report=html:coverage
+
 lint: $(VENV)/.dev
 	$(BIN)/ruff check src tests benchmarks tools
 	$(BIN)/ruff format --check src tests benchmarks tools
+	$(BIN)/codespell
 	$(BIN)/mypy
 
 format: $(VENV)/.dev
@@ -34,8 +47,11 @@ docs: $(VENV)/.docs
 	$(BIN)/mkdocs build --strict --quiet --site-dir site
 	@echo "The documentation is in site/index.html"
 
+changelog: $(VENV)/.dev
+	$(BIN)/python tools/changelog.py
+
 clean:
-	rm -rf $(VENV) site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
+	rm -rf $(VENV) $(LOWEST) coverage .coverage site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis
 
 $(VENV)/bin/python:
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11))' \
@@ -45,6 +61,13 @@ $(VENV)/bin/python:
 
 $(VENV)/.dev: pyproject.toml | $(VENV)/bin/python
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[dev]"
+	@touch $@
+
+$(LOWEST)/.done: pyproject.toml tools/lowest.py
+	$(LOWEST_PYTHON) -m venv --clear $(LOWEST)
+	$(LOWEST_PYTHON) tools/lowest.py > $(LOWEST)/constraints.txt
+	$(LOWEST)/bin/python -m pip install --quiet --disable-pip-version-check \
+	  --constraint $(LOWEST)/constraints.txt --editable ".[test]"
 	@touch $@
 
 $(VENV)/.bench: pyproject.toml $(VENV)/.dev

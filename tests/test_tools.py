@@ -1,0 +1,83 @@
+"""Tools for who maintains the package: the changelog and the lowest versions."""
+
+import importlib.util
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parent.parent
+
+
+def load(name):
+    spec = importlib.util.spec_from_file_location(name, ROOT / "tools" / f"{name}.py")
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    return module
+
+
+@pytest.fixture
+def home(tmp_path):
+    (tmp_path / "changes").mkdir()
+    (tmp_path / "changes" / "README.md").write_text("How to.")
+    (tmp_path / "CHANGELOG.md").write_text("# Changes\n\n## 2 (unreleased)\n\n- a\n\n## 1\n\n- b\n")
+    return tmp_path
+
+
+def test_fragments_move_under_the_first_version(home):
+    """Each type has its head, later versions stay below, and the files are gone."""
+    (home / "changes" / "7-x.fix.md").write_text("Mended\nthis.\n")
+    (home / "changes" / "9-y.api.md").write_text("Renamed that.\n")
+    assert load("changelog").main([], home) == 0
+    assert (home / "CHANGELOG.md").read_text() == (
+        "# Changes\n\n## 2 (unreleased)\n\n- a\n\n### Changed names and meanings\n\n"
+        "- Renamed that.\n\n### Mended\n\n- Mended this.\n\n## 1\n\n- b\n"
+    )
+    assert [path.name for path in (home / "changes").iterdir()] == ["README.md"]
+
+
+def test_a_check_changes_nothing(home):
+    """--check reads only."""
+    (home / "changes" / "7-x.fix.md").write_text("Mended this.\n")
+    before = (home / "CHANGELOG.md").read_text()
+    assert load("changelog").main(["--check"], home) == 0
+    assert (home / "CHANGELOG.md").read_text() == before
+    assert (home / "changes" / "7-x.fix.md").exists()
+
+
+@pytest.mark.parametrize(("name", "text"), [("7-x.md", "a"), ("7.odd.md", "a"), ("7.fix.md", " ")])
+def test_a_fragment_that_is_misnamed_or_empty_is_refused(home, name, text):
+    """The message names the file."""
+    (home / "changes" / name).write_text(text)
+    with pytest.raises(ValueError, match=name):
+        load("changelog").main([], home)
+
+
+def test_the_fragments_of_this_tree_are_in_order():
+    """Every fragment is named as it must be, and says something."""
+    assert load("changelog").main(["--check"]) == 0
+
+
+def test_lowest_versions_follow_extras_of_the_project():
+    """Every requirement of the project and of the extras that an extra names has its line."""
+    project = {
+        "name": "us",
+        "dependencies": ["numpy>=1.26"],
+        "optional-dependencies": {
+            "test": ["us[dask]", "pytest>=8"],
+            "dask": ["dask[array]>=2025.1"],
+        },
+    }
+    assert load("lowest").lowest(project, ["test"]) == ["dask==2025.1", "numpy==1.26", "pytest==8"]
+
+
+def test_a_requirement_without_a_lower_bound_is_refused():
+    """What has no bound cannot be tested at its lowest."""
+    project = {"name": "us", "dependencies": ["numpy"], "optional-dependencies": {}}
+    with pytest.raises(ValueError, match="numpy"):
+        load("lowest").lowest(project, [])
+
+
+def test_this_project_has_bounds_throughout(capsys):
+    """The constraints of this tree can be made."""
+    assert load("lowest").main() == 0
+    assert "numpy==" in capsys.readouterr().out

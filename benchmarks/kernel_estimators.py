@@ -16,6 +16,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import best_of_each, verdict
+from flipcost.core.folds import random_folds
 from flipcost.core.kernels import (
     centile_widths,
     choose_centers,
@@ -23,7 +24,7 @@ from flipcost.core.kernels import (
     squared_distances,
 )
 from flipcost.core.kliep import kliep
-from flipcost.core.kliep_search import assign_folds, kliep_search
+from flipcost.core.kliep_search import kliep_search
 from flipcost.core.lspc import lspc_fit, lspc_search
 
 if TYPE_CHECKING:
@@ -62,7 +63,7 @@ def our_kliep_search(num, den, widths):
     rng = np.random.default_rng(0)
     centers = choose_centers(num, N_CENTERS, rng)
     sq_num, sq_den = squared_distances(num, centers), squared_distances(den, centers)
-    search = kliep_search(sq_num, sq_den, widths, assign_folds(len(num), N_FOLDS, rng))
+    search = kliep_search(sq_num, sq_den, widths, random_folds(np.zeros(len(num)), N_FOLDS, rng))
     mean = gaussian_kernel(sq_den, search.width).mean(axis=0)
     return search, kliep(gaussian_kernel(sq_num, search.width), mean, start=search.start)
 

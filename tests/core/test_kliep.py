@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from flipcost.core.folds import random_folds
 from flipcost.core.kernels import (
     centile_widths,
     choose_centers,
@@ -12,7 +13,7 @@ from flipcost.core.kernels import (
     squared_distances,
 )
 from flipcost.core.kliep import kliep, kliep_reference
-from flipcost.core.kliep_search import assign_folds, kliep_posterior_search, kliep_search
+from flipcost.core.kliep_search import kliep_posterior_search, kliep_search
 from flipcost.core.ratios import COMBINATIONS, combine_ratios, training_scales
 
 # The paper's synthetic laws: means of the two classes and the common covariance, equal priors.
@@ -159,7 +160,7 @@ def test_wrong_input_is_named():
     with pytest.raises(ValueError, match="`sample_weight` must hold"):
         kliep(phi, [0.5, 0.5], sample_weight=[1, -1, 1])
     with pytest.raises(ValueError, match="folds for 3 rows"):
-        assign_folds(3, 4, np.random.default_rng(0))
+        random_folds(np.zeros(3), 4, np.random.default_rng(0))
     with pytest.raises(ValueError, match="`folds` must give"):
         kliep_search(phi, phi, [1.0], [0, 0, 0])
     with pytest.raises(ValueError, match="both classes"):
@@ -170,7 +171,7 @@ def test_search_equals_a_plain_loop():
     """Scores are the held-out mean logs of separate cold fits, up to the tolerance of the fits."""
     num, den, rng = shifted_pair(8)
     sq_num, sq_den = squared_distances(num, num[:40]), squared_distances(den, num[:40])
-    folds, widths = assign_folds(300, 5, rng), np.array([2.0, 0.2, 1.0])
+    folds, widths = random_folds(np.zeros(300), 5, rng), np.array([2.0, 0.2, 1.0])
     search = kliep_search(sq_num, sq_den, widths, folds, tol=1e-12)
     for width, score in zip(widths, search.scores, strict=True):
         phi = gaussian_kernel(sq_num, width)
@@ -193,7 +194,7 @@ def test_every_fit_of_the_search_is_certified():
     centers = choose_centers(num, 100, rng)
     sq_num, sq_den = squared_distances(num, centers), squared_distances(den, centers)
     widths = centile_widths(np.vstack([num, den]), rng)
-    search = kliep_search(sq_num, sq_den, widths, assign_folds(500, 5, rng))
+    search = kliep_search(sq_num, sq_den, widths, random_folds(np.zeros(500), 5, rng))
     assert search.gaps.shape == (9, 5)
     assert search.gaps.max() <= 1e-6
     final = kliep(
@@ -209,7 +210,7 @@ def test_search_survives_widths_that_reach_nothing():
     num, den, rng = shifted_pair(10, n_rows=60)
     sq_num = squared_distances(num, num[:10])
     sq_den = squared_distances(np.vstack([num, den]), num[:10])
-    search = kliep_search(sq_num, sq_den, [1e-6, 1.0], assign_folds(60, 3, rng))
+    search = kliep_search(sq_num, sq_den, [1e-6, 1.0], random_folds(np.zeros(60), 3, rng))
     assert search.best == 1
     assert search.scores[0] <= np.log(1e-300) * 50 / 60
     assert search.gaps.max() <= 1e-6
@@ -330,7 +331,7 @@ def kliep_etas(X, y, fresh, rng):
     widths = centile_widths(X, rng, narrower=(0.35, 0.5, 0.7))
     folds = np.empty(len(y), dtype=int)
     for sign in (False, True):
-        folds[y == sign] = assign_folds(int((y == sign).sum()), 5, rng)
+        folds[y == sign] = random_folds(np.zeros(int((y == sign).sum())), 5, rng)
     search = kliep_posterior_search(bases, y, widths, folds)
     assert search.gaps.max() <= 1e-6
 

@@ -319,8 +319,8 @@ def test_rows_drawn_by_their_share_are_a_uniform_sample():
 
     Parts of equal size give all that were wanted; one part with half of all rows halves them.
     """
+    from flipcost.core.folds import hash_keys
     from flipcost.scale import RowSample
-    from flipcost.scale._folds import hash_keys
 
     n = 64_000
     keys = hash_keys(np.arange(n, dtype=np.uint64))

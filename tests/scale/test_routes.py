@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost import ClassMoments
+from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
 from flipcost.scale import (
@@ -18,7 +19,6 @@ from flipcost.scale import (
     score_limits,
 )
 from flipcost.scale._files import _BATCH_BYTES
-from flipcost.scale._folds import hash_keys
 from flipcost.scale._tasks import _SAMPLE_STREAM
 from tests.scale.conftest import NAMES
 

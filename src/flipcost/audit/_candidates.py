@@ -12,7 +12,6 @@ from sklearn.linear_model import LogisticRegression
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.folds import stratified_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import solve_path
@@ -92,21 +91,6 @@ def cost_grid(cost):
         near = np.searchsorted(grid, cost)
         grid = np.insert(grid, near, cost)
     return grid, int(near)
-
-
-def shuffled_folds(positive, rng):
-    """Assign rows to stratified folds at random: ten of them, or five where rows are many.
-
-    Examples
-    --------
-    >>> folds = shuffled_folds(np.tile([True, False], 50), np.random.default_rng(0))
-    >>> np.bincount(folds).tolist()
-    [10, 10, 10, 10, 10, 10, 10, 10, 10, 10]
-    """
-    order = rng.permutation(len(positive))
-    folds = np.empty(len(positive), np.int16)
-    folds[order] = stratified_folds(positive[order], 10 if len(positive) < 5000 else 5)
-    return folds
 
 
 def flipcost_candidate(model, positive, weight, costs, index, call_squares=None):

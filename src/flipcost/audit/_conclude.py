@@ -16,13 +16,13 @@ from flipcost.audit._candidates import (
     ignoring_candidate,
     logistic_candidate,
     saved_candidate,
-    shuffled_folds,
 )
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
 from flipcost.audit._information import Information
 from flipcost.audit._prepare import Prepared, Watched
 from flipcost.audit._result import AuditResult, Suspect
 from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.folds import random_folds, usual_folds
 from flipcost.core.information import (
     PRECISION,
     labels_needed,
@@ -115,7 +115,7 @@ def _wrong(positive, probability, classifier):
 
 def _candidates(data: Prepared, classifier, costs, index, model, seed):
     positive, weight = data.positive, data.weight
-    folds = shuffled_folds(positive, np.random.default_rng(seed))
+    folds = random_folds(positive, usual_folds(len(positive)), np.random.default_rng(seed))
     own = folds if data.folds is None else data.folds
     found = [
         flipcost_candidate(classifier, positive, weight, costs, index, data.call_squares),

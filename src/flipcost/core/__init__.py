@@ -18,7 +18,6 @@ from flipcost.core.kliep import KLIEPResult, kliep, kliep_reference
 from flipcost.core.kliep_search import (
     KLIEPSearch,
     PosteriorSearch,
-    assign_folds,
     kliep_posterior_search,
     kliep_search,
 )
@@ -68,7 +67,6 @@ __all__ = [
     "MixtureFit",
     "PosteriorSearch",
     "RidgeSpectrum",
-    "assign_folds",
     "centile_widths",
     "choose_centers",
     "clean_eta",

@@ -57,20 +57,6 @@ class KLIEPSearch:
         return float(self.widths[self.best])
 
 
-def assign_folds(n_rows: int, n_folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
-    """Return a fold number for every row, at random, in folds whose sizes differ by one at most.
-
-    Examples
-    --------
-    >>> np.bincount(assign_folds(11, 3, np.random.default_rng(0)))
-    array([4, 4, 3])
-    """
-    if not 2 <= n_folds <= n_rows:
-        msg = f"There must be 2 to {n_rows} folds for {n_rows} rows; got {n_folds}."
-        raise ValueError(msg)
-    return np.asarray(rng.permutation(n_rows) % n_folds)
-
-
 def kliep_search(
     sq_num: ArrayLike,
     sq_den: ArrayLike,
@@ -112,6 +98,7 @@ def kliep_search(
 
     Examples
     --------
+    >>> from flipcost.core.folds import random_folds
     >>> from flipcost.core.kernels import squared_distances
     >>> rng = np.random.default_rng(0)
     >>> num, den = rng.normal(0.5, 1, (300, 2)), rng.normal(0, 1, (300, 2))
@@ -119,7 +106,7 @@ def kliep_search(
     ...     squared_distances(num, num[:50]),
     ...     squared_distances(den, num[:50]),
     ...     widths=[0.1, 1.0, 10.0],
-    ...     folds=assign_folds(300, 5, rng),
+    ...     folds=random_folds(np.zeros(300), 5, rng),
     ... )
     >>> search.width, bool(search.gaps.max() <= 1e-6)
     (1.0, True)
@@ -222,6 +209,7 @@ def kliep_posterior_search(
 
     Examples
     --------
+    >>> from flipcost.core.folds import random_folds
     >>> from flipcost.core.kernels import squared_distances
     >>> rng = np.random.default_rng(0)
     >>> positive = np.arange(300) < 150
@@ -230,7 +218,7 @@ def kliep_posterior_search(
     ...     [squared_distances(X, X[positive == sign][:50]) for sign in (False, True)],
     ...     positive,
     ...     widths=[0.1, 1.0, 10.0],
-    ...     folds=assign_folds(300, 5, rng),
+    ...     folds=random_folds(np.zeros(300), 5, rng),
     ... )
     >>> search.width, bool(search.gaps.max() <= 1e-6)
     (1.0, True)

@@ -21,6 +21,7 @@ from flipcost._validation import (
 from flipcost.core.calibration import TABLE, ScoreBins, calibrate, log_sum
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.decision import CONSTANTS, bayes_calls, count_calls, decide, decide_minimax
+from flipcost.core.folds import usual_folds
 from flipcost.core.information import value_of_knowing_rate
 from flipcost.core.noise import rate_pair
 from flipcost.core.quantiles import weighted_quantile
@@ -36,7 +37,6 @@ from flipcost.estimators._scorers import (
 from flipcost.estimators._tables import dask_table, is_dask
 
 _METHODS = {"integrate", "minimax", "likelihood", "range"}
-_SMALL_DATA = 5_000
 # Rows that the value of knowing the rate is averaged over.
 _VALUE_ROWS = 1_000
 
@@ -280,9 +280,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         return cost_share(self.cost)
 
     def _score_out_of_fold(self, X, positive, weight):
-        wanted = (10 if len(positive) < _SMALL_DATA else 5) if self.cv is None else self.cv
-        if self.cv is None:
-            wanted = min(wanted, len(positive))
+        wanted = usual_folds(len(positive)) if self.cv is None else self.cv
         folds = fold_numbers(wanted, positive.astype(np.int8), generator(self.random_state))
         n_folds = int(folds.max()) + 1
         self.transformer_ = None

@@ -16,9 +16,9 @@ import numpy as np
 from scipy import sparse
 
 from flipcost.core.calibration import N_BINS
+from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
 from flipcost.scale import LabelledMoments, RowSample, ScoreHistogram
-from flipcost.scale._folds import hash_keys
 
 if TYPE_CHECKING:
     from flipcost.core.hinges import HingeBasis

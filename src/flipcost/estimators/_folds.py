@@ -8,6 +8,8 @@ import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from flipcost.core.folds import random_folds
+
 
 def generator(random_state):
     """Return a numpy generator from what scikit-learn takes as a seed."""
@@ -28,14 +30,12 @@ def fold_numbers(cv, codes, rng):
         Where folds come from when `cv` is a number.
     """
     n_rows = len(codes)
-    folds = np.full(n_rows, -1)
     if isinstance(cv, Integral):
         if not 2 <= int(cv) <= n_rows:
             msg = f"`cv` must be at least 2 and at most the number of rows, {n_rows}; got {cv}."
             raise ValueError(msg)
-        # Rows sorted by class, at random within each, are dealt to the folds in turn.
-        folds[np.lexsort((rng.permutation(n_rows), codes))] = np.arange(n_rows) % int(cv)
-        return folds
+        return random_folds(codes, int(cv), rng)
+    folds = np.full(n_rows, -1)
     splits = check_cv(cv, codes, classifier=True).split(np.empty((n_rows, 0)), codes)
     rows = np.arange(n_rows)
     for number, (train, test) in enumerate(splits):

@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from flipcost.core.folds import hash_folds
 from flipcost.exceptions import SourceError
 from flipcost.scale import _arrow
 from flipcost.scale._encoder import NumberColumn, TableEncoder, stack
-from flipcost.scale._folds import hash_folds, id_keys, position_keys
+from flipcost.scale._folds import id_keys, position_keys
 from flipcost.scale._labels import Labels, orient, split_labels
 
 if TYPE_CHECKING:

@@ -12,9 +12,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
-from flipcost.scale._folds import hash_keys
 from flipcost.scale._histogram import ScoreHistogram
 from flipcost.scale._labels import LabelledMoments, Labels
 from flipcost.scale._sample import RowSample

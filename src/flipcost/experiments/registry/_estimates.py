@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import numpy as np
 
+from flipcost.core.folds import random_folds
 from flipcost.core.kernels import (
     centile_widths,
     choose_centers,
@@ -15,7 +16,7 @@ from flipcost.core.kernels import (
     squared_distances,
 )
 from flipcost.core.kliep import kliep, kliep_reference
-from flipcost.core.kliep_search import assign_folds, kliep_posterior_search
+from flipcost.core.kliep_search import kliep_posterior_search
 from flipcost.core.lspc import RidgeSpectrum, lspc_probabilities, lspc_search
 from flipcost.core.newton import Design
 from flipcost.core.ratios import combine_ratios
@@ -111,7 +112,7 @@ class KLIEPEstimate:
         if solver == "reference":
             widths = [self._reference_width(training[c], c, grid) for c in (0, 1)]
         else:
-            folds = assign_folds(n, N_FOLDS, rng)
+            folds = random_folds(np.zeros(n), N_FOLDS, rng)
             search = kliep_posterior_search(training, trial.noisy, grid, folds, tol=_TOL)
             widths = [search.widths[place] for place in search.class_best]
         self._phi = [

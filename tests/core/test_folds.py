@@ -1,4 +1,4 @@
-"""Stratified folds."""
+"""Folds, stratified in order and at random."""
 
 import numpy as np
 import pytest
@@ -6,7 +6,7 @@ from hypothesis import assume, given
 from hypothesis import strategies as st
 from sklearn.model_selection import StratifiedKFold
 
-from flipcost.core.folds import stratified_folds
+from flipcost.core.folds import random_folds, stratified_folds
 
 
 @pytest.mark.filterwarnings("ignore:The least populated class")
@@ -35,3 +35,12 @@ def test_bad_numbers_of_folds_are_refused(n_folds):
     """Fewer than two folds, or more than rows of the larger class, are refused."""
     with pytest.raises(ValueError, match=r"at least 2 and at most .* 3; got .*Choose"):
         stratified_folds([True, True, True, False], n_folds)
+
+
+def test_random_folds_are_stratified():
+    """Every class of a random assignment is spread over the folds to within one row."""
+    classes = np.repeat([0, 1, 2], [101, 33, 7])
+    folds = random_folds(classes, 5, np.random.default_rng(0))
+    for inside in (slice(None), *(classes == c for c in range(3))):
+        sizes = np.bincount(folds[inside], minlength=5)
+        assert sizes.max() - sizes.min() <= 1

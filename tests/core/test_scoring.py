@@ -7,7 +7,7 @@ from scipy import sparse
 from benchmarks.timing import peak_extra_bytes
 from flipcost.core import scoring
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.scoring import fold_confusions
+from flipcost.core.scoring import fold_confusions, fold_scores
 from tests.reference.brute import two_classes
 
 
@@ -78,3 +78,17 @@ def test_scores_are_not_all_held_at_once():
     path = np.random.default_rng(1).normal(size=(1, 48, 401))
     dense_bytes = 8 * 60_000 * 400
     assert peak_extra_bytes(lambda: fold_confusions(rows, positive, path)) < 0.1 * dense_bytes
+
+
+@pytest.mark.parametrize("expand", [None, lambda rows: np.hstack([rows, rows**2])])
+@pytest.mark.parametrize("kind", [np.asarray, sparse.csr_array])
+def test_scores_are_those_of_each_rows_own_fold(kind, expand):
+    """Every row, also of many blocks, gets the scores of its fold; a row left out gets none."""
+    rng = np.random.default_rng(0)
+    X, folds = rng.normal(size=(70_000, 3)), rng.integers(-1, 4, 70_000)
+    wide = X if expand is None else expand(X)
+    path = rng.normal(size=(4, 2, wide.shape[1] + 1))
+    found = fold_scores(kind(X), path, folds, expand)
+    expected = np.einsum("nmd,nd->mn", path[folds, :, :-1], wide) + path[folds, :, -1].T
+    expected[:, folds < 0] = np.nan
+    np.testing.assert_allclose(found, expected, atol=1e-12)

@@ -11,12 +11,12 @@ from flipcost.scale._folds import id_keys
 
 def test_the_hash_is_splitmix64():
     """The mixing gives the published first outputs of SplitMix64 started at 1234567."""
-    from flipcost.scale import _folds
+    from flipcost.core import folds
 
     start = 1234567
-    keys = np.array([(start + k * int(_folds._GAMMA)) % 2**64 for k in range(3)], np.uint64)
+    keys = np.array([(start + k * int(folds._GAMMA)) % 2**64 for k in range(3)], np.uint64)
     expected = [6457827717110365317, 3203168211198807973, 9817491932198370423]
-    assert _folds._mix(keys).tolist() == expected
+    assert folds.hash_keys(keys).tolist() == expected
 
 
 @pytest.mark.parametrize("n_folds", [2, 5, 7])

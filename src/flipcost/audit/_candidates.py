@@ -13,7 +13,7 @@ from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
-from flipcost.core.scoring import fold_confusions
+from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
 
@@ -153,8 +153,7 @@ def ignoring_candidate(X, positive, weight, folds, costs, index, parts=None):
     share = np.asarray(costs)[:, None]
     best = np.argmin((1 - share) * missed + share * alarms, axis=1)
     rows = np.arange(len(costs))
-    chosen = path[:, index, best[index]]
-    called = (X * chosen[folds, :-1]).sum(axis=1) + chosen[folds, -1] > 0
+    called = fold_scores(X, path[:, index, best[index]][:, None], folds)[0] > 0
     model = UnevenMarginClassifier(cost=float(costs[index]), l2=_L2S[best[index]])
     model.fit_moments(ClassMoments.merge_all(parts), classes=[False, True])
     picked = ConfusionCounts(counts[rows, best], squares[rows, best])

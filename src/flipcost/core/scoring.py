@@ -1,7 +1,12 @@
-"""Scoring many linear classifiers on many rows, straight to confusion counts."""
+"""Scoring rows by linear classifiers that were not trained on them.
+
+One loop over blocks of rows (`score_parts`) ends in counts (`fold_confusions`), in a histogram
+(`flipcost.scale.ScoreHistogram`) or in the scores themselves (`fold_scores`).
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -11,6 +16,8 @@ from flipcost.core._rows import block_size, group_codes, sort_groups
 from flipcost.core.confusion import ConfusionCounts
 
 if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
     from numpy.typing import ArrayLike, NDArray
 
     Array = NDArray[np.float64]
@@ -57,41 +64,149 @@ def fold_confusions(
            [[0., 2.],
             [0., 1.]]])
     """
-    rows = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
     path = np.asarray(coefficients, dtype=float)
     n_folds, n_classifiers = path.shape[:2]
-    group = group_codes(positive, folds, n_folds)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     # Called weight, called squared weight; then the same of all rows.
-    called = np.zeros((2 * n_folds, 2, n_classifiers))
-    present = np.zeros((2 * n_folds, 2, 1))
-    n, d = rows.shape
-    size = max(64, min(block_size(d), _SCORE_BYTES // (8 * n_classifiers), n))
-    # Reused for every block: fresh memory would cost more than the arithmetic.
-    scores, calls = np.empty((n_classifiers, size)), np.empty((n_classifiers, size), bool)
-    buffer = np.empty((0 if sparse.issparse(rows) else size, d))
-    for start in range(0, n, size):
-        inside = slice(start, start + size)
-        order, bounds = sort_groups(group[inside], 2 * n_folds)
-        block = _take(rows[inside], order, buffer)
-        block_weight = None if weight is None else weight[inside][order]
-        for k in range(n_folds):
-            first, last = bounds[2 * k], bounds[2 * k + 2]
-            if first == last:
-                continue
-            fold_scores = _scores(block[first:last], path[k, :, :d], scores[:, : last - first])
-            np.greater(fold_scores, -path[k, :, d:], out=calls[:, first:last])
-        for g in range(2 * n_folds):
-            part = slice(bounds[g], bounds[g + 1])
-            if part.start == part.stop:
-                continue
-            w = None if block_weight is None else block_weight[part]
-            called[g] += _call_weight(calls[:, part], w)
-            present[g] += _call_weight(np.ones((1, part.stop - part.start), bool), w)
-    table = np.stack([present - called, called], axis=-1)  # (2 folds, 2, classifiers, call)
-    table = table.reshape(n_folds, 2, 2, n_classifiers, 2)  # fold, label, power, classifier, call
+    called = np.zeros((n_folds, 2, 2, n_classifiers))
+    present = np.zeros((n_folds, 2, 2, 1))
+    for part in score_parts(X, path, folds, positive):
+        calls = part.scores > -part.bias
+        for label, inside in enumerate(part.by_label):
+            if inside.start < inside.stop:
+                w = None if weight is None else weight[part.rows[inside]]
+                called[part.fold, label] += _call_weight(calls[:, inside], w)
+                here = np.ones((1, inside.stop - inside.start), bool)
+                present[part.fold, label] += _call_weight(here, w)
+    table = np.stack([present - called, called], axis=-1)  # fold, label, power, classifier, call
     counts, squares = np.moveaxis(table, (2, 3), (0, 2))
     return ConfusionCounts(counts, squares)
+
+
+def fold_scores(
+    X: Any,
+    coefficients: ArrayLike,
+    folds: ArrayLike | None = None,
+    expand: Callable[[Array], Array] | None = None,
+) -> Array:
+    """Score every row by the classifiers of its own fold.
+
+    Parameters
+    ----------
+    X : array or CSR matrix of shape (n, d)
+        Rows.
+    coefficients : array-like of shape (n_folds, n_classifiers, d + 1)
+        Coefficients with the bias last; a row of fold k is scored by ``coefficients[k]``.
+    folds : array-like of int, shape (n,), optional
+        Fold of each row. All rows are of fold 0 when it is not given.
+    expand : callable, optional
+        From dense rows to the columns that the coefficients speak of.
+
+    Returns
+    -------
+    ndarray of shape (n_classifiers, n)
+
+    Examples
+    --------
+    >>> X = np.array([[-1.0], [1.0], [2.0]])
+    >>> fold_scores(X, [[[1.0, 0.0]], [[2.0, 5.0]]], folds=[0, 1, 0])
+    array([[-1.,  7.,  2.]])
+    """
+    path = np.asarray(coefficients, dtype=float)
+    scores = np.full((path.shape[1], X.shape[0]), np.nan)
+    for part in score_parts(X, path, folds, expand=expand):
+        scores[:, part.rows] = part.scores + part.bias
+    return scores
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredPart:
+    """Rows of one fold in one block, scored.
+
+    Attributes
+    ----------
+    fold : int
+        Their fold.
+    rows : ndarray of int, shape (m,)
+        Which rows, the negative ones first.
+    by_label : pair of slices
+        Where the negative and the positive ones are among them.
+    scores : ndarray of shape (n_classifiers, m)
+        Scores without the bias, overwritten by the next part.
+    bias : ndarray of shape (n_classifiers, 1)
+        What to add to them.
+    """
+
+    fold: int
+    rows: NDArray[np.intp]
+    by_label: tuple[slice, slice]
+    scores: Array
+    bias: Array
+
+
+def score_parts(
+    X: Any,
+    coefficients: Array,
+    folds: ArrayLike | None = None,
+    positive: ArrayLike | None = None,
+    expand: Callable[[Array], Array] | None = None,
+) -> Iterator[ScoredPart]:
+    """Score rows out of fold, part by part: what counts, histograms and scores are made of.
+
+    Parameters
+    ----------
+    X, coefficients, folds, expand
+        As in `fold_scores`; -1 as a fold leaves a row out.
+    positive : array-like of bool, shape (n,), optional
+        Which rows are of the positive class; none when it is not given.
+
+    Yields
+    ------
+    ScoredPart
+        One for each fold of each block of rows.
+
+    Examples
+    --------
+    >>> X = np.array([[-1.0], [1.0], [2.0]])
+    >>> [part.rows.tolist() for part in score_parts(X, np.ones((2, 1, 2)), [0, 1, 0])]
+    [[0, 2], [1]]
+    """
+    rows = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
+    n, d = rows.shape
+    n_folds, n_classifiers, width = coefficients.shape
+    group = group_codes(np.zeros(n, bool) if positive is None else positive, folds, n_folds)
+    size = max(64, min(block_size(width), _SCORE_BYTES // (8 * max(n_classifiers, 1)), n))
+    # Reused for every block: fresh memory would cost more than the arithmetic.
+    buffer = np.empty((0 if sparse.issparse(rows) else size, d))
+    scores = np.empty(n_classifiers * size)
+    for start in range(0, n, size):
+        order, bounds = sort_groups(group[start : start + size], 2 * n_folds)
+        block = _take(rows[start : start + size], order, buffer)
+        if expand is not None:
+            block = expand(block.toarray() if sparse.issparse(block) else block)
+        for k, path in enumerate(coefficients):
+            first, middle, last = (int(bound) for bound in bounds[2 * k : 2 * k + 3])
+            if first < last:
+                out = scores[: n_classifiers * (last - first)].reshape(n_classifiers, -1)
+                yield ScoredPart(
+                    k,
+                    start + order[first:last],
+                    (slice(0, middle - first), slice(middle - first, last - first)),
+                    _scores(block[first:last], path[:, :-1], out),
+                    path[:, -1:],
+                )
+
+
+def bin_numbers(scores: Array, low: float, high: float, n_bins: int) -> NDArray[np.intp]:
+    """Return the bin of each score, of equal width; what is beyond goes to the first and the last.
+
+    Examples
+    --------
+    >>> bin_numbers(np.array([-9.0, 0.1, 9.0]), -1.0, 1.0, 4)
+    array([0, 2, 3])
+    """
+    place = np.clip((scores - low) * (n_bins / (high - low)), 0, n_bins - 1)
+    return np.asarray(place.astype(np.intp))
 
 
 def _take(rows: Any, order: NDArray[np.intp], buffer: Array) -> Any:
@@ -105,7 +220,8 @@ def _scores(part: Any, coefficients: Array, out: Array) -> Array:
     """Return scores without the bias, one classifier a row: its calls then count fast."""
     if sparse.issparse(part):
         return np.asarray((part @ coefficients.T).T)
-    return np.matmul(coefficients, part.T, out=out)
+    # While `np.dot` runs other threads can too, which is not so of `np.matmul`.
+    return np.dot(coefficients, part.T, out=out)
 
 
 def _call_weight(calls: NDArray[np.bool_], weight: Array | None) -> Array:

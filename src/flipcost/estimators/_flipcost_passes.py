@@ -9,15 +9,14 @@ speaks most against their label.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
 from flipcost.core.calibration import N_BINS
 from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
+from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.scale import LabelledMoments, RowSample, ScoreHistogram
 
 if TYPE_CHECKING:
@@ -139,8 +138,7 @@ class ScoreCells:
     def from_scores(cls, scores, positive, lead, limits, n_cells, weight=None):
         """Group rows with scores of shape (n, n_scores)."""
         low, high = limits
-        place = np.clip((scores[:, lead] - low) * (n_cells / (high - low)), 0, n_cells - 1)
-        cell = 2 * place.astype(np.intp) + positive
+        cell = 2 * bin_numbers(scores[:, lead], low, high, n_cells) + positive
         w = np.ones(len(cell)) if weight is None else weight
         return cls(
             np.bincount(cell, w, 2 * n_cells),
@@ -215,7 +213,7 @@ class SecondPass:
         # A piece without rows is counted too: what it is merged with has a place for everything.
         for start in range(0, max(piece.n_rows, 1), _CHUNK_ROWS):
             chunk = slice(start, start + _CHUNK_ROWS)
-            scores = self._score(rows, folds[chunk], chunk)
+            scores = self._score(rows, folds[chunk], chunk).T
             leading[chunk] = scores[:, self.lead]
             weight = None if rows.weight is None else rows.weight[chunk]
             counted = self._count(scores, positive[chunk], weight)
@@ -226,20 +224,12 @@ class SecondPass:
         return SecondFound(total.histogram, total.cells, watched)
 
     def _score(self, rows, folds, chunk):
-        """Return out-of-fold scores of shape (n, n_scores)."""
+        """Return out-of-fold scores of shape (n_scores, n)."""
         X = rows.X[chunk]
-        if self.basis.n_columns > self.basis.n_features:
-            X = self.basis.expand(X.toarray() if sparse.issparse(X) else X)
         if not np.isfinite(X.sum(dtype=float)):
             raise rows.fault(ValueError("X must be finite."))
-        scores = np.empty((X.shape[0], self.coefficients.shape[1]))
-        for k, path in enumerate(self.coefficients):
-            inside = np.flatnonzero(folds == k)
-            part = X[inside]
-            # While `np.dot` runs other threads can too, which is not so of ``@``.
-            times = part.dot if sparse.issparse(part) else partial(np.dot, part)
-            scores[inside] = times(path[:, :-1].T) + path[:, -1]
-        return scores
+        bends = self.basis.n_columns > self.basis.n_features
+        return fold_scores(X, self.coefficients, folds, self.basis.expand if bends else None)
 
     def _count(self, scores, positive, weight):
         histogram = ScoreHistogram.from_scores(

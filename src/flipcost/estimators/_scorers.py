@@ -14,6 +14,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
+from flipcost.core.scoring import fold_scores
 from flipcost.core.solve import solve_path
 
 # Rows are expanded in chunks, so that no expanded copy of X is made.
@@ -62,16 +63,7 @@ class MomentScores:
         held_out = np.stack([self._solve(train, families) for train in others])
         self.coefficients_ = self._solve(parts[0].merge(others[0]), families)
 
-        scores = np.empty((len(self.coefficients_), len(X)))
-        for rows in _chunks(len(X)):
-            order = np.argsort(folds[rows], kind="stable")
-            bounds = np.searchsorted(folds[rows][order], np.arange(n_folds + 1))
-            expanded = self.basis_.expand(X[rows][order], buffer)
-            for k in range(n_folds):
-                fold = slice(bounds[k], bounds[k + 1])
-                part = held_out[k, :, :-1] @ expanded[fold].T + held_out[k, :, -1:]
-                scores[:, rows.start + order[fold]] = part
-        return scores
+        return fold_scores(X, held_out, folds, self.basis_.expand)
 
     def _solve(self, moments, families):
         """Return coefficients in the units of the rows, one score a row, bias last."""
@@ -88,15 +80,10 @@ class MomentScores:
 
     def score(self, X, which):
         """Return the chosen scores of rows, shape (len(which), n)."""
-        coefficients = self.coefficients_[which]
-        d = self.basis_.n_features
-        scores = np.empty((len(which), len(X)))
-        bent = bool(np.any(coefficients[:, d:-1]))
-        buffer = np.empty((min(_CHUNK_ROWS, len(X)), self.basis_.n_columns)) if bent else None
-        for rows in _chunks(len(X)):
-            part = self.basis_.expand(X[rows], buffer) if bent else X[rows]
-            scores[:, rows] = coefficients[:, : part.shape[1]] @ part.T
-        return scores + coefficients[:, -1:]
+        coefficients, d = self.coefficients_[which], self.basis_.n_features
+        if coefficients[:, d:-1].any():
+            return fold_scores(X, coefficients[None], expand=self.basis_.expand)
+        return fold_scores(X, coefficients[None][..., [*range(d), -1]])
 
 
 class EstimatorScores:

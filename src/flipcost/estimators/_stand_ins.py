@@ -14,6 +14,7 @@ from typing import Any
 import numpy as np
 
 from flipcost.core.calibration import N_BINS
+from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.scale import _arrow
 
 # Sampled rows that a range of scores must hold to be one of its own.
@@ -90,18 +91,12 @@ class DrawnRows:
 
     def scored(self, basis, held_out):
         """Return the same with the scores that their own folds give."""
-        expanded = basis.expand(self.X)
-        scores = np.empty((held_out.shape[1], len(expanded)))
-        for k, path in enumerate(held_out):
-            inside = np.flatnonzero(self.folds == k)
-            scores[:, inside] = path[:, :-1] @ expanded[inside].T + path[:, -1:]
-        return replace(self, scores=scores)
+        return replace(self, scores=fold_scores(self.X, held_out, self.folds, basis.expand))
 
     def weighted(self, histogram, lead):
         """Return the same weighted to what the histogram of the leading score holds."""
         low, high = histogram.low[lead], histogram.high[lead]
-        place = np.clip((self.scores[lead] - low) * (N_BINS / (high - low)), 0, N_BINS - 1)
-        bins = place.astype(np.intp)
+        bins = bin_numbers(self.scores[lead], low, high, N_BINS)
         strata, weight = [], np.empty(len(bins))
         for label in (0, 1):
             inside = self.sample.positive == bool(label)

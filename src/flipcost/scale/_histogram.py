@@ -14,9 +14,8 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy import sparse
 
-from flipcost.core._rows import block_size
+from flipcost.core.scoring import score_parts
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -102,19 +101,12 @@ class ScoreHistogram:
         path = np.asarray(coefficients, dtype=float)
         n_folds, n_classifiers = path.shape[:2]
         limits = _check_limits(low, high, n_bins, n_classifiers)
-        n = X.shape[0]
-        fold = np.zeros(n, np.intp) if folds is None else np.asarray(folds).astype(np.intp)
         labels = np.asarray(positive, dtype=bool)
-        w = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        w = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
         sums = np.zeros((3, n_folds, n_classifiers, n_bins * 2))
-        for k in range(n_folds):
-            rows = np.flatnonzero(fold == k)
-            size = block_size(max(path.shape[2], n_classifiers))
-            for start in range(0, len(rows), size):
-                inside = rows[start : start + size]
-                block = X[inside] if sparse.issparse(X) else np.asarray(X[inside], dtype=float)
-                scores = np.asarray(block @ path[k, :, :-1].T) + path[k, :, -1]
-                _add(sums[:, k], scores, labels[inside], w[inside], limits)
+        for part in score_parts(X, path, folds):
+            scores = (part.scores + part.bias).T
+            _add(sums[:, part.fold], scores, labels[part.rows], w[part.rows], limits)
         shaped = sums.reshape(3, n_folds, n_classifiers, n_bins, 2)
         return cls(limits[0], limits[1], *shaped)
 

@@ -31,7 +31,6 @@ BORROWED = {
     ("audit", "flipcost.estimators._flipcost_table"),
     ("audit", "flipcost.estimators._uneven_margin"),
     ("audit", "flipcost.noise._repeated"),
-    ("audit", "flipcost.plot._curves"),
     ("audit", "flipcost.scale._arrow"),
     ("audit", "flipcost.scale._dask"),
     ("audit", "flipcost.scale._files"),
@@ -41,9 +40,7 @@ BORROWED = {
     ("audit", "flipcost.scale._rows"),
     ("cli", "flipcost.audit._sources"),
     ("estimators", "flipcost.scale._arrow"),
-    ("estimators", "flipcost.scale._folds"),
     ("estimators", "flipcost.scale._tasks"),
-    ("scale", "flipcost.core._rows"),
 }
 FILES = sorted(ROOT.rglob("*.py"))
 

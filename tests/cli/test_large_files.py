@@ -47,17 +47,6 @@ def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monke
     assert json.loads(out)["data"]["reading"] == "in memory"
 
 
-def test_a_container_has_the_memory_of_its_group(tmp_path, monkeypatch):
-    """The limit of a control group counts where it is less than the machine's memory."""
-    whole = _memory.usable_memory()
-    limit = tmp_path / "memory.max"
-    monkeypatch.setattr(_memory, "_GROUP_LIMITS", (str(limit), str(tmp_path / "none")))
-    for text, expected in (("1000000\n", 1e6), ("max\n", None)):
-        limit.write_text(text)
-        assert _memory.usable_memory() == expected or expected is None
-    assert _memory.usable_memory() >= whole
-
-
 @pytest.mark.parametrize("source", ["days", "days/*.parquet", "a.csv"])
 def test_what_is_written_is_what_memory_writes(source, rows, capsys):
     """A folder, a pattern or a file in passes leave the same four files, and the model predicts."""

@@ -391,7 +391,7 @@ def test_bad_rows_are_refused(name):
 
 def test_too_many_features_are_refused_before_allocation():
     """More features than fit in memory are refused at once, with how many would fit."""
-    message = r"need about .* GB.*this machine has.*fewer features \(here at most \d+\)"
+    message = r"need about .* GB.*this process may use.*fewer features \(here at most \d+\)"
     X = sparse.csr_array((3, 2_000_000))
     for call in (
         lambda: ClassMoments.from_rows(X, [True, False, True]),

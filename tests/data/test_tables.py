@@ -12,6 +12,7 @@ import pytest
 
 from flipcost.data import (
     ColumnReader,
+    describe_column,
     find_leaks,
     make_features,
     read_batches,
@@ -19,9 +20,8 @@ from flipcost.data import (
     read_sample,
     read_table,
     sniff,
+    two_classes,
 )
-from flipcost.data._infer import describe_column
-from flipcost.data._roles import two_classes
 from flipcost.exceptions import TableError
 
 

@@ -5,8 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pyarrow as pa
 
-from flipcost.data import ColumnReader, check_features, find_leaks, take_column
-from flipcost.data._checks import unusable_columns
+from flipcost.data import ColumnReader, check_features, find_leaks, take_column, unusable_columns
 from flipcost.exceptions import TableError, shorten
 
 _LEAST_OF_CLASS = 10

@@ -8,8 +8,7 @@ from typing import Any
 
 import numpy as np
 
-from flipcost.data import read_numbers, take_column
-from flipcost.data._roles import label_codes, plain_labels
+from flipcost.data import label_codes, plain_labels, read_numbers, take_column
 from flipcost.exceptions import SourceError, TableError
 from flipcost.scale import Piece
 

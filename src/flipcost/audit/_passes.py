@@ -25,11 +25,19 @@ from flipcost.audit._run import make_classifier
 from flipcost.audit._sources import open_source
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.moments import ClassMoments
-from flipcost.data import Roles, make_features, read_numbers, take_column
-from flipcost.data._roles import are_numbers, label_codes, two_classes
+from flipcost.data import (
+    Roles,
+    are_numbers,
+    arrow,
+    label_codes,
+    make_features,
+    read_numbers,
+    take_column,
+    two_classes,
+)
 from flipcost.estimators._flipcost_table import fit_gathered, gather
 from flipcost.exceptions import TableError, shorten, unknown_column
-from flipcost.scale import _arrow, dask_client
+from flipcost.scale import dask_client
 
 # Rows that columns are learned from, before the passes.
 _LOOK_ROWS = 100_000
@@ -191,7 +199,7 @@ def _learn_columns(files, roles, categorical, drop_unusable, name, notes, say):
         raise TableError(msg)
     numbered = [(block, np.arange(block.num_rows)) for block in blocks]
     columns = without_counters(numbered, columns, categorical, notes)
-    seen = _arrow.concatenate(blocks)
+    seen = arrow.concatenate(blocks)
     codes, texts = label_codes(take_column(seen, roles.target, name), roles.target)
     if texts:  # rows without a label are not learned from
         seen = seen.take(np.flatnonzero(codes >= 0))

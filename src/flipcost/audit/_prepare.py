@@ -19,9 +19,15 @@ from flipcost.audit._checks import (
 )
 from flipcost.audit._rates import rate_from_pairs
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.data import ColumnReader, make_features, read_labels, read_numbers, take_column
-from flipcost.data._reader import as_arrow
-from flipcost.data._roles import two_classes
+from flipcost.data import (
+    ColumnReader,
+    as_arrow,
+    make_features,
+    read_labels,
+    read_numbers,
+    take_column,
+    two_classes,
+)
 from flipcost.exceptions import TableError, shorten
 
 # As in `flipcost.data`: not the numbers that a user with the same seed has made labels from.

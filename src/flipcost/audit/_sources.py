@@ -10,11 +10,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flipcost import data
+from flipcost.data import check_stamp, file_stamp, list_files
 from flipcost.exceptions import SourceError, TableError
-from flipcost.scale import Piece, Table, _arrow
+from flipcost.scale import Piece, Table
 from flipcost.scale._files import FileTable
 from flipcost.scale._files import ParquetFiles as Footers
-from flipcost.scale._listing import check_stamp, file_stamp, list_files
+from flipcost.scale._optional import require
 from flipcost.scale._progress import Reporter
 from flipcost.scale._reduce import Unit, reduce_units, thread_count
 from flipcost.scale._rows import Layout
@@ -127,7 +128,7 @@ class ParquetSource(Source):
 class TextSource(Source):
     """CSV files, their fields kept as text until a `ColumnReader` reads them."""
 
-    def __init__(self, paths: list[str], layout: data.Layout, *, dask: bool):
+    def __init__(self, paths: list[str], layout: data.FileFormat, *, dask: bool):
         known = {"delimiter": layout.delimiter, "encoding": layout.encoding}
         self._files = {path: data.sniff(path, **known) for path in paths}
         self._known, self._dask = known, dask
@@ -153,7 +154,9 @@ class TextSource(Source):
 class TextTable(Table):
     """CSV files in ranges of bytes, each read by a thread or by a worker of a cluster."""
 
-    def __init__(self, files: dict[str, data.Layout], layout: Layout, progress: Any, *, dask: bool):
+    def __init__(
+        self, files: dict[str, data.FileFormat], layout: Layout, progress: Any, *, dask: bool
+    ):
         super().__init__(layout)
         self._files, self._progress, self._dask = files, progress, dask
         self._filesystem, paths = list_files(list(files))
@@ -210,7 +213,7 @@ def _layout(columns: list[str], seed: int = 0) -> Layout:
 
 
 def _dask() -> Any:
-    _arrow.require("dask")
+    require("dask")
     from flipcost.scale import _dask as module  # noqa: PLC0415 - dask is an extra
 
     return module

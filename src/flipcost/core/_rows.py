@@ -6,11 +6,12 @@ cache-sized blocks, and no full-size copy of them is made.
 
 from __future__ import annotations
 
-import os
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
+
+from flipcost.core.memory import usable_memory
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -27,6 +28,8 @@ _SPARSE_BLOCK_ROWS = 65_536
 # A block is accumulated about the current shift. When the squared offset of its mean exceeds this
 # many variances, more than five of sixteen digits are at stake: centre the block, move the shift.
 _OFFSET_LIMIT = 1e5
+# Bytes that every machine can spare: a thousand features or so.
+_ALWAYS_THERE = 1 << 25
 
 
 def gather(
@@ -127,22 +130,15 @@ def check_feature_count(n_features: int) -> None:
     """
     # Two scatters, and about as much again for the solve.
     needed = 32 * n_features**2
-    memory = _physical_memory()
-    if needed > memory:
+    # Asking the system takes as long as the moments of a few rows do.
+    if needed > _ALWAYS_THERE and needed > (memory := usable_memory()):
         largest = int((memory / 32) ** 0.5)
         msg = (
             f"Class moments of {n_features} features need about {needed / 1e9:,.0f} GB (32 bytes "
-            f"for each pair of features), but this machine has {memory / 1e9:,.0f} GB. Select, "
+            f"for each pair of features), but this process may use {memory / 1e9:,.0f} GB. Select, "
             f"hash or project to fewer features (here at most {largest})."
         )
         raise ValueError(msg)
-
-
-def _physical_memory() -> float:
-    try:
-        return float(os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES"))
-    except (AttributeError, ValueError, OSError):  # not a POSIX system: let the allocation decide
-        return float("inf")
 
 
 def _check_rows(

@@ -1,25 +1,53 @@
-"""Tables as people have them: files read, columns understood, and turned into numbers.
+"""What a file or a column means: files read, columns understood, and turned into numbers.
 
-Reading needs pyarrow. Whatever is wrong with a file or a column is raised as `TableError`, whose
+Whatever way a file arrives, whole, in passes, on a cluster or to be predicted for, it is read by
+the code here, so that a cell, a missing value, a category, a date and a label mean the same.
+Whatever is wrong with a file or a column is raised as `flipcost.exceptions.TableError`, whose
 message is one line that says what was wrong, where, and what to do.
 """
 
-from flipcost.data._checks import check_features, find_leaks
+from flipcost.data._checks import check_features, find_leaks, unusable_columns
+from flipcost.data._encoder import LevelColumn, NumberColumn, TableEncoder, stack_columns
 from flipcost.data._features import make_features
-from flipcost.data._open import Layout, sniff
+from flipcost.data._infer import describe_column
+from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, list_files
+from flipcost.data._open import FileFormat, sniff
 from flipcost.data._ranges import TextRange, read_places, split_text
 from flipcost.data._read import read_batches, read_sample, read_table
 from flipcost.data._reader import ColumnReader
-from flipcost.data._roles import Roles, read_labels, read_numbers, take_column
+from flipcost.data._roles import (
+    Roles,
+    are_numbers,
+    label_codes,
+    plain_labels,
+    read_labels,
+    read_numbers,
+    two_classes,
+)
+from flipcost.data.arrow import as_arrow, concatenate, take_column
 
 __all__ = [
     "ColumnReader",
-    "Layout",
+    "FileFormat",
+    "LevelColumn",
+    "NumberColumn",
+    "Paths",
     "Roles",
+    "TableEncoder",
     "TextRange",
+    "are_numbers",
+    "as_arrow",
     "check_features",
+    "check_stamp",
+    "concatenate",
+    "describe_column",
+    "file_stamp",
     "find_leaks",
+    "folder_keys",
+    "label_codes",
+    "list_files",
     "make_features",
+    "plain_labels",
     "read_batches",
     "read_labels",
     "read_numbers",
@@ -28,5 +56,8 @@ __all__ = [
     "read_table",
     "sniff",
     "split_text",
+    "stack_columns",
     "take_column",
+    "two_classes",
+    "unusable_columns",
 ]

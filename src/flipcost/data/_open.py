@@ -34,7 +34,7 @@ _NOT_TABLES = {
 
 
 @dataclass(frozen=True)
-class Layout:
+class FileFormat:
     """How the rows of a file are laid out.
 
     Parameters
@@ -61,7 +61,7 @@ class Layout:
     names: tuple[str, ...] = ()
 
 
-def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = None) -> Layout:
+def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = None) -> FileFormat:
     r"""Find out how a file is laid out, or say why it is not a table.
 
     Parameters
@@ -75,7 +75,7 @@ def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = Non
 
     Returns
     -------
-    Layout
+    FileFormat
 
     Examples
     --------
@@ -84,14 +84,14 @@ def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = Non
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "a.csv"
     ...     _ = path.write_text("age;bmi;ill\n50;33,6;yes\n31;26,6;no\n")
-    ...     layout = sniff(path)
-    >>> layout.delimiter, layout.decimal, layout.names
+    ...     form = sniff(path)
+    >>> form.delimiter, form.decimal, form.names
     (';', ',', ('age', 'bmi', 'ill'))
     """
     path = Path(path)
     start = _first_bytes(path)
     if start[:4] == b"PAR1":
-        return Layout("parquet")
+        return FileFormat("parquet")
     for magic, what in _NOT_TABLES.items():
         if start.startswith(magic):
             msg = f"{path} is {what}, not a table; export it as CSV or Parquet."
@@ -104,7 +104,7 @@ def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = Non
         raise TableError(msg)
     mark = delimiter or _delimiter(lines)
     rows = list(csv.reader(lines, delimiter=mark))
-    return Layout(
+    return FileFormat(
         "csv",
         compression,
         encoding or "utf-8",

@@ -11,8 +11,8 @@ from typing import IO, TYPE_CHECKING, Any
 import pyarrow as pa
 from pyarrow import csv
 
-from flipcost.data._open import Layout, sniff
-from flipcost.data._read import csv_options, read_layout, reading, tidy_text
+from flipcost.data._open import FileFormat, sniff
+from flipcost.data._read import csv_options, read_file, reading, tidy_text
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -34,7 +34,7 @@ class TextRange:
     ----------
     path : str
         The file.
-    layout : Layout
+    form : FileFormat
         How it is laid out.
     start, stop : int
         Bytes from which, and up to which, its rows go; a file that cannot be cut is read whole.
@@ -51,17 +51,17 @@ class TextRange:
     """
 
     path: str
-    layout: Layout
+    form: FileFormat
     start: int
     stop: int
 
     def batches(self) -> Iterator[Any]:
         """Yield the rows as record batches of text."""
         path = Path(self.path)
-        if not can_be_cut(self.layout):
-            yield from read_layout(path, self.layout)
+        if not can_be_cut(self.form):
+            yield from read_file(path, self.form)
             return
-        with reading(path, self.layout, self.start), path.open("rb") as file:
+        with reading(path, self.form, self.start), path.open("rb") as file:
             file.seek(self.start)
             length = self.stop - self.start
             source = pa.PythonFile(_Bounded(file, length), mode="r")
@@ -70,10 +70,10 @@ class TextRange:
                 if not block.strip():
                     return
                 source = pa.BufferReader(block)
-            options = csv_options(self.layout, skip=int(self.start == 0), threads=False)
+            options = csv_options(self.form, skip=int(self.start == 0), threads=False)
             for batch in csv.open_csv(source, **options):
                 if batch.num_rows:
-                    yield tidy_text(batch, self.layout.decimal)
+                    yield tidy_text(batch, self.form.decimal)
 
 
 class _Bounded:
@@ -95,19 +95,19 @@ class _Bounded:
         """Leave the file to whoever opened it."""
 
 
-def can_be_cut(layout: Layout) -> bool:
+def can_be_cut(form: FileFormat) -> bool:
     """Tell whether a file can be read from the middle: not if compressed, or of wide characters.
 
     Examples
     --------
-    >>> can_be_cut(Layout("csv")), can_be_cut(Layout("csv", compression="gzip"))
+    >>> can_be_cut(FileFormat("csv")), can_be_cut(FileFormat("csv", compression="gzip"))
     (True, False)
     """
-    wide = codecs.lookup(layout.encoding).name.startswith(("utf-16", "utf-32"))
-    return layout.compression is None and not wide
+    wide = codecs.lookup(form.encoding).name.startswith(("utf-16", "utf-32"))
+    return form.compression is None and not wide
 
 
-def split_text(path: Any, layout: Layout, n_bytes: int) -> list[TextRange]:
+def split_text(path: Any, form: FileFormat, n_bytes: int) -> list[TextRange]:
     r"""Cut a CSV file into ranges of about so many bytes.
 
     Cuts are made at line breaks outside of quotes: where the text that follows reads as rows. Where
@@ -117,7 +117,7 @@ def split_text(path: Any, layout: Layout, n_bytes: int) -> list[TextRange]:
     ----------
     path : path-like
         The file.
-    layout : Layout
+    form : FileFormat
         As `sniff` finds it.
     n_bytes : int
         About how long a range is.
@@ -139,17 +139,17 @@ def split_text(path: Any, layout: Layout, n_bytes: int) -> list[TextRange]:
     path = Path(path)
     size = path.stat().st_size
     cuts = [0]
-    if can_be_cut(layout):
+    if can_be_cut(form):
         with path.open("rb") as file:
             for offset in range(n_bytes, size, n_bytes):
                 file.seek(offset)
                 window = file.read(_WINDOW)
-                begin = _row_start(window, layout)
+                begin = _row_start(window, form)
                 if begin and offset + begin > cuts[-1]:
                     cuts.append(offset + begin)
     stops = [*cuts[1:], size]
     return [
-        TextRange(str(path), layout, start, stop)
+        TextRange(str(path), form, start, stop)
         for start, stop in zip(cuts, stops, strict=True)
         if stop > start
     ]
@@ -185,57 +185,57 @@ def read_places(
     [{'age': ['50', '31'], 'ill': ['yes', 'no']}]
     """
     path = Path(path)
-    layout = sniff(path, delimiter=delimiter, encoding=encoding)
+    form = sniff(path, delimiter=delimiter, encoding=encoding)
     each = max(1, n_rows // _PLACES)
     size = path.stat().st_size
     with path.open("rb") as file:
         head = file.read(1 << 16)
         n_bytes = max(_LEAST_BYTES, 2 * each * len(head) // max(1, head.count(b"\n")))
-        if not can_be_cut(layout) or size < 2 * _PLACES * n_bytes:
-            return [_first_rows(read_layout(path, layout), n_rows)]
-        found = [_first_rows(read_layout(path, layout), each)]
+        if not can_be_cut(form) or size < 2 * _PLACES * n_bytes:
+            return [_first_rows(read_file(path, form), n_rows)]
+        found = [_first_rows(read_file(path, form), each)]
         for k in range(1, _PLACES):
             file.seek(k * (size - n_bytes) // (_PLACES - 1))
             block = file.read(n_bytes)
-            start = _row_start(block, layout)
-            rows = _parse_place(block[start : block.rfind(b"\n") + 1], layout) if start else None
+            start = _row_start(block, form)
+            rows = _parse_place(block[start : block.rfind(b"\n") + 1], form) if start else None
             if rows is not None:
                 found.append(rows.slice(0, each))
     if len(found) < _PLACES // 2:  # rows cannot be told from the middle: more of the beginning
-        return [_first_rows(read_layout(path, layout), n_rows)]
+        return [_first_rows(read_file(path, form), n_rows)]
     return found
 
 
-def _row_start(block: bytes, layout: Layout) -> int:
+def _row_start(block: bytes, form: FileFormat) -> int:
     """Return where a whole row begins beyond doubt, soon after the block does; else 0.
 
     The block begins outside of quotes or inside, and either way the rest of its first row is read.
     It is believed if all that follows reads as rows; if both are, they must agree.
     """
     window = block[:_WINDOW]
-    field, mark = _field(layout)
+    field, mark = _field(form)
     rest = rb"(?:" + mark + field + rb")*+\r?\n"
     found = set()
     for begin in (field, rb'[^"]*+(?:""[^"]*+)*+"'):
         first = re.match(begin + rest, window)
-        if first and _are_rows(window, first.end(), layout):
+        if first and _are_rows(window, first.end(), form):
             found.add(first.end())
     return found.pop() if len(found) == 1 else 0
 
 
-def _field(layout: Layout) -> tuple[bytes, bytes]:
+def _field(form: FileFormat) -> tuple[bytes, bytes]:
     """Return patterns of a field, with quotes around it or none in it, and of the delimiter."""
-    mark = re.escape(layout.delimiter).encode()
+    mark = re.escape(form.delimiter).encode()
     return rb'(?:"[^"]*+(?:""[^"]*+)*+"|[^"\r\n' + mark + rb"]*+)", mark
 
 
-def _are_rows(window: bytes, place: int, layout: Layout) -> bool:
+def _are_rows(window: bytes, place: int, form: FileFormat) -> bool:
     """Tell whether all lines have as many fields as there are columns; the last may be cut short.
 
     Text with its quotes inside out may pass for a row or two, but not for many.
     """
-    field, mark = _field(layout)
-    columns = len(layout.names)
+    field, mark = _field(form)
+    columns = len(form.names)
     row = re.compile(field + rb"(?:" + mark + field + rb"){%d}\r?\n|[ \t]*\r?\n" % (columns - 1))
     rows = 0
     while match := row.match(window, place):
@@ -246,7 +246,7 @@ def _are_rows(window: bytes, place: int, layout: Layout) -> bool:
     return is_cut_short and rows >= max(3, _FIELDS // columns)
 
 
-def _parse_place(block: bytes, layout: Layout) -> Any:
+def _parse_place(block: bytes, form: FileFormat) -> Any:
     """Return the rows of a piece of a file; None when most of it does not read as rows."""
     skipped = 0
 
@@ -257,11 +257,11 @@ def _parse_place(block: bytes, layout: Layout) -> Any:
 
     try:
         rows = csv.read_csv(
-            pa.BufferReader(block), **csv_options(layout, skip=0, invalid_row_handler=skip)
+            pa.BufferReader(block), **csv_options(form, skip=0, invalid_row_handler=skip)
         )
     except (pa.ArrowInvalid, UnicodeDecodeError):
         return None
-    return tidy_text(rows, layout.decimal) if rows.num_rows > skipped else None
+    return tidy_text(rows, form.decimal) if rows.num_rows > skipped else None
 
 
 def _first_rows(batches: Iterator[Any], n_rows: int) -> Any:

@@ -18,7 +18,7 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from flipcost.data._open import Layout, not_utf8, open_bytes, sniff
+from flipcost.data._open import FileFormat, not_utf8, open_bytes, sniff
 from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
@@ -59,8 +59,8 @@ def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None 
     ...     read_table(path).to_pydict()
     {'age': ['50', None], 'ill': ['yes', 'no']}
     """
-    layout = sniff(path, delimiter=delimiter, encoding=encoding)
-    batches = list(read_layout(Path(path), layout))
+    form = sniff(path, delimiter=delimiter, encoding=encoding)
+    batches = list(read_file(Path(path), form))
     if not batches or not sum(batch.num_rows for batch in batches):
         raise _no_rows(path)
     return pa.Table.from_batches(batches)
@@ -172,34 +172,34 @@ def read_batches(
     ...     print([batch.num_rows for batch in read_batches(path)])
     [2]
     """
-    yield from read_layout(Path(path), sniff(path, delimiter=delimiter, encoding=encoding))
+    yield from read_file(Path(path), sniff(path, delimiter=delimiter, encoding=encoding))
 
 
-def read_layout(path: Path, layout: Layout) -> Iterator[Any]:
-    """Read a file whose layout is known, a batch at a time."""
-    read = _parquet_batches if layout.kind == "parquet" else _csv_batches
-    with reading(path, layout):
-        yield from read(path, layout)
+def read_file(path: Path, form: FileFormat) -> Iterator[Any]:
+    """Read a file whose form is known, a batch at a time."""
+    read = _parquet_batches if form.kind == "parquet" else _csv_batches
+    with reading(path, form):
+        yield from read(path, form)
 
 
 @contextmanager
-def reading(path: Path, layout: Layout, start: int = 0) -> Iterator[None]:
+def reading(path: Path, form: FileFormat, start: int = 0) -> Iterator[None]:
     """Say what is wrong with a file when it cannot be read, from some byte on."""
     try:
         yield
     except pa.ArrowInvalid as error:
         # Lines are counted from where reading began.
         reason = re.sub(r"Row #\d+: ", "", str(error)) if start else str(error)
-        raise _explain(path, layout, reason) from error
+        raise _explain(path, form, reason) from error
     except UnicodeDecodeError as error:
-        raise not_utf8(path, layout.encoding, "a later line") from error
+        raise not_utf8(path, form.encoding, "a later line") from error
     except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
         msg = f"{path} cannot be read to its end ({error}); fetch it again."
         raise TableError(msg) from error
 
 
-def _parquet_batches(path: Path, layout: Layout) -> Iterator[Any]:
-    del layout
+def _parquet_batches(path: Path, form: FileFormat) -> Iterator[Any]:
+    del form
     with pq.ParquetFile(path) as file:
         names = file.schema_arrow.names
         repeated = sorted({name for name in names if names.count(name) > 1})
@@ -211,28 +211,28 @@ def _parquet_batches(path: Path, layout: Layout) -> Iterator[Any]:
                 yield batch
 
 
-def _csv_batches(path: Path, layout: Layout) -> Iterator[Any]:
-    with open_bytes(path, layout.compression) as file:
-        for batch in csv.open_csv(file, **csv_options(layout, skip=1)):
+def _csv_batches(path: Path, form: FileFormat) -> Iterator[Any]:
+    with open_bytes(path, form.compression) as file:
+        for batch in csv.open_csv(file, **csv_options(form, skip=1)):
             if batch.num_rows:
-                yield tidy_text(batch, layout.decimal)
+                yield tidy_text(batch, form.decimal)
 
 
 def csv_options(
-    layout: Layout, skip: int, *, threads: bool = True, **parsing: Any
+    form: FileFormat, skip: int, *, threads: bool = True, **parsing: Any
 ) -> dict[str, Any]:
     """Return pyarrow's options to read text, skipping some lines, with every field kept as text."""
-    names = list(layout.names)
+    names = list(form.names)
     return {
         "read_options": csv.ReadOptions(
             column_names=names,
             skip_rows=skip,
-            encoding=layout.encoding,
+            encoding=form.encoding,
             block_size=_BLOCK_BYTES,
             use_threads=threads,
         ),
         "parse_options": csv.ParseOptions(
-            delimiter=layout.delimiter, newlines_in_values=True, ignore_empty_lines=True, **parsing
+            delimiter=form.delimiter, newlines_in_values=True, ignore_empty_lines=True, **parsing
         ),
         "convert_options": csv.ConvertOptions(
             column_types=dict.fromkeys(names, pa.string()),
@@ -260,11 +260,11 @@ def tidy_text(batch: Any, decimal: str = ".") -> Any:
     return type(batch).from_arrays(columns, names=batch.schema.names)
 
 
-def _explain(path: Path, layout: Layout, reason: str) -> TableError:
+def _explain(path: Path, form: FileFormat, reason: str) -> TableError:
     if "UTF8" in reason or "utf" in reason.lower():
         column = re.search(r"column #(\d+)", reason)
-        place = f"column {layout.names[int(column[1])]!r}" if column else "a later line"
-        return not_utf8(path, layout.encoding, place)
+        place = f"column {form.names[int(column[1])]!r}" if column else "a later line"
+        return not_utf8(path, form.encoding, place)
     ragged = re.search(r"(?:Row #(\d+): )?Expected (\d+) columns, got (\d+)", reason)
     if ragged:
         where = f"line {ragged[1]}" if ragged[1] else "a line"

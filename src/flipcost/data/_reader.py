@@ -9,6 +9,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from flipcost.data._infer import TRUE_WORDS, describe_column
+from flipcost.data.arrow import as_arrow, take_column
 from flipcost.exceptions import TableError, shorten, unknown_column
 
 _DAY = 86400.0
@@ -76,7 +77,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         self.schema_ = [
             describe_column(
                 name,
-                column_of(table, name, "The table"),
+                take_column(table, name, "The table"),
                 categorical=name in self.categorical,
             )
             for name in names
@@ -105,7 +106,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         if missing:
             msg = f"The table lacks {len(missing)} columns of the model: {shorten(missing)}."
             raise TableError(msg)
-        parts = [_numbers(column_of(table, c["name"], "The table"), c) for c in self.schema_]
+        parts = [_numbers(take_column(table, c["name"], "The table"), c) for c in self.schema_]
         return np.column_stack(parts) if parts else np.empty((table.num_rows, 0))
 
     def get_feature_names_out(self, input_features=None):  # noqa: ARG002 - likewise
@@ -137,42 +138,6 @@ class ColumnReader(TransformerMixin, BaseEstimator):
             else:
                 found.append((column["name"], place))
         return found
-
-
-def as_arrow(X):
-    """Return a pyarrow, pandas or polars table as pyarrow.
-
-    Examples
-    --------
-    >>> import polars
-    >>> as_arrow(polars.DataFrame({"age": [50, 31]})).column_names
-    ['age']
-    """
-    if isinstance(X, pa.RecordBatch):
-        return pa.Table.from_batches([X])
-    if isinstance(X, pa.Table):
-        return X
-    if not hasattr(X, "columns"):
-        msg = (
-            f"This model reads tables with named columns; got {type(X).__name__}. "
-            "Give a pandas, polars or pyarrow table."
-        )
-        raise TypeError(msg)
-    if hasattr(X, "to_arrow"):
-        return X.to_arrow()
-    return pa.Table.from_pandas(X, preserve_index=False)
-
-
-def column_of(table, name, where):
-    """Return a column as one array, or say which one was meant."""
-    if name not in table.column_names:
-        raise unknown_column(name, table.column_names, where)
-    column = table.column(name)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    if isinstance(column, pa.ChunkedArray):  # combining none gives none
-        column = pa.array([], column.type)
-    return column.cast(column.type.value_type) if pa.types.is_dictionary(column.type) else column
 
 
 def _numbers(column, described):

@@ -7,7 +7,6 @@ from dataclasses import dataclass, field
 import numpy as np
 import pyarrow as pa
 
-from flipcost.data._reader import column_of
 from flipcost.exceptions import TableError, shorten, unknown_column
 
 
@@ -162,18 +161,6 @@ def read_numbers(column, name, *, what):
         msg = f"Column {name!r} must hold numbers of at least 0, none missing, to serve as {what}."
         raise TableError(msg)
     return values
-
-
-def take_column(table, name, where):
-    """Return a column of a table as one pyarrow array, or say which one was meant.
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> take_column(pa.table({"age": [50, 31]}), "age", "a.csv").to_pylist()
-    [50, 31]
-    """
-    return column_of(table, name, where)
 
 
 def two_classes(labels, name, positive=None):

@@ -15,7 +15,7 @@ import numpy as np
 
 from flipcost.core.calibration import N_BINS
 from flipcost.core.scoring import bin_numbers, fold_scores
-from flipcost.scale import _arrow
+from flipcost.data import arrow
 
 # Sampled rows that a range of scores must hold to be one of its own.
 _STRATUM_ROWS = 20
@@ -85,7 +85,7 @@ class DrawnRows:
         order = np.argsort(position, kind="stable")
         frame = None
         if parts[0].frame is not None:
-            frame = _arrow.concatenate([part.frame for part in parts]).take(order)
+            frame = arrow.concatenate([part.frame for part in parts]).take(order)
         sample = TableSample(position[order], positive[order], weight[order])
         return cls(np.concatenate([part.X for part in parts])[order], folds[order], sample, frame)
 

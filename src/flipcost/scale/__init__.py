@@ -5,7 +5,7 @@ Whatever the route, pieces of rows are turned into mergeable results by the same
 """
 
 from flipcost.core.folds import hash_folds
-from flipcost.scale._encoder import LevelColumn, NumberColumn, TableEncoder
+from flipcost.data import LevelColumn, NumberColumn, TableEncoder
 from flipcost.scale._histogram import ScoreHistogram, score_limits, score_spread
 from flipcost.scale._labels import LabelledMoments
 from flipcost.scale._memory import exceeds_memory

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from flipcost.data import arrow
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
 from flipcost.scale._progress import Progress, Reporter
 from flipcost.scale._reduce import reduce_pieces
 from flipcost.scale._rows import Layout, Piece
@@ -52,7 +52,7 @@ class BatchTable(Table):
             if isinstance(batch, (tuple, list)):
                 piece = Piece(where, start, arrays=_triple(batch, where))
             else:
-                frame = _arrow.to_batches(batch, where)
+                frame = _frame(batch, where)
                 columns = columns or list(frame.schema.names)
                 piece = Piece(where, start, _in_order(frame, columns, self._layout, where))
             yield piece
@@ -70,6 +70,17 @@ class BatchTable(Table):
                 raise ValueError(msg)
             self._spent = True
         return self._batches
+
+
+def _frame(batch: Any, where: str) -> Any:
+    try:
+        return arrow.as_arrow(batch, where)
+    except TypeError as error:
+        msg = (
+            f"{where}: a batch must be a pair (X, y), a triple (X, y, weight), an Arrow record "
+            f"batch or table, or a pandas or polars DataFrame; got {type(batch).__name__}."
+        )
+        raise SourceError(msg) from error
 
 
 def _triple(batch: Any, where: str) -> tuple[Any, Any, Any]:

@@ -15,16 +15,18 @@ from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
+import pyarrow as pa
 from dask.delayed import delayed
 
+from flipcost.data import arrow
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
 from flipcost.scale._files import FileTable, ParquetFiles, Reading
+from flipcost.scale._optional import require
 from flipcost.scale._progress import Reporter
 from flipcost.scale._reduce import merge_at, reduce_units
 from flipcost.scale._rows import Piece
 from flipcost.scale._table import Table
-from flipcost.scale._tasks import packed
+from flipcost.scale._tasks import packed, run
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -212,7 +214,7 @@ def read_csv(sources: Sequence[str | os.PathLike[str]]) -> Any:
     """Open CSV files as a Dask DataFrame."""
     paths = [absolute(source) for source in sources]
     delimiter = "\t" if paths[0].lower().endswith(".tsv") else ","
-    return _arrow.require("dask.dataframe").read_csv(paths, sep=delimiter)
+    return require("dask.dataframe").read_csv(paths, sep=delimiter)
 
 
 def absolute(source: str | os.PathLike[str]) -> str:
@@ -224,7 +226,7 @@ def absolute(source: str | os.PathLike[str]) -> str:
 @contextmanager
 def connect(address: str, timeout: float = 10.0) -> Iterator[Any]:
     """Connect to a scheduler for as long as the block lasts."""
-    distributed = _arrow.require("distributed")
+    distributed = require("distributed")
     try:
         client = distributed.Client(address, timeout=timeout)
     except (OSError, TimeoutError, ValueError) as error:
@@ -261,8 +263,7 @@ def _run_frame(
     _check_lengths(where, frame, labels, weight)
     if len(frame) == 0:
         return None
-    pa = _arrow.require("pyarrow")
-    table = _arrow.to_batches(frame, where)
+    table = arrow.as_arrow(frame, where)
     for name, values in ((_LABELS, labels), (_WEIGHT, weight)):
         if values is not None:
             table = table.append_column(name, pa.array(np.asarray(values), from_pandas=True))
@@ -300,7 +301,7 @@ def _check_lengths(where: str, rows: Any, labels: Any, weight: Any) -> None:
 
 def _run(task: Task, piece: Piece) -> Any:
     try:
-        return packed(task, task(piece))
+        return packed(task, run(task, piece))
     except SourceError:
         raise
     except Exception as error:

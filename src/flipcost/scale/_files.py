@@ -16,9 +16,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyarrow import csv as pa_csv
+
+from flipcost.data import arrow, check_stamp, file_stamp, folder_keys, list_files
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
-from flipcost.scale._listing import check_stamp, file_stamp, folder_keys, list_files
 from flipcost.scale._progress import Progress, Reporter
 from flipcost.scale._reduce import Unit, reduce_pieces, reduce_units, thread_count
 from flipcost.scale._rows import Piece
@@ -27,7 +30,7 @@ from flipcost.scale._table import Table
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
-    from flipcost.scale._listing import Source
+    from flipcost.data import Paths
     from flipcost.scale._rows import Layout
     from flipcost.scale._tasks import Task
 
@@ -69,7 +72,7 @@ class FileSet(ABC):
 
     suffixes: tuple[str, ...] = ()
 
-    def __init__(self, source: Source, filesystem: Any = None):
+    def __init__(self, source: Paths, filesystem: Any = None):
         self.filesystem, self.paths = list_files(source, self.suffixes, filesystem)
         self.stamps = [file_stamp(self.filesystem, path) for path in self.paths]
         self.keys = folder_keys(self.paths)
@@ -117,7 +120,6 @@ class FileSet(ABC):
     @contextmanager
     def naming(self, path: str) -> Iterator[None]:
         """Turn errors of pyarrow into one that names the file and, if known, what befell it."""
-        pa = _arrow.require("pyarrow")
         try:
             yield
         except (pa.ArrowException, OSError) as error:
@@ -137,7 +139,6 @@ class FileSet(ABC):
         """Add the columns that folders give, in the order wanted."""
         if set(wanted) == set(batch.schema.names):
             return batch
-        pa = _arrow.require("pyarrow")
         columns = []
         for name in wanted:
             place = batch.schema.get_field_index(name)
@@ -157,7 +158,7 @@ class ParquetFiles(FileSet):
 
     suffixes = (".parquet", ".pq", ".parq")
 
-    def __init__(self, source: Source, filesystem: Any = None):
+    def __init__(self, source: Paths, filesystem: Any = None):
         self._footers: dict[str, Any] = {}
         super().__init__(source, filesystem)
 
@@ -254,9 +255,8 @@ class ParquetFiles(FileSet):
                 start += batch.num_rows
 
     def _open(self, path: str) -> Any:
-        parquet = _arrow.require("pyarrow.parquet")
         is_local = self.filesystem.type_name == "local"
-        return parquet.ParquetFile(
+        return pq.ParquetFile(
             path,
             filesystem=self.filesystem,
             metadata=self._footers.get(path),
@@ -283,7 +283,7 @@ class CsvFiles(FileSet):
         for packed in ("", ".gz", ".bz2", ".zst")
     )
 
-    def __init__(self, source: Source, csv: CsvFormat, filesystem: Any = None):
+    def __init__(self, source: Paths, csv: CsvFormat, filesystem: Any = None):
         self._csv = csv
         super().__init__(source, filesystem)
 
@@ -309,7 +309,6 @@ class CsvFiles(FileSet):
 
     def _types(self, layout: Layout) -> dict[str, Any]:
         """Read features that look like numbers in any file as numbers, fractions included."""
-        pa = _arrow.require("pyarrow")
         types = {}
         for name in layout.wanted:
             found = [s.field(name).type for s in self.schemas if name in s.names]
@@ -325,7 +324,7 @@ class CsvFiles(FileSet):
     def _open(
         self, path: str, columns: list[str] | None = None, types: dict[str, Any] | None = None
     ) -> Any:
-        csv = _arrow.require("pyarrow.csv")
+        csv = pa_csv
         options: dict[str, Any] = {"strings_can_be_null": True}
         if self._csv.null_values is not None:
             options["null_values"] = list(self._csv.null_values)
@@ -419,15 +418,15 @@ def _rows_of(pieces: Iterator[Piece], skip: int, n_rows: int) -> Any:
             held += rows.num_rows
         if held >= n_rows:
             break
-    return _arrow.concatenate(found)
+    return arrow.concatenate(found)
 
 
 def _kind(type_: Any) -> str:
-    if _arrow.require("pyarrow").types.is_null(type_):
+    if pa.types.is_null(type_):
         return "null"
-    if _arrow.is_number(type_):
+    if arrow.is_number(type_):
         return "number"
-    return "text" if _arrow.is_level(type_) else str(type_)
+    return "text" if arrow.is_level(type_) else str(type_)
 
 
 def _two_kinds(name: str, found: list[tuple[str, Any]]) -> str:

@@ -5,10 +5,11 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from flipcost.core.folds import text_keys
+from flipcost.data import arrow
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -31,7 +32,6 @@ def id_keys(column: Any, name: str, where: str) -> Keys:
     >>> bool(first == again), bool(first == other)
     (True, False)
     """
-    pa = _arrow.require("pyarrow")
     types = pa.types
     if column.null_count:
         msg = f"{where}: column {name!r} makes the folds and must not have missing values."
@@ -43,7 +43,7 @@ def id_keys(column: Any, name: str, where: str) -> Keys:
     if types.is_temporal(column.type):
         width = pa.int32() if column.type.bit_width == 32 else pa.int64()
         return id_keys(column.cast(width), name, where)
-    if _arrow.is_level(column.type) and not types.is_boolean(column.type):
+    if arrow.is_level(column.type) and not types.is_boolean(column.type):
         return _text_keys(column.cast(pa.large_string()))
     msg = (
         f"{where}: column {name!r} must hold integers, text, dates or times to make folds by; "

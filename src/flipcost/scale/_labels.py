@@ -6,10 +6,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from flipcost.core.moments import ClassMoments
+from flipcost.data import arrow
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -48,7 +50,7 @@ def split_labels(y: Any, where: str) -> tuple[Labels, NDArray[np.bool_]]:
     if y.dtype.kind == "f" and np.isnan(y).any():
         _refuse_missing_labels(int(np.isnan(y).sum()), where)
     if y.dtype.kind == "O":
-        return _split_arrow(_arrow.require("pyarrow").array(y, from_pandas=True), where)
+        return _split_arrow(pa.array(y, from_pandas=True), where)
     first = np.asarray(y == y[0])
     others = y[~first]
     if not len(others):
@@ -63,16 +65,15 @@ def split_labels(y: Any, where: str) -> tuple[Labels, NDArray[np.bool_]]:
 def _split_arrow(y: Any, where: str) -> tuple[Labels, NDArray[np.bool_]]:
     if y.null_count:
         _refuse_missing_labels(y.null_count, where)
-    if _arrow.is_number(y.type) and not _arrow.require("pyarrow").types.is_boolean(y.type):
-        return split_labels(_arrow.numbers(y, "target", where), where)
-    compute = _arrow.require("pyarrow.compute")
-    found = compute.unique(y).to_pylist()
+    if arrow.is_number(y.type) and not pa.types.is_boolean(y.type):
+        return split_labels(arrow.numbers(y, "target", where), where)
+    found = pc.unique(y).to_pylist()
     if len(found) > 2:
         raise SourceError(_too_many(found[:6], where))
     labels = tuple(sorted(found))
     if len(labels) < 2:
         return labels, np.zeros(len(y), bool)
-    return labels, np.asarray(compute.equal(y, labels[1]).to_numpy(zero_copy_only=False))
+    return labels, np.asarray(pc.equal(y, labels[1]).to_numpy(zero_copy_only=False))
 
 
 def _refuse_missing_labels(n: int, where: str) -> None:

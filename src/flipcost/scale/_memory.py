@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-import os
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from flipcost.scale import _arrow
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flipcost.core.memory import usable_memory
+from flipcost.data import list_files
 from flipcost.scale._files import CsvFiles, ParquetFiles
-from flipcost.scale._listing import list_files
 
 if TYPE_CHECKING:
-    from flipcost.scale._listing import Source
-
-# Where a container's limit is found, in the second version of control groups and in the first.
-_GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
+    from flipcost.data import Paths
 
 
-def exceeds_memory(source: Source, share: float = 0.25) -> bool:
+def exceeds_memory(source: Paths, share: float = 0.25) -> bool:
     r"""Tell whether files are too large to be read whole.
 
     Parameters
@@ -51,25 +49,11 @@ def exceeds_memory(source: Source, share: float = 0.25) -> bool:
 
 
 def _size_in_memory(path: str, filesystem: Any) -> int:
-    pa = _arrow.require("pyarrow")
     size = int(filesystem.get_file_info(path).size)
     if path.lower().endswith(ParquetFiles.suffixes):
         try:
-            footer = _arrow.require("pyarrow.parquet").read_metadata(path, filesystem=filesystem)
+            footer = pq.read_metadata(path, filesystem=filesystem)
         except (pa.ArrowException, OSError):
             return size  # whoever reads it will say what is wrong
         return 8 * int(footer.num_rows) * int(footer.num_columns)
     return (5 if path.lower().endswith((".gz", ".bz2", ".zst", ".xz", ".lz4")) else 1) * size
-
-
-def usable_memory() -> float:
-    """Return the bytes of memory that this process may use, as far as the system says."""
-    if not hasattr(os, "sysconf"):  # not a POSIX system: let the caller find out
-        return float("inf")
-    found = float(os.sysconf("SC_PAGE_SIZE")) * os.sysconf("SC_PHYS_PAGES")
-    for limit in _GROUP_LIMITS:
-        try:
-            found = min(found, float(Path(limit).read_text(encoding="ascii")))
-        except (OSError, ValueError):  # no such limit, or "max"
-            continue
-    return found

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
-from flipcost.scale import _arrow
+from flipcost.scale._optional import require
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -77,8 +77,8 @@ class _Bar:
     """A bar on a terminal, by rich."""
 
     def __init__(self, total: int | None):
-        progress = _arrow.require("rich.progress")
-        console = _arrow.require("rich.console").Console(file=sys.stderr)
+        progress = require("rich.progress")
+        console = require("rich.console").Console(file=sys.stderr)
         self._bar: Any = progress.Progress(
             progress.TextColumn("reading rows"),
             progress.BarColumn(),

@@ -7,11 +7,13 @@ from collections import deque
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
+from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
 from threadpoolctl import threadpool_limits
 
 from flipcost.exceptions import SourceError
+from flipcost.scale._tasks import run as run_task
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Generator, Iterable, Iterator
@@ -40,7 +42,7 @@ def reduce_pieces(
     Pieces are read here and summed up by threads.
     """
     filled = (piece for piece in pieces if piece.n_rows)
-    return _reduce(filled, task, reporter, n_threads)
+    return _reduce(filled, partial(run_task, task), reporter, n_threads)
 
 
 def reduce_units(units: Iterable[Unit], task: Task, reporter: Reporter, n_threads: int = 1) -> Any:
@@ -53,7 +55,7 @@ def reduce_units(units: Iterable[Unit], task: Task, reporter: Reporter, n_thread
         total: Any = None
         for piece in unit.read():
             if piece.n_rows:
-                result = task(piece)
+                result = run_task(task, piece)
                 total = result if total is None else merge_at(total, result, piece.where)
         return total
 

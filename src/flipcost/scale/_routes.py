@@ -5,9 +5,9 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
-from flipcost.scale import _arrow
 from flipcost.scale._batches import BatchTable
 from flipcost.scale._files import CsvFiles, CsvFormat, FileTable, ParquetFiles
+from flipcost.scale._optional import require
 from flipcost.scale._rows import Layout
 
 if TYPE_CHECKING:
@@ -15,8 +15,7 @@ if TYPE_CHECKING:
     from contextlib import AbstractContextManager
 
     from flipcost.core.moments import ClassMoments
-    from flipcost.scale._encoder import TableEncoder
-    from flipcost.scale._listing import Source
+    from flipcost.data import Paths, TableEncoder
     from flipcost.scale._progress import Progress
     from flipcost.scale._table import Table
 
@@ -24,7 +23,7 @@ if TYPE_CHECKING:
 
 
 def scan_parquet(
-    source: Source,
+    source: Paths,
     target: str,
     columns: Sequence[str] | None = None,
     positive: Any = None,
@@ -104,7 +103,7 @@ def scan_parquet(
 
 
 def scan_csv(
-    source: Source,
+    source: Paths,
     target: str,
     columns: Sequence[str] | None = None,
     positive: Any = None,
@@ -241,7 +240,7 @@ def scan_dask(
     ...     scan_dask(X, y).moments().mean.ravel()
     array([1., 4.])
     """
-    _arrow.require("dask")
+    require("dask")
     from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
 
     is_column = isinstance(target, str)
@@ -292,14 +291,14 @@ def dask_client(address: str, timeout: float = 10.0) -> AbstractContextManager[A
         ...
     ConnectionError: A Dask scheduler must answer at 'tcp://127.0.0.1:1'; none did within 0.1 s. ...
     """
-    _arrow.require("distributed")
+    require("distributed")
     from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
 
     return _dask.connect(address, timeout)
 
 
 def moments_from_parquet(
-    source: Source,
+    source: Paths,
     target: str,
     columns: Sequence[str] | None = None,
     positive: Any = None,
@@ -331,7 +330,7 @@ def moments_from_parquet(
 
 
 def moments_from_csv(
-    source: Source,
+    source: Paths,
     target: str,
     columns: Sequence[str] | None = None,
     positive: Any = None,

@@ -9,9 +9,8 @@ import numpy as np
 from scipy import sparse
 
 from flipcost.core.folds import hash_folds
+from flipcost.data import NumberColumn, TableEncoder, arrow, stack_columns
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
-from flipcost.scale._encoder import NumberColumn, TableEncoder, stack
 from flipcost.scale._folds import id_keys, position_keys
 from flipcost.scale._labels import Labels, orient, split_labels
 
@@ -185,13 +184,13 @@ class Layout:
         )
         weight = None
         if self.weight is not None:
-            column = _arrow.column_of(frame, self.weight, where)
-            weight = _arrow.numbers(column, self.weight, where).astype(float)
+            column = arrow.take_column(frame, self.weight, where)
+            weight = arrow.numbers(column, self.weight, where).astype(float)
         keys = None
         if self.fold_by is not None:
-            keys = id_keys(_arrow.column_of(frame, self.fold_by, where), self.fold_by, where)
-        X = stack(encoder.encode(frame, where), piece.n_rows)
-        y = _arrow.column_of(frame, self.target, where)
+            keys = id_keys(arrow.take_column(frame, self.fold_by, where), self.fold_by, where)
+        X = stack_columns(encoder.encode(frame, where), piece.n_rows)
+        y = arrow.take_column(frame, self.target, where)
         return Rows(piece, X, y, weight, keys, encoder.feature_names, self.fold_seed)
 
     def _array_rows(self, piece: Piece, X: Any, y: Any, weight: Any) -> Rows:

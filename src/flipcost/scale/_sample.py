@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.scale import _arrow
+from flipcost.data import arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -126,7 +126,7 @@ class RowSample:
         if self.weight is not None and other.weight is not None:
             weight = np.concatenate([self.weight, other.weight])[chosen]
         if self.frame is not None and other.frame is not None:
-            frame = _arrow.concatenate([self.frame, other.frame]).take(chosen)
+            frame = arrow.concatenate([self.frame, other.frame]).take(chosen)
         return RowSample(
             self.size,
             keys[chosen],

@@ -8,10 +8,10 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow.compute as pc
 
+from flipcost.data import LevelColumn, NumberColumn, TableEncoder, arrow
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
-from flipcost.scale._encoder import LevelColumn, NumberColumn, TableEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -135,12 +135,12 @@ class TableSummary:
         where : str
             Named in messages.
         """
-        rows = _arrow.to_batches(batch, where)
+        rows = arrow.as_arrow(batch, where)
         found: dict[str, NumberSummary | LevelSummary] = {}
         for name in rows.schema.names if columns is None else columns:
-            column = _arrow.column_of(rows, name, where)
-            if name not in categorical and _arrow.is_number(column.type):
-                found[name] = NumberSummary.of(_arrow.numbers(column, name, where))
+            column = arrow.take_column(rows, name, where)
+            if name not in categorical and arrow.is_number(column.type):
+                found[name] = NumberSummary.of(arrow.numbers(column, name, where))
             else:
                 found[name] = _count_levels(column, name, where)
         return cls(found)
@@ -239,13 +239,13 @@ class TableSummary:
 
 
 def _count_levels(column: Any, name: str, where: str) -> LevelSummary:
-    if not _arrow.is_level(column.type):
+    if not arrow.is_level(column.type):
         msg = (
             f"{where}: column {name!r} must hold numbers, text, integers or booleans; got "
             f"{column.type}. Leave it out of `columns`, or turn it into one of these first."
         )
         raise SourceError(msg)
-    counts = _arrow.require("pyarrow.compute").value_counts(column)
+    counts = pc.value_counts(column)
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     levels = {level: n for level, n in pairs if level is not None}
     if len(levels) > MOST_LEVELS:

@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from flipcost.core.confusion import ConfusionCounts
     from flipcost.core.moments import ClassMoments
-    from flipcost.scale._encoder import TableEncoder
+    from flipcost.data import TableEncoder
     from flipcost.scale._histogram import ScoreHistogram
     from flipcost.scale._labels import LabelledMoments
     from flipcost.scale._rows import Piece

@@ -15,6 +15,7 @@ from scipy import sparse
 from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
+from flipcost.exceptions import SourceError, TableError
 from flipcost.scale._histogram import ScoreHistogram
 from flipcost.scale._labels import LabelledMoments, Labels
 from flipcost.scale._sample import RowSample
@@ -29,6 +30,15 @@ if TYPE_CHECKING:
     from flipcost.scale._rows import Layout, Piece, Rows
 
     Task = Callable[[Piece], Any]
+
+
+def run(task: Task, piece: Piece) -> Any:
+    """Run a task on a piece, which is named in the error if its columns cannot be used."""
+    try:
+        return task(piece)
+    except TableError as error:
+        said = str(error)
+        raise SourceError(said if piece.where in said else f"{piece.where}: {said}") from error
 
 
 def packed(task: Task, result: Any) -> Any:

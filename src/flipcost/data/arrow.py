@@ -1,55 +1,64 @@
-"""Arrow columns to numpy arrays; the one import point of pyarrow, which is imported when needed."""
+"""Arrow tables and columns: from the frames that people have to arrays to compute with."""
 
 from __future__ import annotations
 
-import importlib
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from flipcost.exceptions import SourceError
+from flipcost.exceptions import SourceError, unknown_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-def require(name: str) -> Any:
-    """Import a module of an optional package, or say how to install it.
+def as_arrow(frame: Any, where: str = "The table") -> Any:
+    """Return a pyarrow, pandas or polars table as a pyarrow table.
 
     Examples
     --------
-    >>> require("pyarrow").__name__
-    'pyarrow'
+    >>> import polars
+    >>> as_arrow(polars.DataFrame({"age": [50, 31]})).column_names
+    ['age']
     """
-    try:
-        return importlib.import_module(name)
-    except ModuleNotFoundError as error:
-        package = name.partition(".")[0]
-        if error.name is None or error.name.partition(".")[0] != package:
-            raise
-        msg = f"This needs the package {package}, which is not installed. Install {package}."
-        raise ImportError(msg) from error
-
-
-def to_batches(frame: Any, where: str) -> Any:
-    """Turn a frame (Arrow, pandas or polars) into one Arrow record batch or table."""
-    pa = require("pyarrow")
-    if isinstance(frame, (pa.RecordBatch, pa.Table)):
+    if isinstance(frame, pa.RecordBatch):
+        return pa.Table.from_batches([frame])
+    if isinstance(frame, pa.Table):
         return frame
-    origin = type(frame).__module__.partition(".")[0]
-    if origin == "pandas" and hasattr(frame, "columns"):
-        try:
-            return pa.Table.from_pandas(frame, preserve_index=False)
-        except pa.ArrowException as error:
-            msg = f"{where}: a column of the frame holds values of several kinds ({error})."
-            raise SourceError(msg) from error
-    if origin == "polars" and hasattr(frame, "to_arrow"):
+    if not hasattr(frame, "columns"):
+        msg = (
+            f"{where} must have named columns: a pandas, polars or pyarrow table; got "
+            f"{type(frame).__name__}."
+        )
+        raise TypeError(msg)
+    if hasattr(frame, "to_arrow"):
         return frame.to_arrow()
-    msg = (
-        f"{where}: a batch must be a pair (X, y), a triple (X, y, weight), an Arrow record batch "
-        f"or table, or a pandas or polars DataFrame; got {type(frame).__name__}."
-    )
-    raise SourceError(msg)
+    try:
+        return pa.Table.from_pandas(frame, preserve_index=False)
+    except pa.ArrowException as error:
+        msg = f"{where}: a column of the frame holds values of several kinds ({error})."
+        raise SourceError(msg) from error
+
+
+def take_column(table: Any, name: str, where: str) -> Any:
+    """Return a column as one Arrow array, dictionaries decoded, or say which one was meant.
+
+    Examples
+    --------
+    >>> take_column(pa.table({"age": [50, 31]}), "age", "a.csv").to_pylist()
+    [50, 31]
+    """
+    if name not in table.schema.names:
+        raise unknown_column(name, table.schema.names, where)
+    column = table.column(name)
+    if isinstance(column, pa.ChunkedArray):
+        column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+        if isinstance(column, pa.ChunkedArray):  # what some releases return for none, or many
+            chunks = column.chunks or [pa.array([], column.type)]
+            column = pa.concat_arrays(chunks)
+    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
 
 
 def concatenate(frames: list[Any]) -> Any:
@@ -60,12 +69,10 @@ def concatenate(frames: list[Any]) -> Any:
 
     Examples
     --------
-    >>> import pyarrow as pa
     >>> a, b = pa.record_batch({"age": [1]}), pa.record_batch({"age": [2.5]})
     >>> concatenate([a, b])["age"].to_pylist()
     [1.0, 2.5]
     """
-    pa = require("pyarrow")
     tables = [pa.Table.from_batches([f]) if isinstance(f, pa.RecordBatch) else f for f in frames]
     if any(table.schema != tables[0].schema for table in tables):
         names = tables[0].schema.names
@@ -79,7 +86,6 @@ def concatenate(frames: list[Any]) -> Any:
 
 def _common_type(types: list[Any]) -> Any:
     """Return a type that holds the values of all."""
-    pa = require("pyarrow")
     kinds = {t.value_type if pa.types.is_dictionary(t) else t for t in types}
     kinds.discard(pa.null())
     if len(kinds) == 1:
@@ -90,29 +96,9 @@ def _common_type(types: list[Any]) -> Any:
     return pa.string() if kinds else pa.null()
 
 
-def column_of(batch: Any, name: str, where: str) -> Any:
-    """Return a column as one Arrow array, dictionaries decoded."""
-    pa = require("pyarrow")
-    position = batch.schema.get_field_index(name)
-    if position < 0:
-        msg = (
-            f"{where}: there is no column {name!r}; its columns are "
-            f"{', '.join(map(repr, batch.schema.names[:20]))}."
-        )
-        raise SourceError(msg)
-    column = batch.column(position)
-    if isinstance(column, pa.ChunkedArray):
-        column = column.combine_chunks()
-        if isinstance(column, pa.ChunkedArray):  # what older releases return for some types
-            column = pa.concat_arrays(column.chunks)
-    if pa.types.is_dictionary(column.type):
-        column = column.dictionary_decode()
-    return column
-
-
 def is_number(type_: Any) -> bool:
     """Tell whether values of an Arrow type are numbers: also booleans, and columns of nulls."""
-    types = require("pyarrow").types
+    types = pa.types
     if types.is_dictionary(type_):
         return is_number(type_.value_type)
     return bool(
@@ -126,7 +112,7 @@ def is_number(type_: Any) -> bool:
 
 def is_level(type_: Any) -> bool:
     """Tell whether values of an Arrow type can be levels of a category."""
-    types = require("pyarrow").types
+    types = pa.types
     if types.is_dictionary(type_):
         return is_level(type_.value_type)
     return bool(
@@ -140,7 +126,7 @@ def is_level(type_: Any) -> bool:
 
 
 def _is_string_view(type_: Any) -> bool:
-    check = getattr(require("pyarrow").types, "is_string_view", None)  # not in older releases
+    check = getattr(pa.types, "is_string_view", None)  # not in older releases
     return bool(check is not None and check(type_))
 
 
@@ -149,7 +135,6 @@ def numbers(column: Any, name: str, where: str) -> NDArray[Any]:
 
     Columns without nulls of a floating or integer type are not copied.
     """
-    pa = require("pyarrow")
     if not is_number(column.type):
         msg = (
             f"{where}: column {name!r} must hold numbers; got {column.type}. Leave it out of "
@@ -157,8 +142,7 @@ def numbers(column: Any, name: str, where: str) -> NDArray[Any]:
         )
         raise SourceError(msg)
     if column.null_count:
-        compute = require("pyarrow.compute")
-        column = compute.fill_null(column.cast(_float_type(column.type)), float("nan"))
+        column = pc.fill_null(column.cast(_float_type(column.type)), float("nan"))
     elif pa.types.is_boolean(column.type):
         column = column.cast(pa.uint8())
     elif pa.types.is_decimal(column.type) or pa.types.is_null(column.type):
@@ -168,7 +152,6 @@ def numbers(column: Any, name: str, where: str) -> NDArray[Any]:
 
 
 def _float_type(type_: Any) -> Any:
-    pa = require("pyarrow")
     return pa.float32() if pa.types.is_float32(type_) else pa.float64()
 
 

@@ -8,17 +8,18 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 from urllib.parse import unquote
 
+from pyarrow import fs
+
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-Source: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
+Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 
 def list_files(
-    source: Source, suffixes: tuple[str, ...] = (), filesystem: Any = None
+    source: Paths, suffixes: tuple[str, ...] = (), filesystem: Any = None
 ) -> tuple[Any, list[str]]:
     """Return the file system and the files, those of a folder in order of their names.
 
@@ -43,7 +44,6 @@ def list_files(
 
 
 def _list_one(path: str, suffixes: tuple[str, ...], filesystem: Any) -> tuple[Any, list[str]]:
-    fs = _arrow.require("pyarrow.fs")
     if filesystem is None:
         if "://" in path:
             filesystem, path = fs.FileSystem.from_uri(path)

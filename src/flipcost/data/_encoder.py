@@ -7,9 +7,11 @@ from dataclasses import asdict, dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
+from flipcost.data import arrow
 from flipcost.exceptions import SourceError
-from flipcost.scale import _arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -53,10 +55,10 @@ class NumberColumn:
 
     def encode(self, column: Any, where: str) -> list[Column]:
         """Return the feature of an Arrow column."""
-        values = _arrow.numbers(column, self.name, where)
+        values = arrow.numbers(column, self.name, where)
         if self.fill is None:
             if column.null_count:  # NaN of the file's own is found by the sums, for free
-                _arrow.refuse_missing(values, column.null_count, self.name, where)
+                arrow.refuse_missing(values, column.null_count, self.name, where)
         elif values.dtype.kind == "f":
             values = np.where(np.isnan(values), self.fill, values)
         if self.centre == 0 and self.scale == 1:
@@ -105,11 +107,10 @@ class LevelColumn:
 
     def encode(self, column: Any, where: str) -> list[Column]:
         """Return the features of an Arrow column."""
-        pa, compute = _arrow.require("pyarrow"), _arrow.require("pyarrow.compute")
         if column.null_count:
             if self.fill is None:
-                _arrow.refuse_missing(np.zeros(0), column.null_count, self.name, where)
-            column = compute.fill_null(column, self.fill)
+                arrow.refuse_missing(np.zeros(0), column.null_count, self.name, where)
+            column = pc.fill_null(column, self.fill)
         try:
             levels = pa.array(list(self.levels)).cast(column.type)
         except pa.ArrowException as error:
@@ -118,15 +119,15 @@ class LevelColumn:
                 f"got {column.type}."
             )
             raise SourceError(msg) from error
-        codes = compute.index_in(column, value_set=levels)
+        codes = pc.index_in(column, value_set=levels)
         if codes.null_count and self.unknown == "error":
-            strange = compute.unique(column.filter(compute.is_null(codes))).to_pylist()[:3]
+            strange = pc.unique(column.filter(pc.is_null(codes))).to_pylist()[:3]
             msg = (
                 f"{where}: column {self.name!r} holds levels that the encoder does not know: "
                 f"{strange}. Learn the encoder from all rows, or with unknown='ignore'."
             )
             raise SourceError(msg)
-        place = compute.fill_null(codes, -1).to_numpy(zero_copy_only=False)
+        place = pc.fill_null(codes, -1).to_numpy(zero_copy_only=False)
         return [place == k for k in range(len(self.levels))]
 
 
@@ -168,14 +169,14 @@ class TableEncoder:
         """Return the features of an Arrow record batch, one array each."""
         found: list[Column] = []
         for column in self.columns:
-            found += column.encode(_arrow.column_of(batch, column.name, where), where)
+            found += column.encode(arrow.take_column(batch, column.name, where), where)
         return found
 
     def transform(self, frame: Any) -> NDArray[np.float64]:
         """Return the features of a frame (Arrow, pandas or polars), for instance to score it."""
-        batch = _arrow.to_batches(frame, "frame")
+        batch = arrow.as_arrow(frame)
         return np.asarray(
-            stack(self.encode(batch, "frame"), batch.num_rows), dtype=float, order="C"
+            stack_columns(self.encode(batch, "frame"), batch.num_rows), dtype=float, order="C"
         )
 
     def to_json(self) -> str:
@@ -211,14 +212,14 @@ def _column(fields: dict[str, Any]) -> NumberColumn | LevelColumn:
 _GAP = 80
 
 
-def stack(columns: list[Column], n_rows: int) -> Column:
+def stack_columns(columns: list[Column], n_rows: int) -> Column:
     """Lay columns side by side, each contiguous: an array of shape (n, d) in Fortran order.
 
     float32 when that holds every value exactly, which halves the memory that is moved.
 
     Examples
     --------
-    >>> stack([np.ones(2, np.float32), np.array([True, False])], 2).dtype
+    >>> stack_columns([np.ones(2, np.float32), np.array([True, False])], 2).dtype
     dtype('float32')
     """
     exact = np.result_type(np.float16, *(column.dtype for column in columns))

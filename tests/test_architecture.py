@@ -24,22 +24,16 @@ LAYERS = [
 ]
 # Private modules that another package still imports. The list only gets shorter.
 BORROWED = {
-    ("audit", "flipcost.data._checks"),
-    ("audit", "flipcost.data._reader"),
-    ("audit", "flipcost.data._roles"),
     ("audit", "flipcost.estimators._flipcost"),
     ("audit", "flipcost.estimators._flipcost_table"),
     ("audit", "flipcost.estimators._uneven_margin"),
     ("audit", "flipcost.noise._repeated"),
-    ("audit", "flipcost.scale._arrow"),
     ("audit", "flipcost.scale._dask"),
     ("audit", "flipcost.scale._files"),
-    ("audit", "flipcost.scale._listing"),
     ("audit", "flipcost.scale._progress"),
     ("audit", "flipcost.scale._reduce"),
     ("audit", "flipcost.scale._rows"),
     ("cli", "flipcost.audit._sources"),
-    ("estimators", "flipcost.scale._arrow"),
     ("estimators", "flipcost.scale._tasks"),
 }
 FILES = sorted(ROOT.rglob("*.py"))

@@ -15,7 +15,6 @@ from flipcost.exceptions import SourceError, TableError
 from flipcost.scale import Piece, Table
 from flipcost.scale._files import FileTable
 from flipcost.scale._files import ParquetFiles as Footers
-from flipcost.scale._optional import require
 from flipcost.scale._progress import Reporter
 from flipcost.scale._reduce import Unit, reduce_units, thread_count
 from flipcost.scale._rows import Layout
@@ -213,7 +212,6 @@ def _layout(columns: list[str], seed: int = 0) -> Layout:
 
 
 def _dask() -> Any:
-    require("dask")
     from flipcost.scale import _dask as module  # noqa: PLC0415 - dask is an extra
 
     return module

@@ -21,7 +21,7 @@ Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 def list_files(
     source: Paths, suffixes: tuple[str, ...] = (), filesystem: Any = None
 ) -> tuple[Any, list[str]]:
-    """Return the file system and the files, those of a folder in order of their names.
+    r"""Return the file system and the files, those of a folder in order of their names.
 
     Parameters
     ----------
@@ -33,6 +33,21 @@ def list_files(
         the marks that writers leave.
     filesystem : pyarrow.fs.FileSystem, optional
         Where the files are, when `source` does not say.
+
+    Returns
+    -------
+    filesystem : pyarrow.fs.FileSystem
+    paths : list of str
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.csv")
+    ...     _ = path.write_text("age,ill\n50,yes\n")
+    ...     filesystem, paths = list_files(folder, (".csv",))
+    >>> [Path(path).name for path in paths]
+    ['a.csv']
     """
     if isinstance(source, (str, os.PathLike)):
         return _list_one(os.fspath(source), suffixes, filesystem)
@@ -69,7 +84,18 @@ def _list_one(path: str, suffixes: tuple[str, ...], filesystem: Any) -> tuple[An
 
 
 def file_stamp(filesystem: Any, path: str) -> tuple[int, int | None]:
-    """Return what tells whether a file has changed: its size and when it was written."""
+    r"""Return what tells whether a file has changed: its size and when it was written.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.csv")
+    ...     _ = path.write_text("age,ill\n50,yes\n")
+    ...     size, written = file_stamp(list_files(path)[0], str(path))
+    >>> size
+    15
+    """
     info = filesystem.get_file_info(path)
     if info.size is None:
         msg = f"file {path!r} must stay where it is while it is read; it is gone."
@@ -78,7 +104,18 @@ def file_stamp(filesystem: Any, path: str) -> tuple[int, int | None]:
 
 
 def check_stamp(filesystem: Any, path: str, stamp: tuple[int, int | None]) -> None:
-    """Refuse a file that has changed."""
+    r"""Refuse a file that has changed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.csv")
+    ...     _ = path.write_text("age,ill\n50,yes\n")
+    ...     filesystem, _ = list_files(path)
+    ...     stamp = file_stamp(filesystem, str(path))
+    ...     check_stamp(filesystem, str(path), stamp)
+    """
     if file_stamp(filesystem, path) != stamp:
         msg = (
             f"file {path!r} changed while the table was being read; results would mix its old "

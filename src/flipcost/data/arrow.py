@@ -97,7 +97,13 @@ def _common_type(types: list[Any]) -> Any:
 
 
 def is_number(type_: Any) -> bool:
-    """Tell whether values of an Arrow type are numbers: also booleans, and columns of nulls."""
+    """Tell whether values of an Arrow type are numbers: also booleans, and columns of nulls.
+
+    Examples
+    --------
+    >>> is_number(pa.float32()), is_number(pa.string())
+    (True, False)
+    """
     types = pa.types
     if types.is_dictionary(type_):
         return is_number(type_.value_type)
@@ -111,7 +117,13 @@ def is_number(type_: Any) -> bool:
 
 
 def is_level(type_: Any) -> bool:
-    """Tell whether values of an Arrow type can be levels of a category."""
+    """Tell whether values of an Arrow type can be levels of a category.
+
+    Examples
+    --------
+    >>> is_level(pa.string()), is_level(pa.float64())
+    (True, False)
+    """
     types = pa.types
     if types.is_dictionary(type_):
         return is_level(type_.value_type)
@@ -134,6 +146,11 @@ def numbers(column: Any, name: str, where: str) -> NDArray[Any]:
     """Return a column of numbers as an array, with NaN for what is missing.
 
     Columns without nulls of a floating or integer type are not copied.
+
+    Examples
+    --------
+    >>> numbers(pa.array([1, None]), "age", "batch 0")
+    array([ 1., nan])
     """
     if not is_number(column.type):
         msg = (
@@ -156,7 +173,12 @@ def _float_type(type_: Any) -> Any:
 
 
 def refuse_missing(values: NDArray[Any], n_null: int, name: str, where: str) -> None:
-    """Refuse a column with missing values, saying how many and where the first is."""
+    """Refuse a column with missing values, saying how many and where the first is.
+
+    Examples
+    --------
+    >>> refuse_missing(np.array([1.0, 2.0]), 0, "age", "batch 0")
+    """
     missing = np.flatnonzero(np.isnan(values)) if values.dtype.kind == "f" else np.zeros(0)
     if n_null or len(missing):
         n = max(n_null, len(missing))

@@ -49,26 +49,26 @@ def describe(entry: Mapping[str, Any]) -> str:
 
 
 def make_bunch(
-    name: str,
     entry: Mapping[str, Any],
-    *,
-    variant: str,
     data: NDArray[Any],
     positive: NDArray[np.bool_],
-    feature_names: Sequence[str],
+    *,
     return_X_y: bool,
     as_frame: bool,
+    variant: str = "all",
+    feature_names: Sequence[str] = (),
     categories: Mapping[str, tuple[Sequence[str], bool]] | None = None,
     **extra: object,
 ) -> Any:
     """Check the counts of a loaded set and return it in scikit-learn's form.
 
     ``categories`` maps a categorical column to its categories and whether they are ordered, for
-    the frame of a raw coding.
+    the frame of a raw coding. The features are those of the index unless others are named.
     """
+    feature_names = feature_names or entry["columns"][: entry["features"]]
     n_rows, n_positive = len(positive), int(positive.sum())
     found = {"rows": n_rows, "positives": n_positive, "negatives": n_rows - n_positive}
-    check_counts(name, found, entry["counts"][variant])
+    check_counts(entry["name"], found, entry["counts"][variant])
     X: Any = data
     y: Any = np.where(positive, 1, -1)
     frame = None

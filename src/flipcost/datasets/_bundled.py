@@ -26,7 +26,7 @@ _CODINGS = ("number", "raw")
 
 def _load(name: str) -> tuple[dict[str, Any], list[dict[str, str]], list[str]]:
     """Return the index entry, the rows and the feature names of a bundled table."""
-    entry = read_index()["tables"][name]
+    entry = read_index()["tables"][name] | {"name": name}
     return entry, read_table(entry), entry["columns"][: entry["features"]]
 
 
@@ -103,12 +103,10 @@ def load_breast_cancer_ljubljana(
         data = np.array([[breast_number(f, row[f]) for f in features] for row in rows])
     levels = {f: (values, f in BREAST_ORDERED) for f, values in BREAST_CATEGORIES.items()}
     return make_bunch(
-        "breast_cancer_ljubljana",
         entry,
+        data,
+        _class_is(rows, "recurrence-events"),
         variant="with_duplicates" if duplicates else "distinct",
-        data=data,
-        positive=_class_is(rows, "recurrence-events"),
-        feature_names=features,
         return_X_y=return_X_y,
         as_frame=as_frame,
         categories=levels if coding == "raw" else None,
@@ -146,16 +144,8 @@ def load_pima(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     ((768, 8), 268, 0.25)
     """
     entry, rows, features = _load("pima")
-    return make_bunch(
-        "pima",
-        entry,
-        variant="all",
-        data=_floats(rows, features),
-        positive=_class_is(rows, "positive"),
-        feature_names=features,
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-    )
+    data, positive = _floats(rows, features), _class_is(rows, "positive")
+    return make_bunch(entry, data, positive, return_X_y=return_X_y, as_frame=as_frame)
 
 
 def load_german_credit(
@@ -216,12 +206,9 @@ def load_german_credit(
         if standardise:
             data = (data - data.mean(axis=0)) / data.std(axis=0)
     return make_bunch(
-        "german_credit",
         entry,
-        variant="all",
-        data=data,
-        positive=_class_is(rows, "2"),
-        feature_names=features,
+        data,
+        _class_is(rows, "2"),
         return_X_y=return_X_y,
         as_frame=as_frame,
         categories={f: (tuple(codes), False) for f, codes in GERMAN_CODES.items()}
@@ -262,16 +249,8 @@ def load_thyroid(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     ((215, 5), 65, 0.3)
     """
     entry, rows, features = _load("thyroid")
-    return make_bunch(
-        "thyroid",
-        entry,
-        variant="all",
-        data=_floats(rows, features),
-        positive=_class_is(rows, "2", "3"),
-        feature_names=features,
-        return_X_y=return_X_y,
-        as_frame=as_frame,
-    )
+    data, positive = _floats(rows, features), _class_is(rows, "2", "3")
+    return make_bunch(entry, data, positive, return_X_y=return_X_y, as_frame=as_frame)
 
 
 def load_bupa(*, keep_drinks: bool = True, return_X_y: bool = False, as_frame: bool = False) -> Any:
@@ -315,13 +294,7 @@ def load_bupa(*, keep_drinks: bool = True, return_X_y: bool = False, as_frame: b
     """
     entry, rows, features = _load("bupa")
     kept = [f for f in features if keep_drinks or f != "drinks"]
+    data, positive = _floats(rows, kept), _floats(rows, ["drinks"])[:, 0] >= 3
     return make_bunch(
-        "bupa",
-        entry,
-        variant="all",
-        data=_floats(rows, kept),
-        positive=_floats(rows, ["drinks"])[:, 0] >= 3,
-        feature_names=kept,
-        return_X_y=return_X_y,
-        as_frame=as_frame,
+        entry, data, positive, return_X_y=return_X_y, as_frame=as_frame, feature_names=kept
     )

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import _fit_context as fit_context
@@ -10,6 +11,10 @@ from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
 
 __all__ = [
     "HasMethods",
@@ -25,7 +30,7 @@ __all__ = [
 ]
 
 
-def validate_rows(estimator, X, *, reset):
+def validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
     """Check rows without reading them: shape, dtype and names; the moments show what is not finite.
 
     Reading all of X once more for that check would cost a third of a fit.
@@ -36,7 +41,7 @@ def validate_rows(estimator, X, *, reset):
     )
 
 
-def _refuse_empty(X):
+def _refuse_empty(X: Any) -> None:
     """Say what to do about a table without rows or columns; scikit-learn counts them only."""
     shape = tuple(getattr(X, "shape", ()))
     if len(shape) != 2 or 0 not in shape:
@@ -55,14 +60,16 @@ def _refuse_empty(X):
     raise ValueError(msg)
 
 
-def check_weights(sample_weight, X):
+def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
     """Return weights as a float array, or None when there are none."""
     if sample_weight is None:
         return None
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
 
 
-def encode_labels(estimator, y, n_rows, classes=None):
+def encode_labels(
+    estimator: Any, y: ArrayLike | None, n_rows: int, classes: ArrayLike | None = None
+) -> tuple[NDArray[Any], NDArray[np.int_]]:
     """Return the two classes, sorted, and whether each label is the second.
 
     Two comparisons take the place of sorting the labels, which at a million rows takes longer than
@@ -107,7 +114,7 @@ def encode_labels(estimator, y, n_rows, classes=None):
         raise ValueError(msg) from error
 
 
-def _encode(labels, classes):
+def _encode(labels: Any, classes: Any) -> Any:
     if labels.dtype.kind in "fcO":
         assert_all_finite(labels, input_name="y")
     if classes is None:
@@ -123,7 +130,7 @@ def _encode(labels, classes):
     return classes, second
 
 
-def _two_classes(labels):
+def _two_classes(labels: Any) -> Any:
     first = labels == labels[0]
     others = labels[~first]
     if not len(others):
@@ -146,7 +153,7 @@ def _two_classes(labels):
     return np.unique(np.array([labels[0], others[0]], dtype=labels.dtype))
 
 
-def positive_index(classes, pos_label):
+def positive_index(classes: Any, pos_label: Any) -> int:
     """Return which of the two classes is the positive one."""
     if pos_label is None:
         return 1

@@ -2,11 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from flipcost.core.confusion import Interval
 from flipcost.metrics._labels import confusion
 
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import ArrayLike, NDArray
 
-def am_score(y_true, y_pred, *, noise_rate=None, pos_label=None, sample_weight=None):
+    from flipcost.core.costs import CostLike
+    from flipcost.core.noise import NoiseRateLike
+
+
+def am_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    noise_rate: NoiseRateLike = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Arithmetic mean of the true positive and true negative rates.
 
     Symmetric noise in `y_true` changes it, but not which of two classifiers has the larger one.
@@ -36,7 +52,14 @@ def am_score(y_true, y_pred, *, noise_rate=None, pos_label=None, sample_weight=N
     return float(confusion(y_true, y_pred, pos_label, sample_weight).am(noise_rate))
 
 
-def f_score(y_true, y_pred, *, noise_rate=None, pos_label=None, sample_weight=None):
+def f_score(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    noise_rate: NoiseRateLike = None,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """F measure of the positive class, ``2 TP / (2 TP + FP + FN)``.
 
     Computed from noisy labels it does not rank classifiers as clean labels would: it leads towards
@@ -68,8 +91,15 @@ def f_score(y_true, y_pred, *, noise_rate=None, pos_label=None, sample_weight=No
 
 
 def weighted_cost(
-    y_true, y_pred, cost, margin=1.0, *, normalize=False, pos_label=None, sample_weight=None
-):
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    cost: CostLike,
+    margin: float = 1.0,
+    *,
+    normalize: bool = False,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     """Weighted cost of the mistakes, ``(1 - cost) FN + (cost / margin) FP``.
 
     Parameters
@@ -105,7 +135,14 @@ def weighted_cost(
     return mean if normalize else mean * float(table.counts.sum())
 
 
-def denoised_confusion(y_noisy, y_pred, noise_rate, *, pos_label=None, sample_weight=None):
+def denoised_confusion(
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    noise_rate: NoiseRateLike,
+    *,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> NDArray[np.float64]:
     """Estimate the confusion counts that clean labels would have given.
 
     The estimate is unbiased when labels were flipped independently of the predictions given the
@@ -139,17 +176,17 @@ def denoised_confusion(y_noisy, y_pred, noise_rate, *, pos_label=None, sample_we
 
 
 def denoised_cost(
-    y_noisy,
-    y_pred,
-    cost,
-    noise_rate,
+    y_noisy: ArrayLike,
+    y_pred: ArrayLike,
+    cost: CostLike,
+    noise_rate: NoiseRateLike,
     *,
-    margin=1.0,
-    normalize=False,
-    level=0.95,
-    pos_label=None,
-    sample_weight=None,
-):
+    margin: float = 1.0,
+    normalize: bool = False,
+    level: float = 0.95,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> Interval:
     """Estimate the weighted cost that clean labels would have shown, with an interval.
 
     Parameters

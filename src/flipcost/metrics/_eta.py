@@ -2,16 +2,27 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy.special import rel_entr
 from sklearn.utils import column_or_1d
 
 from flipcost.metrics._labels import are_positive
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
 
 def eta_scores(
-    eta_true, eta_hat, y=None, *, eta_true_train=None, eta_hat_train=None, pos_label=None
-):
+    eta_true: ArrayLike,
+    eta_hat: ArrayLike,
+    y: ArrayLike | None = None,
+    *,
+    eta_true_train: ArrayLike | None = None,
+    eta_hat_train: ArrayLike | None = None,
+    pos_label: Any = None,
+) -> dict[str, float]:
     r"""Nine measures of estimated probabilities against true ones.
 
     Parameters
@@ -73,7 +84,9 @@ def eta_scores(
     }
 
 
-def _pair(first, second, name):
+def _pair(
+    first: ArrayLike | None, second: ArrayLike | None, name: str
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     if first is None or second is None:
         msg = f"True and estimated {name} must be given together; got one of them only."
         raise ValueError(msg)
@@ -90,14 +103,16 @@ def _pair(first, second, name):
     return true, estimate
 
 
-def _divergence(eta, estimate):
+def _divergence(eta: NDArray[np.float64], estimate: NDArray[np.float64]) -> float:
     # rel_entr is infinite where the second argument is not positive and the first is.
     mean = float(np.mean(rel_entr(eta, estimate) + rel_entr(1 - eta, 1 - estimate)))
     inside = ((estimate >= 0) & (estimate <= 1)).all()
     return mean if inside and np.isfinite(mean) else float("nan")
 
 
-def _label_scores(estimate, y, pos_label):
+def _label_scores(
+    estimate: NDArray[np.float64], y: ArrayLike | None, pos_label: Any
+) -> tuple[float, float]:
     if y is None:
         return float("nan"), float("nan")
     (positive,) = are_positive([y], pos_label)

@@ -2,13 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.utils import column_or_1d
 
 from flipcost.core.confusion import ConfusionCounts
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def are_positive(labels, pos_label=None):
+    from numpy.typing import ArrayLike, NDArray
+
+
+def are_positive(labels: Sequence[ArrayLike], pos_label: Any = None) -> list[NDArray[np.bool_]]:
     """Return for each array of labels which are positive.
 
     Parameters
@@ -39,7 +46,7 @@ def are_positive(labels, pos_label=None):
     return [column == positive for column in columns]
 
 
-def _positive_label(values, pos_label):
+def _positive_label(values: NDArray[Any], pos_label: Any) -> Any:
     if pos_label is not None:
         if len(values) == 2 and pos_label not in values.tolist():
             msg = f"`pos_label` must be one of the labels {values.tolist()}; got {pos_label!r}."
@@ -56,7 +63,9 @@ def _positive_label(values, pos_label):
     raise ValueError(msg)
 
 
-def confusion(y_true, y_pred, pos_label, sample_weight):
+def confusion(
+    y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any, sample_weight: ArrayLike | None
+) -> ConfusionCounts:
     """Count labels against predictions."""
     positive, called = are_positive([y_true, y_pred], pos_label)
     if sample_weight is not None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from sklearn.metrics import make_scorer
 
 from flipcost.core.costs import cost_share
@@ -9,13 +11,31 @@ from flipcost.core.noise import rate_pair
 from flipcost.metrics._confusion import am_score, f_score
 from flipcost.metrics._labels import confusion
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def _mean_cost(y_true, y_pred, *, cost, noise_rate, pos_label=None, sample_weight=None):
+    from numpy.typing import ArrayLike
+
+    from flipcost.core.costs import CostLike
+    from flipcost.core.noise import NoiseRateLike
+
+
+def _mean_cost(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    cost: CostLike,
+    noise_rate: NoiseRateLike,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
     table = confusion(y_true, y_pred, pos_label, sample_weight)
     return float(table.cost(cost, noise_rate=noise_rate))
 
 
-def cost_scorer(cost, noise_rate=None, *, pos_label=None):
+def cost_scorer(
+    cost: CostLike, noise_rate: NoiseRateLike = None, *, pos_label: Any = None
+) -> Callable[..., float]:
     """Return a scorer of the mean weighted cost of a row, its sign turned: larger is better.
 
     Without a noise rate the labels are taken as they are, and on noisy ones the choice leans
@@ -58,7 +78,7 @@ def cost_scorer(cost, noise_rate=None, *, pos_label=None):
     )
 
 
-def am_scorer(noise_rate=None, *, pos_label=None):
+def am_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Callable[..., float]:
     """Return a scorer of the mean of the two classes' recalls, denoised when a rate is given.
 
     Parameters
@@ -82,7 +102,7 @@ def am_scorer(noise_rate=None, *, pos_label=None):
     return make_scorer(am_score, noise_rate=_checked(noise_rate), pos_label=pos_label)
 
 
-def f_scorer(noise_rate=None, *, pos_label=None):
+def f_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Callable[..., float]:
     """Return a scorer of the F measure of the positive class, denoised when a rate is given.
 
     Parameters
@@ -105,7 +125,7 @@ def f_scorer(noise_rate=None, *, pos_label=None):
     return make_scorer(f_score, noise_rate=_checked(noise_rate), pos_label=pos_label)
 
 
-def _checked(noise_rate):
+def _checked(noise_rate: NoiseRateLike) -> NoiseRateLike:
     """Return the rate, having raised at once on one that is impossible."""
     rate_pair(noise_rate)
     return noise_rate

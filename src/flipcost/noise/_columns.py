@@ -2,13 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost._validation import positive_index
 from flipcost.core.rates import NoiseRate
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Mapping, Sequence
 
-def read_columns(columns, pos_label, *, optional=()):
+    from numpy.typing import ArrayLike, NDArray
+
+
+def read_columns(
+    columns: Mapping[str, ArrayLike], pos_label: Any, *, optional: Collection[str] = ()
+) -> NDArray[np.float64]:
     """Return columns of labels as 1 (positive), 0 and NaN (missing).
 
     Parameters
@@ -46,7 +55,7 @@ def read_columns(columns, pos_label, *, optional=()):
     return table
 
 
-def read_labels(y, pos_label, name="y_noisy"):
+def read_labels(y: ArrayLike, pos_label: Any, name: str = "y_noisy") -> NDArray[np.bool_]:
     """Return which labels of one column are positive; both classes must be there."""
     positive = read_columns({name: y}, pos_label)[:, 0] == 1
     if not 0 < np.count_nonzero(positive) < len(positive):
@@ -55,7 +64,7 @@ def read_labels(y, pos_label, name="y_noisy"):
     return positive
 
 
-def read_scores(scores, n_rows, name="scores"):
+def read_scores(scores: ArrayLike, n_rows: int, name: str = "scores") -> NDArray[np.float64]:
     """Return scores as a checked float array."""
     values = np.asarray(scores, dtype=float)
     if values.shape != (n_rows,):
@@ -74,9 +83,11 @@ def read_scores(scores, n_rows, name="scores"):
     return values
 
 
-def read_probabilities(noisy_probability, n_rows=None):
+def read_probabilities(
+    noisy_probability: ArrayLike, n_rows: int | None = None
+) -> NDArray[np.float64]:
     """Return probabilities as a checked float array."""
-    n_rows = len(noisy_probability) if n_rows is None else n_rows
+    n_rows = len(np.asarray(noisy_probability)) if n_rows is None else n_rows
     values = read_scores(noisy_probability, n_rows, "noisy_probability")
     if not np.all((values >= 0) & (values <= 1)):
         msg = (
@@ -88,14 +99,14 @@ def read_probabilities(noisy_probability, n_rows=None):
     return values
 
 
-def noise_rate(value, low, high, source, level):
+def noise_rate(value: Any, low: Any, high: Any, source: str, level: float) -> NoiseRate:
     """Make a rate of arrays that hold one number each, or one for each class."""
     if len(value) == 1:
         value, low, high = value[0], low[0], high[0]
     return NoiseRate(value, low, high, source, level)
 
 
-def _column(values, name):
+def _column(values: ArrayLike, name: str) -> NDArray[Any]:
     column = np.asarray(values)
     if column.ndim == 2 and column.shape[1] == 1:
         column = column[:, 0]
@@ -108,7 +119,7 @@ def _column(values, name):
     return column
 
 
-def _missing(values):
+def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind != "O":
@@ -116,7 +127,7 @@ def _missing(values):
     return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
 
 
-def _is_missing(value):
+def _is_missing(value: Any) -> bool:
     # NaN and NaT are unlike themselves; pandas' NA will not say, and refuses to be a boolean.
     if value is None:
         return True
@@ -126,7 +137,7 @@ def _is_missing(value):
         return True
 
 
-def _positive_label(columns, pos_label):
+def _positive_label(columns: Sequence[NDArray[Any]], pos_label: Any) -> Any:
     # Sets of Python values, not one joined array: numpy would make 1 and "1" the same.
     try:
         found = sorted(set().union(*(np.unique(column).tolist() for column in columns)))

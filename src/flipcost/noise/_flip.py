@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils import column_or_1d
@@ -10,10 +11,18 @@ from sklearn.utils import column_or_1d
 from flipcost._validation import positive_index
 from flipcost.core.noise import flip
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.noise import NoiseRateLike
+
+
 _STREAM = 0x666C6970  # "flip"
 
 
-def flip_labels(y, noise_rate, random_state=None, *, pos_label=None):
+def flip_labels(
+    y: ArrayLike, noise_rate: NoiseRateLike, random_state: Any = None, *, pos_label: Any = None
+) -> NDArray[Any]:
     """Flip each label to the other class, independently, with the probability of its class.
 
     Parameters
@@ -52,7 +61,7 @@ def flip_labels(y, noise_rate, random_state=None, *, pos_label=None):
     return classes[np.where(flipped, index, 1 - index)]
 
 
-def _generator(random_state):
+def _generator(random_state: Any) -> np.random.Generator:
     if isinstance(random_state, Integral):
         return np.random.default_rng([_STREAM, int(random_state)])
     return np.random.default_rng(random_state)

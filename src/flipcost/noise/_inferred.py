@@ -2,12 +2,20 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost.core.forward import LARGEST_RATE, LARGEST_SUM, pair_of_rates, symmetric_rate
 from flipcost.core.newton import Design
 from flipcost.core.rates import clopper_pearson, purest_tail, quantile_interval, tail_counts
 from flipcost.noise._columns import noise_rate, read_labels, read_probabilities, read_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.rates import NoiseRate
+
 
 # Scores in so many bins, each with as many rows, lose less than sampling error ever shows.
 _N_BINS = 256
@@ -16,14 +24,14 @@ _SLOPE_SCALE = 30.0
 
 
 def rate_by_range(
-    noisy_probability,
-    y_noisy=None,
+    noisy_probability: ArrayLike,
+    y_noisy: ArrayLike | None = None,
     *,
-    tail=0.01,
-    class_conditional=False,
-    level=0.95,
-    pos_label=None,
-):
+    tail: float = 0.01,
+    class_conditional: bool = False,
+    level: float = 0.95,
+    pos_label: Any = None,
+) -> NoiseRate:
     r"""Estimate the noise rate from how far the probabilities of noisy labels reach.
 
     Noise keeps them within :math:`[\rho_-, 1 - \rho_+]`. **If** some rows are surely negative and
@@ -98,7 +106,9 @@ def rate_by_range(
     return noise_rate(value, low, high, source, level)
 
 
-def _range_of_quantiles(probability, tail, level, *, pooled):
+def _range_of_quantiles(
+    probability: NDArray[np.float64], tail: float, level: float, *, pooled: bool
+) -> Any:
     """Return (value, low, high) of each rate, from the quantiles at either end."""
     # The mean of two limits holds when both do, so that each may fail half as often.
     each = (1 + level) / 2 if pooled else level
@@ -109,7 +119,14 @@ def _range_of_quantiles(probability, tail, level, *, pooled):
     return rates.mean(axis=0, keepdims=True) if pooled else rates
 
 
-def _range_of_labels(probability, positive, tail, level, *, pooled):
+def _range_of_labels(
+    probability: NDArray[np.float64],
+    positive: NDArray[np.bool_],
+    tail: float,
+    level: float,
+    *,
+    pooled: bool,
+) -> Any:
     """Return (value, low, high) of each rate, from the labels at either end."""
     smallest = int(np.ceil(tail * len(probability)))
     counts = np.stack(
@@ -123,7 +140,14 @@ def _range_of_labels(probability, positive, tail, level, *, pooled):
     return np.stack([odd / rows, *clopper_pearson(odd, rows, level)], axis=1)
 
 
-def rate_by_likelihood(y_noisy, scores, *, class_conditional=False, level=0.95, pos_label=None):
+def rate_by_likelihood(
+    y_noisy: ArrayLike,
+    scores: ArrayLike,
+    *,
+    class_conditional: bool = False,
+    level: float = 0.95,
+    pos_label: Any = None,
+) -> NoiseRate:
     r"""Estimate the noise rate from the form of a calibration curve.
 
     The probability of a positive noisy label, as a function of a score s, is modelled as
@@ -193,7 +217,7 @@ def rate_by_likelihood(y_noisy, scores, *, class_conditional=False, level=0.95, 
     return noise_rate(rates, np.minimum(low, rates), np.maximum(high, rates), source, level)
 
 
-def _bin_scores(z, positive):
+def _bin_scores(z: NDArray[np.float64], positive: NDArray[np.bool_]) -> Any:
     """Return mean scores of bins of equally many rows, and counts of (negative, positive)."""
     # By the rank of the first of ties, which so stay together whatever the order of the rows.
     rank = np.searchsorted(np.sort(z), z)
@@ -203,8 +227,14 @@ def _bin_scores(z, positive):
 
 
 def rate_bounds(
-    y_noisy, scores, *, class_conditional=False, level=0.95, smallest=10, pos_label=None
-):
+    y_noisy: ArrayLike,
+    scores: ArrayLike,
+    *,
+    class_conditional: bool = False,
+    level: float = 0.95,
+    smallest: int = 10,
+    pos_label: Any = None,
+) -> NoiseRate:
     r"""Bound the noise rate without any assumption on the classes.
 
     In every part of the data at least :math:`\rho_-` of the labels are positive and at least

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -10,8 +11,22 @@ from flipcost.core.annotators import AnnotatorModel, LabelPatterns
 from flipcost.core.rates import clopper_pearson, rate_of_disagreement
 from flipcost.noise._columns import noise_rate, read_columns
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def rate_from_trusted(y_noisy, y_trusted, *, class_conditional=False, level=0.95, pos_label=None):
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.rates import NoiseRate
+
+
+def rate_from_trusted(
+    y_noisy: ArrayLike,
+    y_trusted: ArrayLike,
+    *,
+    class_conditional: bool = False,
+    level: float = 0.95,
+    pos_label: Any = None,
+) -> NoiseRate:
     """Estimate the noise rate from rows whose label an expert has checked.
 
     The strongest information there is, and exact: the noisy label disagrees with the true one
@@ -72,7 +87,7 @@ def rate_from_trusted(y_noisy, y_trusted, *, class_conditional=False, level=0.95
     return rate_of_errors([int(wrong[group].sum()) for group in groups], rows, level)
 
 
-def rate_of_errors(errors, rows, level):
+def rate_of_errors(errors: Sequence[int], rows: Sequence[int], level: float) -> NoiseRate:
     """Return the rate from counts of trusted labels and of those that the noisy one differs from.
 
     Examples
@@ -85,7 +100,14 @@ def rate_of_errors(errors, rows, level):
     return noise_rate(np.divide(errors, rows), low, high, source, level)
 
 
-def rate_from_repeats(y1, y2, *more, class_conditional=False, level=0.95, pos_label=None):
+def rate_from_repeats(
+    y1: ArrayLike,
+    y2: ArrayLike,
+    *more: ArrayLike,
+    class_conditional: bool = False,
+    level: float = 0.95,
+    pos_label: Any = None,
+) -> NoiseRate:
     r"""Estimate the noise rate from two or more labels of the same rows, none of them trusted.
 
     Annotators who err on their own disagree more, the more they err. With **two** columns, both
@@ -159,7 +181,7 @@ def rate_from_repeats(y1, y2, *more, class_conditional=False, level=0.95, pos_la
     return rate_of_differences(int((table[:, 0] != table[:, 1]).sum()), len(table), level)
 
 
-def rate_of_differences(differ, rows, level):
+def rate_of_differences(differ: int, rows: int, level: float) -> NoiseRate:
     """Return the rate from counts of rows with two labels and of those where these differ.
 
     Examples
@@ -179,7 +201,9 @@ def rate_of_differences(differ, rows, level):
     return noise_rate(value, low, high, f"disagreement of two labels on {rows} rows", level)
 
 
-def _of_the_first(table, *, class_conditional, level):
+def _of_the_first(
+    table: NDArray[np.float64], *, class_conditional: bool, level: float
+) -> NoiseRate:
     missing = np.flatnonzero(np.isnan(table).all(axis=0))
     if len(missing):
         msg = (

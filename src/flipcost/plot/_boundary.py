@@ -2,10 +2,19 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost.core.costs import cost_share
 from flipcost.plot._common import pos_label_of, positive_probability, read_positive, take_axes
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.costs import CostLike
 
 
 class DecisionBoundaryDisplay:
@@ -39,13 +48,25 @@ class DecisionBoundaryDisplay:
     0.3
     """
 
-    def __init__(self, first, second, probability, threshold):
+    def __init__(
+        self,
+        first: NDArray[np.float64],
+        second: NDArray[np.float64],
+        probability: NDArray[np.float64],
+        threshold: float,
+    ) -> None:
         self.first = first
         self.second = second
         self.probability = probability
         self.threshold = threshold
 
-    def plot(self, ax=None, *, names=("first feature", "second feature"), **kwargs):
+    def plot(
+        self,
+        ax: Any = None,
+        *,
+        names: tuple[str, str] = ("first feature", "second feature"),
+        **kwargs: Any,
+    ) -> Self:
         """Draw the probability and the boundary.
 
         Parameters
@@ -74,7 +95,16 @@ class DecisionBoundaryDisplay:
         return self
 
     @classmethod
-    def from_predictions(cls, first, second, probability, *, cost, ax=None, **kwargs):
+    def from_predictions(
+        cls,
+        first: ArrayLike,
+        second: ArrayLike,
+        probability: ArrayLike,
+        *,
+        cost: float,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw probabilities that are known on a grid.
 
         Parameters
@@ -105,8 +135,17 @@ class DecisionBoundaryDisplay:
 
     @classmethod
     def from_estimator(
-        cls, estimator, X, y=None, *, cost=None, pos_label=None, n_points=150, ax=None, **kwargs
-    ):
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike | None = None,
+        *,
+        cost: CostLike | None = None,
+        pos_label: Any = None,
+        n_points: int = 150,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the boundary of a classifier of two features, and the rows.
 
         Parameters

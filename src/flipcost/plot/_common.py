@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.utils import column_or_1d
 
 from flipcost._validation import positive_index
 
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
 
-def take_axes(ax):
+
+def take_axes(ax: Any) -> Any:
     """Return the axes to draw on, new ones when there are none."""
     try:
         from matplotlib import pyplot as plt  # noqa: PLC0415 - needed only to draw
@@ -18,7 +23,7 @@ def take_axes(ax):
     return plt.subplots()[1] if ax is None else ax
 
 
-def read_positive(y, pos_label):
+def read_positive(y: ArrayLike, pos_label: Any) -> NDArray[np.bool_]:
     """Return which labels are positive; the positive one is the second in order when not given."""
     labels = column_or_1d(y)
     classes = np.unique(labels)
@@ -28,7 +33,9 @@ def read_positive(y, pos_label):
     return labels == classes[positive_index(classes, pos_label)]
 
 
-def read_probability(probability, n_rows, name="y_prob"):
+def read_probability(
+    probability: ArrayLike, n_rows: int, name: str = "y_prob"
+) -> NDArray[np.float64]:
     """Return probabilities of the positive class as a checked array."""
     values = np.asarray(probability, dtype=float)
     if values.shape != (n_rows,) or not np.all((values >= 0) & (values <= 1)):
@@ -40,7 +47,7 @@ def read_probability(probability, n_rows, name="y_prob"):
     return values
 
 
-def positive_probability(estimator, X, pos_label):
+def positive_probability(estimator: Any, X: Any, pos_label: Any) -> NDArray[np.float64]:
     """Return the estimator's probability of the positive class."""
     if not hasattr(estimator, "predict_proba"):
         msg = f"`estimator` must have `predict_proba`; {type(estimator).__name__} has not."
@@ -49,11 +56,11 @@ def positive_probability(estimator, X, pos_label):
     return estimator.predict_proba(X)[:, index]
 
 
-def pos_label_of(estimator, pos_label):
+def pos_label_of(estimator: Any, pos_label: Any) -> Any:
     """Return the positive label: the one given, or else the estimator's own."""
     return getattr(estimator, "pos_label", None) if pos_label is None else pos_label
 
 
-def rates_up_to(most):
+def rates_up_to(most: float) -> NDArray[np.float64]:
     """Return the assumed rates that are drawn."""
     return np.linspace(0.0, most, 91)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost.core.confusion import ConfusionCounts, measure
@@ -13,6 +15,14 @@ from flipcost.plot._common import (
     read_probability,
     take_axes,
 )
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.noise import NoiseRateLike
+
 
 _COSTS = np.linspace(0.01, 0.99, 99)
 
@@ -48,13 +58,19 @@ class CostCurveDisplay:
     0.0625
     """
 
-    def __init__(self, costs, values, constants, name=None):
+    def __init__(
+        self,
+        costs: NDArray[np.float64],
+        values: NDArray[np.float64],
+        constants: NDArray[np.float64],
+        name: str | None = None,
+    ) -> None:
         self.costs = costs
         self.values = values
         self.constants = constants
         self.name = name
 
-    def plot(self, ax=None, *, name=None, **kwargs):
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve.
 
         Parameters
@@ -86,16 +102,16 @@ class CostCurveDisplay:
     @classmethod
     def from_predictions(
         cls,
-        y,
-        y_prob,
+        y: ArrayLike,
+        y_prob: ArrayLike,
         *,
-        noise_rate=None,
-        sample_weight=None,
-        pos_label=None,
-        name=None,
-        ax=None,
-        **kwargs,
-    ):
+        noise_rate: NoiseRateLike = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the curve of probabilities.
 
         Parameters
@@ -134,7 +150,16 @@ class CostCurveDisplay:
         return cls(_COSTS, values, constants, name).plot(ax, **kwargs)
 
     @classmethod
-    def from_estimator(cls, estimator, X, y, *, pos_label=None, name=None, **kwargs):
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        pos_label: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the curve of a fitted classifier on rows that it was not trained on.
 
         Parameters

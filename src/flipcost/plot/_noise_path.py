@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.utils import column_or_1d
 
@@ -9,8 +11,96 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import costs_at_rates
 from flipcost.plot._common import pos_label_of, rates_up_to, read_positive, take_axes
 
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+    from typing import Self
 
-class NoisePathDisplay:
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.costs import CostLike
+
+
+class RateDisplay:
+    """What displays over noise rates share: a line for each classifier, and where they come from.
+
+    `_marked` names what `from_predictions` takes of an estimator's own noise rate.
+    """
+
+    _marked: tuple[str, ...] = ()
+    rates: NDArray[np.float64]
+    values: dict[str, NDArray[np.float64]]
+
+    def _draw(
+        self, ax: Any, labels: dict[str, str], options: dict[str, Any], thick: str = ""
+    ) -> None:
+        """Draw a line for each classifier, one of them thick."""
+        self.ax_ = take_axes(ax)
+        self.figure_ = self.ax_.figure
+        self.lines_ = {
+            name: self.ax_.plot(
+                self.rates,
+                values,
+                **{"label": name, "linewidth": 3 if name == thick else 1.5, **options},
+            )[0]
+            for name, values in self.values.items()
+        }
+        self.ax_.set(**labels)
+
+    @classmethod
+    def from_predictions(
+        cls, y: ArrayLike, predictions: Any, *, cost: CostLike, **kwargs: Any
+    ) -> Self:
+        """Draw predictions; each display says how."""
+        raise NotImplementedError
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        cost: CostLike | None = None,
+        pos_label: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw a fitted classifier on rows that it was not trained on, and both constants.
+
+        Parameters
+        ----------
+        estimator : classifier
+            Fitted. Its noise rate and the interval, when it has them, are marked or bound the
+            picture.
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Noisy labels.
+        cost : float or Costs, default=None
+            Share of the cost that a false positive bears; the estimator's own when None.
+        pos_label : label, default=None
+            The positive class; the estimator's own when None.
+        **kwargs : dict
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display
+            What `from_predictions` returns.
+        """
+        rate = getattr(estimator, "noise_rate_", None)
+        if rate is not None and np.ndim(rate) == 0:
+            known = {"rate": rate, "interval": estimator.noise_rate_interval_}
+            kwargs = {name: known[name] for name in cls._marked} | kwargs
+        return cls.from_predictions(
+            y,
+            with_constants(estimator, X, y, pos_label),
+            cost=estimator.cost if cost is None else cost,
+            pos_label=pos_label_of(estimator, pos_label),
+            **kwargs,
+        )
+
+
+class NoisePathDisplay(RateDisplay):
     """Clean cost of classifiers against the noise rate that is assumed.
 
     Parameters
@@ -42,13 +132,21 @@ class NoisePathDisplay:
     0.1667 0.0833
     """
 
-    def __init__(self, rates, values, rate=None, interval=None):
+    _marked = ("rate", "interval")
+
+    def __init__(
+        self,
+        rates: NDArray[np.float64],
+        values: dict[str, NDArray[np.float64]],
+        rate: float | None = None,
+        interval: tuple[float, float] | None = None,
+    ) -> None:
         self.rates = rates
         self.values = values
         self.rate = rate
         self.interval = interval
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the lines.
 
         Parameters
@@ -62,35 +160,30 @@ class NoisePathDisplay:
         -------
         self
         """
-        self.ax_ = take_axes(ax)
-        self.figure_ = self.ax_.figure
+        names = {"xlabel": "assumed noise rate", "ylabel": "mean cost of a row on clean labels"}
+        self._draw(ax, names, kwargs)
         if self.interval is not None:
             self.ax_.axvspan(*self.interval, alpha=0.15, label="interval of the rate")
-        self.lines_ = {
-            name: self.ax_.plot(self.rates, values, **{"label": name, **kwargs})[0]
-            for name, values in self.values.items()
-        }
         if self.rate is not None:
             self.ax_.axvline(self.rate, color="black", linestyle=":")
-        self.ax_.set(xlabel="assumed noise rate", ylabel="mean cost of a row on clean labels")
         self.ax_.legend()
         return self
 
     @classmethod
     def from_predictions(
         cls,
-        y,
-        predictions,
+        y: ArrayLike,
+        predictions: ArrayLike | dict[str, ArrayLike],
         *,
-        cost,
-        rate=None,
-        interval=None,
-        most=0.45,
-        sample_weight=None,
-        pos_label=None,
-        ax=None,
-        **kwargs,
-    ):
+        cost: CostLike,
+        rate: float | None = None,
+        interval: tuple[float, float] | None = None,
+        most: float = 0.45,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the paths of predictions.
 
         Parameters
@@ -123,43 +216,15 @@ class NoisePathDisplay:
         values = path_values(y, named, cost, rates, sample_weight, pos_label)
         return cls(rates, values, rate, interval).plot(ax, **kwargs)
 
-    @classmethod
-    def from_estimator(cls, estimator, X, y, *, cost=None, pos_label=None, **kwargs):
-        """Draw the path of a fitted classifier on rows that it was not trained on, and constants.
 
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted. Its rate and interval are marked when it has them.
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Noisy labels.
-        cost : float or Costs, default=None
-            Share of the cost that a false positive bears; the estimator's own when None.
-        pos_label : label, default=None
-            The positive class; the estimator's own when None.
-        **kwargs : dict
-            As in `from_predictions`.
-
-        Returns
-        -------
-        NoisePathDisplay
-        """
-        named = with_constants(estimator, X, y, pos_label)
-        rate = getattr(estimator, "noise_rate_", None)
-        if rate is not None and np.ndim(rate) == 0:
-            kwargs = {"rate": rate, "interval": estimator.noise_rate_interval_, **kwargs}
-        return cls.from_predictions(
-            y,
-            named,
-            cost=estimator.cost if cost is None else cost,
-            pos_label=pos_label_of(estimator, pos_label),
-            **kwargs,
-        )
-
-
-def path_values(y, predictions, cost, rates, sample_weight, pos_label):
+def path_values(
+    y: ArrayLike,
+    predictions: Mapping[str, ArrayLike],
+    cost: CostLike,
+    rates: NDArray[np.float64],
+    sample_weight: ArrayLike | None,
+    pos_label: Any,
+) -> dict[str, NDArray[np.float64]]:
     """Return, by name, the clean cost of predictions at each assumed rate."""
     labels = column_or_1d(y)
     positive = read_positive(labels, pos_label)
@@ -168,13 +233,13 @@ def path_values(y, predictions, cost, rates, sample_weight, pos_label):
         name: costs_at_rates(
             ConfusionCounts.from_labels(positive, column_or_1d(called) == label, sample_weight),
             cost,
-            rates,
+            rates.tolist(),
         )
         for name, called in predictions.items()
     }
 
 
-def with_constants(estimator, X, y, pos_label):
+def with_constants(estimator: Any, X: Any, y: ArrayLike, pos_label: Any) -> dict[str, NDArray[Any]]:
     """Return the predictions of a classifier and of both constants, by name."""
     labels = column_or_1d(y)
     positive = read_positive(labels, pos_label_of(estimator, pos_label))

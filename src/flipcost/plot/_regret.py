@@ -2,14 +2,23 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost.core.decision import minimax_regret
-from flipcost.plot._common import pos_label_of, rates_up_to, take_axes
-from flipcost.plot._noise_path import path_values, with_constants
+from flipcost.plot._common import rates_up_to
+from flipcost.plot._noise_path import RateDisplay, path_values
+
+if TYPE_CHECKING:
+    from typing import Self
+
+    from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.costs import CostLike
 
 
-class RegretDisplay:
+class RegretDisplay(RateDisplay):
     """Regret of classifiers over noise rates: cost above that of the best of them.
 
     Parameters
@@ -40,12 +49,16 @@ class RegretDisplay:
     ('rule', 0.0)
     """
 
-    def __init__(self, rates, values, chosen):
+    _marked = ("interval",)
+
+    def __init__(
+        self, rates: NDArray[np.float64], values: dict[str, NDArray[np.float64]], chosen: str
+    ) -> None:
         self.rates = rates
         self.values = values
         self.chosen = chosen
 
-    def plot(self, ax=None, **kwargs):
+    def plot(self, ax: Any = None, **kwargs: Any) -> Self:
         """Draw the lines.
 
         Parameters
@@ -59,29 +72,24 @@ class RegretDisplay:
         -------
         self
         """
-        self.ax_ = take_axes(ax)
-        self.figure_ = self.ax_.figure
-        self.lines_ = {}
-        for name, values in self.values.items():
-            style = {"label": name, "linewidth": 3 if name == self.chosen else 1.5, **kwargs}
-            (self.lines_[name],) = self.ax_.plot(self.rates, values, **style)
-        self.ax_.set(xlabel="noise rate", ylabel="regret: cost above the best")
+        names = {"xlabel": "noise rate", "ylabel": "regret: cost above the best"}
+        self._draw(ax, names, kwargs, thick=self.chosen)
         self.ax_.legend(title=f"least worst regret: {self.chosen}")
         return self
 
     @classmethod
     def from_predictions(
         cls,
-        y,
-        predictions,
+        y: ArrayLike,
+        predictions: dict[str, ArrayLike],
         *,
-        cost,
-        interval=(0.0, 0.45),
-        sample_weight=None,
-        pos_label=None,
-        ax=None,
-        **kwargs,
-    ):
+        cost: CostLike,
+        interval: tuple[float, float] = (0.0, 0.45),
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
         """Draw the regret of predictions.
 
         Parameters
@@ -113,37 +121,3 @@ class RegretDisplay:
         found = minimax_regret(np.column_stack(list(costs.values())))
         values = {name: found.regret[:, j] for j, name in enumerate(costs)}
         return cls(rates, values, list(costs)[found.chosen]).plot(ax, **kwargs)
-
-    @classmethod
-    def from_estimator(cls, estimator, X, y, *, cost=None, pos_label=None, **kwargs):
-        """Draw the regret of a fitted classifier and of both constants.
-
-        Parameters
-        ----------
-        estimator : classifier
-            Fitted. The interval of its rate bounds the picture when it has one.
-        X : array-like of shape (n, d)
-            Rows that it was not trained on.
-        y : array-like of shape (n,)
-            Noisy labels.
-        cost : float or Costs, default=None
-            Share of the cost that a false positive bears; the estimator's own when None.
-        pos_label : label, default=None
-            The positive class; the estimator's own when None.
-        **kwargs : dict
-            As in `from_predictions`.
-
-        Returns
-        -------
-        RegretDisplay
-        """
-        rate = getattr(estimator, "noise_rate_", None)
-        if rate is not None and np.ndim(rate) == 0:
-            kwargs = {"interval": estimator.noise_rate_interval_, **kwargs}
-        return cls.from_predictions(
-            y,
-            with_constants(estimator, X, y, pos_label),
-            cost=estimator.cost if cost is None else cost,
-            pos_label=pos_label_of(estimator, pos_label),
-            **kwargs,
-        )

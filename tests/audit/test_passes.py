@@ -163,6 +163,23 @@ def test_suspects_name_rows_of_the_file(by_form, table):
             assert (row["name"], row["ill"]) == (suspect.id, suspect.label)
 
 
+def test_known_clean_labels_judge_in_passes_as_in_memory(tmp_path):
+    """Where all rows are drawn, what the clean labels of the same rows tell is exact."""
+    table = noisy_table(3000)
+    pq.write_table(table, tmp_path / "a.parquet", row_group_size=700)
+    found = audit_files(tmp_path / "a.parquet", "ill", PRICES, truth="truth")
+    expected = audit(table, "ill", PRICES, truth="truth")
+    wrong = int(np.sum(np.array(table["truth"]) != np.array(table["ill"])))
+    assert found.known_flips["wrong_labels"] == expected.known_flips["wrong_labels"] == wrong
+    labels = {k: table[k].to_pylist() for k in ("truth", "ill")}
+    first = [s.row - 1 for s in found.suspects[:100]]
+    flipped = sum(labels["truth"][k] != labels["ill"][k] for k in first)
+    assert found.known_flips["wrong_in_first_100"] == flipped
+    for key in ("all_positive", "all_negative"):
+        ours, theirs = found.candidate(key).test, expected.candidate(key).test
+        assert (ours.value, ours.low) == pytest.approx((theirs.value, theirs.low))
+
+
 def test_the_model_predicts_from_tables(by_form, table):
     """The saved pipeline reads the columns of the file."""
     result = by_form("_csv")

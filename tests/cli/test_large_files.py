@@ -162,10 +162,10 @@ def test_a_cluster_audits_what_this_process_would(rows, capsys):
 def test_no_cluster_is_said_so(rows, capsys, monkeypatch):
     """No scheduler at the address, an example, a file that is not there."""
     pytest.importorskip("distributed")
-    from flipcost.audit import _passes
+    from flipcost.audit import _run
 
-    connect = _passes.dask_client
-    monkeypatch.setattr(_passes, "dask_client", lambda address: connect(address, timeout=0.2))
+    connect = _run.dask_client
+    monkeypatch.setattr(_run, "dask_client", lambda address: connect(address, timeout=0.2))
     code, _, err = run(capsys, "audit", rows / "a.csv", *OPTIONS, "--dask", "tcp://127.0.0.1:1")
     assert code == 2
     assert "A Dask scheduler must answer at 'tcp://127.0.0.1:1'" in err

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import numpy as np
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
-from flipcost.data import ColumnReader, check_features, find_leaks, take_column, unusable_columns
+from flipcost.data import find_leaks
 from flipcost.exceptions import TableError, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from flipcost.audit._maker import TableFacts
+    from flipcost.core.costs import Costs
+    from flipcost.data import ColumnReader
 
 _LEAST_OF_CLASS = 10
 
 
-def check_counts(counts, target, negative_label, positive_label):
+def check_counts(
+    counts: Sequence[int], target: str, negative_label: str, positive_label: str
+) -> None:
     """Refuse a label of too few rows; counts are of the negative label and the positive one."""
     for label, rows in zip((negative_label, positive_label), counts, strict=True):
         if rows < _LEAST_OF_CLASS:
@@ -22,14 +32,16 @@ def check_counts(counts, target, negative_label, positive_label):
             raise TableError(msg)
 
 
-def check_weights(totals, name):
+def check_weights(totals: Sequence[float], name: str) -> None:
     """Refuse weights that leave nothing of a class."""
     if not min(totals) > 0:
         msg = f"Column {name!r} gives one class no weight; correct it."
         raise TableError(msg)
 
 
-def price_warnings(counts, prices, negative_label, positive_label):
+def price_warnings(
+    counts: Sequence[int], prices: Costs, negative_label: str, positive_label: str
+) -> list[str]:
     """Warn when the rarer class is the cheaper to miss: prices are often given the wrong way."""
     share = counts[1] / sum(counts)
     # Near one half neither class is the rarer one, and noise pulls shares towards one half.
@@ -45,7 +57,9 @@ def price_warnings(counts, prices, negative_label, positive_label):
     return [warning]
 
 
-def leak_warnings(reader, numbers, positive, target):
+def leak_warnings(
+    reader: ColumnReader, numbers: NDArray[Any], positive: NDArray[Any], target: str
+) -> list[str]:
     """Warn of columns that tell the label."""
     leaks = find_leaks(reader, numbers, positive)
     if not leaks:
@@ -57,58 +71,12 @@ def leak_warnings(reader, numbers, positive, target):
     return [warning]
 
 
-def without_counters(blocks, columns, categorical, notes):
-    """Leave out columns that number the rows, as exports often have: they say nothing of them.
-
-    Parameters
-    ----------
-    blocks : list of (Arrow table, array of int)
-        Rows of the table, and their numbers up to a constant.
-    columns : list of str
-        Columns to choose from.
-    categorical : sequence of str
-        Columns of categories that look like numbers.
-    notes : list of str
-        Told what was left out.
-
-    Returns
-    -------
-    list of str
-    """
-    counters = [
-        name
-        for name in columns
-        if name not in categorical and all(_counts(arrow, rows, name) for arrow, rows in blocks)
-    ]
-    kept = [name for name in columns if name not in counters]
-    if not counters or not kept:
-        return columns
-    notes.append(f"Columns that only number the rows were left out: {shorten(counters)}.")
-    return kept
-
-
-def _counts(arrow, rows, name):
-    column = take_column(arrow, name, "The table")
-    if column.null_count or not len(column):
-        return False
-    try:
-        values = column.cast(pa.int64()).to_numpy()
-    except (ValueError, NotImplementedError):  # not whole numbers
-        return False
-    return bool(np.all(values - values[0] == rows - rows[0]))
-
-
-def make_reader(arrow, columns, categorical, drop_unusable, notes):
-    """Return a reader of the columns that can be used; refuse the others, or leave them out."""
-    reader = ColumnReader(list(columns), tuple(categorical)).fit(arrow)
-    unusable = unusable_columns(reader.schema_, arrow.num_rows)
-    if not drop_unusable:
-        check_features(reader.schema_, arrow.num_rows)
-    if not unusable:
-        return reader
-    kept = [name for name in columns if name not in unusable]
-    if not kept:
-        msg = "No column can be used: all are empty, constant or have too many levels."
-        raise TableError(msg)
-    notes.append(f"Columns that cannot be used were left out: {shorten(unusable)}.")
-    return ColumnReader(kept, tuple(categorical)).fit(arrow)
+def fact_warnings(facts: TableFacts) -> list[str]:
+    """Warn of rows that were left out, and of categories that were seen too late."""
+    found = []
+    if facts.unlabelled:
+        found.append(f"{facts.unlabelled} rows have no label and were left out.")
+    if facts.unseen:
+        shown = shorten([f"{column} ({n:,} rows)" for column, n in facts.unseen.most_common()])
+        found.append(f"Categories that the first look missed count as rare ones: {shown}.")
+    return found

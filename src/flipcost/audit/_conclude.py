@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 from dataclasses import replace
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
@@ -19,7 +21,6 @@ from flipcost.audit._candidates import (
 )
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
 from flipcost.audit._information import Information
-from flipcost.audit._prepare import Prepared, Watched
 from flipcost.audit._result import AuditResult, Suspect
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.folds import random_folds, usual_folds
@@ -29,220 +30,250 @@ from flipcost.core.information import (
     paired_saving,
     probability_wrong,
 )
+from flipcost.data import read_labels, take_column
 from flipcost.exceptions import TableError
 
-MOST_SUSPECTS = 1000
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from flipcost.audit._candidates import Candidate
+    from flipcost.audit._maker import RowMaker
+    from flipcost.audit._rows import Audited, JudgedRows, WatchedRows
+    from flipcost.estimators import FlipCostClassifier
+
+_MOST_SUSPECTS = 1000
 
 
-def conclude(data: Prepared, classifier, prices, model, held_out, seed, level, say, reading=""):
+def conclude(
+    rows: Audited, classifier: FlipCostClassifier, say: Callable[[str], object]
+) -> AuditResult:
     """Compare the classifier with others, and explain.
 
     Parameters
     ----------
-    data : Prepared
-        Rows.
+    rows : Audited
+        What was read and asked.
     classifier : FlipCostClassifier
-        Fitted on these rows, or on all that they stand for.
-    prices : Costs
-        What mistakes cost.
-    model : str or estimator
-        A fitted one that reads tables is compared too.
-    held_out : HeldOut or None
-        Rows with clean labels.
-    seed : int
-        Seed of the folds.
-    level : float
-        Level of all intervals.
+        Fitted on the judged rows, or on all that they stand for.
     say : callable
         Called with a word on each step.
-    reading : str
-        How the rows were read, if not into memory.
 
     Returns
     -------
     AuditResult
     """
+    options, judged = rows.options, rows.judged
+    reader, prices = rows.maker.reader, options.prices
     say("fitting what it is compared with")
     costs, index = cost_grid(prices.alpha)
-    candidates = _candidates(data, classifier, costs, index, model, seed)
-    candidates = [
-        _judge(c, candidates[0], data, classifier, prices.alpha, held_out, level)
-        for c in candidates
-    ]
+    candidates = _candidates(rows, classifier, costs, index)
+    truth = _truth(rows, judged.frame)
+    candidates = [_judge(c, candidates[0], rows, truth, classifier) for c in candidates]
     say("looking for labels that are wrong")
-    score = _scorer(data, classifier)
-    watched = data.watched or Watched(
-        data.rows, data.positive, classifier.oof_probability_, data.numbers, data.ids
-    )
-    suspicion = _wrong(watched.positive, watched.probability, classifier)
-    rng = np.random.default_rng(seed)
+    score = _scorer(rows, classifier)
+    wrong = _wrong(rows.watched, classifier)
+    rng = np.random.default_rng(options.seed)
     return AuditResult(
-        name=data.name,
-        target=data.roles.target,
-        positive=data.positive_label,
-        negative=data.negative_label,
+        name=rows.name,
+        target=options.target,
+        positive=rows.labels[1],
+        negative=rows.labels[0],
         prices=prices,
         cost=prices.alpha,
-        n_rows=data.n_rows,
-        n_rows_total=data.n_rows_total,
-        n_positive=data.n_positive,
-        schema=data.reader.schema_,
+        n_rows=sum(rows.counts),
+        n_rows_total=rows.n_rows_total,
+        n_positive=rows.counts[1],
+        schema=reader.schema_,
         noise_rate=classifier.noise_rate_,
         noise_interval=classifier.noise_rate_interval_,
         noise_source=classifier.noise_rate_source_,
         posterior=classifier.rate_posterior_,
-        level=level,
+        level=options.level,
         costs=costs,
         cost_index=index,
         candidates=candidates,
         chosen=classifier.chosen_,
-        suspects=_suspects(data, watched, suspicion, score),
-        effects=column_effects(data.reader, data.typical_rows(rng), score, rng),
-        information=_information(classifier, data, suspicion, level),
-        warnings=data.warnings + _late_warnings(classifier),
-        seed=seed,
-        model=_pipeline(data, classifier),
-        n_test=0 if held_out is None else len(held_out.positive),
-        known_flips=_known_flips(data, suspicion),
-        reading=reading,
-        n_judged=len(data.positive),
+        suspects=_suspects(rows, wrong, score),
+        effects=column_effects(reader, rows.numbers[judged.typical(rng)], score, rng),
+        information=_information(rows, classifier, wrong),
+        warnings=rows.warnings + _late_warnings(classifier),
+        seed=options.seed,
+        model=_pipeline(rows.maker, classifier),
+        n_test=0 if rows.clean is None else len(rows.clean.positive),
+        known_flips=None if truth is None else _known_flips(rows, truth, wrong),
+        reading=rows.reading,
+        n_judged=len(judged.positive),
     )
 
 
-def _wrong(positive, probability, classifier):
-    return probability_wrong(positive, probability, classifier.rate_posterior_)
+def _truth(rows: Audited, frame: Any) -> NDArray[np.bool_] | None:
+    """Return which clean labels of some rows are positive, if there is a column of them."""
+    name = rows.options.truth
+    if name is None:
+        return None
+    return np.asarray(read_labels(take_column(frame, name, rows.name), name) == rows.labels[1])
 
 
-def _candidates(data: Prepared, classifier, costs, index, model, seed):
-    positive, weight = data.positive, data.weight
-    folds = random_folds(positive, usual_folds(len(positive)), np.random.default_rng(seed))
-    own = folds if data.folds is None else data.folds
+def _wrong(rows: JudgedRows | WatchedRows, classifier: FlipCostClassifier) -> NDArray[np.float64]:
+    """Return the probability that each label is wrong."""
+    probability = getattr(rows, "probability", classifier.oof_probability_)
+    return probability_wrong(rows.positive, probability, classifier.rate_posterior_)
+
+
+def _candidates(
+    rows: Audited, classifier: FlipCostClassifier, costs: NDArray[np.float64], index: int
+) -> list[Candidate]:
+    judged = rows.judged
+    X, positive, weight = judged.X, judged.positive, judged.weight
+    call_squares = judged.call_squares
+    rng = np.random.default_rng(rows.options.seed)
+    folds = random_folds(positive, usual_folds(len(positive)), rng)
+    own = folds if judged.folds is None else judged.folds
     found = [
-        flipcost_candidate(classifier, positive, weight, costs, index, data.call_squares),
-        ignoring_candidate(data.X, positive, weight, own, costs, index, data.parts),
-        logistic_candidate(data.X, positive, weight, folds, costs, index),
+        flipcost_candidate(classifier, positive, weight, costs, index, call_squares),
+        ignoring_candidate(X, positive, weight, own, costs, index, judged.parts),
+        logistic_candidate(X, positive, weight, folds, costs, index),
     ]
-    for everything, name in ((True, data.positive_label), (False, data.negative_label)):
-        known = {"everything": everything, "name": name, "call_squares": data.call_squares}
-        found.append(constant_candidate(positive, weight, costs, **known))
-    if not isinstance(model, str) and is_fitted(model):
-        found.append(_saved(data, model, costs))
+    for everything in (True, False):
+        known = {"everything": everything, "name": rows.labels[int(everything)]}
+        found.append(
+            constant_candidate(positive, weight, costs, **known, call_squares=call_squares)
+        )
+    if not isinstance(rows.options.model, str) and is_fitted(rows.options.model):
+        found.append(_saved(rows, rows.options.model, costs))
     return found
 
 
-def _saved(data: Prepared, model, costs):
+def _saved(rows: Audited, model: Any, costs: NDArray[np.float64]) -> Candidate:
     """Return the candidate of a model that was made before, which reads tables."""
     classes = [str(label) for label in model.classes_]
-    if data.positive_label not in classes:
+    negative, positive = rows.labels
+    if positive not in classes:
         msg = (
-            f"The saved model tells {classes} apart, not {data.positive_label!r} and "
-            f"{data.negative_label!r}; give a model of the same labels."
+            f"The saved model tells {classes} apart, not {positive!r} and {negative!r}; give a "
+            "model of the same labels."
         )
         raise TableError(msg)
-    place = classes.index(data.positive_label)
 
     def predict(table):
-        return np.array([str(label) for label in model.predict(table)]) == data.positive_label
+        return np.array([str(label) for label in model.predict(table)]) == positive
 
+    judged = rows.judged
     probability = None
     if hasattr(model, "predict_proba"):
-        probability = model.predict_proba(data.table)[:, place]
-    called = predict(data.table)
-    data.warnings.append(
+        probability = model.predict_proba(judged.frame)[:, classes.index(positive)]
+    rows.warnings.append(
         "The saved model is judged on all rows; if it was trained on some of them, it looks better "
         "than it is."
     )
-    return saved_candidate(probability, called, predict, data.positive, data.weight, costs)
+    called = predict(judged.frame)
+    return saved_candidate(probability, called, predict, judged.positive, judged.weight, costs)
 
 
-def _judge(candidate, chosen, data, classifier, cost, held_out, level):
+def _judge(
+    candidate: Candidate,
+    chosen: Candidate,
+    rows: Audited,
+    truth: NDArray[np.bool_] | None,
+    classifier: FlipCostClassifier,
+) -> Candidate:
     """Attach to a candidate what it costs."""
+    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
     # Its own table of calls, not that of the grid: a saved model may cut elsewhere.
-    table = data.count(candidate.called)
+    table = judged.table(candidate.called)
     posterior = classifier.rate_posterior_
-    test = None
-    if data.truth is not None:
-        counts = ConfusionCounts.from_labels(data.truth, candidate.called, data.weight)
-        test = counts.interval("cost", cost=cost, level=level)
-    elif held_out is not None:
-        rows = held_out.table if candidate.key == "saved" else held_out.X
-        called = np.asarray(candidate.predict(rows), dtype=bool)
-        counts = ConfusionCounts.from_labels(held_out.positive, called)
-        test = counts.interval("cost", cost=cost, level=level)
+    counts = None
+    if truth is not None:
+        counts = ConfusionCounts.from_labels(truth, candidate.called, judged.weight)
+    elif rows.clean is not None:
+        tested = rows.clean.frame if candidate.key == "saved" else rows.clean.X
+        called = np.asarray(candidate.predict(tested), dtype=bool)
+        counts = ConfusionCounts.from_labels(rows.clean.positive, called)
     return replace(
         candidate,
-        share_called=float(np.average(candidate.called, weights=data.weight)),
+        share_called=float(np.average(candidate.called, weights=judged.weight)),
         observed=table.interval("cost", cost=cost, level=level),
         clean=posterior.cost(table, cost, level)[0],
         saving=Interval(0.0, 0.0, 0.0)
         if candidate is chosen
         else paired_saving(
-            data.positive, chosen.called, candidate.called, cost, posterior, data.weight, level
+            judged.positive, chosen.called, candidate.called, cost, posterior, judged.weight, level
         ),
-        test=test,
+        test=None if counts is None else counts.interval("cost", cost=cost, level=level),
     )
 
 
-def _scorer(data: Prepared, classifier):
-    place = int(np.flatnonzero(classifier.classes_ == data.positive_label)[0])
+def _scorer(
+    rows: Audited, classifier: FlipCostClassifier
+) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+    """Return what scores numbers, as the reader reads them, by log-odds of the positive label."""
+    place = int(np.flatnonzero(classifier.classes_ == rows.labels[1])[0])
 
     def score(numbers):
-        X = np.asarray(data.features.transform(numbers), dtype=float)
+        X = np.asarray(rows.maker.features.transform(numbers), dtype=float)
         return log_odds(classifier.predict_proba(X)[:, place])
 
     return score
 
 
-def _suspects(data: Prepared, watched: Watched, wrong, score):
+def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any) -> list[Suspect]:
     """Return the most suspicious labels, given the probability that each is wrong."""
+    watched, reader, named = rows.watched, rows.maker.reader, rows.options.id
     likely = int(np.sum(wrong > 0.5))
-    order = np.argsort(-wrong, kind="stable")[: min(MOST_SUSPECTS, max(100, likely))]
+    order = np.argsort(-wrong, kind="stable")[: min(_MOST_SUSPECTS, max(100, likely))]
     order = order[wrong[order] > 0]
+    frame = watched.frame.take(order)
     towards = np.where(watched.positive[order], -1.0, 1.0)
-    typical = typical_numbers(data.reader, data.typical_rows(np.random.default_rng(0)))
-    evidence = row_evidence(data.reader, watched.numbers[order], typical, score, towards)
-    names = (data.negative_label, data.positive_label)
+    usual = rows.numbers[rows.judged.typical(np.random.default_rng(0))]
+    typical = typical_numbers(reader, usual)
+    evidence = row_evidence(reader, reader.transform(frame), typical, score, towards)
+    ids = [None] * len(order)
+    if named is not None:
+        ids = take_column(frame, named, rows.name).cast(pa.string()).to_pylist()
     return [
         Suspect(
             row=int(watched.rows[i]) + 1,
-            id=None if watched.ids is None else watched.ids[i],
-            label=names[int(watched.positive[i])],
-            suggested=names[1 - int(watched.positive[i])],
+            id=name,
+            label=rows.labels[int(watched.positive[i])],
+            suggested=rows.labels[1 - int(watched.positive[i])],
             wrong=float(wrong[i]),
             probability=float(watched.probability[i]),
             evidence=words,
         )
-        for i, words in zip(order, evidence, strict=True)
+        for i, name, words in zip(order, ids, evidence, strict=True)
     ]
 
 
-def _known_flips(data: Prepared, wrong):
-    """Return how many labels are wrong, and how many of the most suspicious, if that is known."""
-    if data.truth is None:
-        return None
-    flipped = data.truth != data.positive
+def _known_flips(
+    rows: Audited, truth: NDArray[np.bool_], wrong: NDArray[np.float64]
+) -> dict[str, int]:
+    """Return how many labels are wrong in truth, and how many of the most suspicious."""
     first = np.argsort(-wrong, kind="stable")[:100]
+    watched = _truth(rows, rows.watched.frame.take(first))
     return {
-        "wrong_labels": int(flipped.sum()),
-        "wrong_in_first_100": int(flipped[first].sum()),
+        "wrong_labels": round(rows.judged.number_of(truth != rows.judged.positive)),
+        "wrong_in_first_100": int(np.sum(watched != rows.watched.positive[first])),
     }
 
 
-def _information(classifier, data: Prepared, suspicion, level):
-    """Say what more labels would be worth; suspicion is of the watched rows."""
-    wrong = _wrong(data.positive, classifier.oof_probability_, classifier)
-    rate = classifier.noise_rate_
+def _information(
+    rows: Audited, classifier: FlipCostClassifier, wrong: NDArray[np.float64]
+) -> Information:
+    """Say what more labels would be worth, given the probability that watched ones are wrong."""
+    rate, level = classifier.noise_rate_, rows.options.level
     return Information(
         second_labels=labels_needed(rate, level=level),
         trusted_labels=labels_needed(rate, trusted=True, level=level),
         precision=PRECISION,
         value_of_rate=classifier.value_of_rate_,
-        wrong_labels=data.number_of(wrong),
-        wrong_in_first_100=float(np.sort(suspicion)[::-1][:100].sum()),
+        wrong_labels=rows.judged.number_of(_wrong(rows.judged, classifier)),
+        wrong_in_first_100=float(np.sort(wrong)[::-1][:100].sum()),
     )
 
 
-def _late_warnings(classifier):
+def _late_warnings(classifier: FlipCostClassifier) -> list[str]:
     if classifier.chosen_ == "rule":
         return []
     what = "positive" if classifier.chosen_ == "all_positive" else "negative"
@@ -253,12 +284,14 @@ def _late_warnings(classifier):
     return [warning]
 
 
-def _pipeline(data: Prepared, classifier):
-    steps = [("columns", data.reader), ("features", data.features), ("model", classifier)]
+def _pipeline(maker: RowMaker, classifier: FlipCostClassifier) -> Pipeline:
+    """Return the steps from a table to predictions, to be saved."""
+    steps = [("columns", maker.reader), ("features", maker.features), ("model", classifier)]
     return Pipeline(steps)
 
 
-def is_fitted(model):
+def is_fitted(model: Any) -> bool:
+    """Tell whether a model is fitted."""
     try:
         check_is_fitted(model)
     except NotFittedError:

@@ -4,13 +4,18 @@ from __future__ import annotations
 
 from collections import Counter
 from dataclasses import dataclass, field
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flipcost.data import label_codes, plain_labels, read_numbers, take_column
 from flipcost.exceptions import SourceError, TableError
 from flipcost.scale import Piece
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.data import Roles
 
 
 @dataclass(frozen=True, eq=False)
@@ -23,6 +28,8 @@ class TableFacts:
         Rows of each piece, by the position of its first row.
     unlabelled : int
         Rows without a label, which are left out.
+    rows, weight : Counter of str
+        Rows of each label, and what they weigh.
     pairs : Counter of (str, str)
         Rows with each label and other label, where there is a trusted or second one.
     unseen : Counter of str
@@ -31,6 +38,8 @@ class TableFacts:
 
     lengths: dict[int, int]
     unlabelled: int
+    rows: Counter = field(default_factory=Counter)
+    weight: Counter = field(default_factory=Counter)
     pairs: Counter = field(default_factory=Counter)
     unseen: Counter = field(default_factory=Counter)
 
@@ -46,6 +55,9 @@ class TableFacts:
         return TableFacts(
             lengths,
             self.unlabelled + other.unlabelled,
+            self.rows + other.rows,
+            # Unlike +, this keeps a label whose rows weigh nothing.
+            Counter({k: self.weight[k] + other.weight[k] for k in self.weight | other.weight}),
             self.pairs + other.pairs,
             self.unseen + other.unseen,
         )
@@ -75,10 +87,11 @@ class TableFacts:
 class MadePiece(Piece):
     """A piece with features, labels and weights, the rows that they come from, and its facts."""
 
-    facts: TableFacts | None = None
+    arrays: tuple[Any, Any, Any] = (None, None, None)
+    facts: TableFacts = field(default_factory=lambda: TableFacts({}, 0))
 
 
-def facts_of(piece):
+def facts_of(piece: MadePiece) -> TableFacts:
     """Return the facts of a piece: a task to run beside others."""
     return piece.facts
 
@@ -104,27 +117,25 @@ class RowMaker:
     reader: Any
     features: Any
     n_features: int
-    roles: Any
+    roles: Roles
     numbers: bool = False
 
-    def __call__(self, piece):
+    def __call__(self, piece: Piece) -> MadePiece:
+        """Make the rows of one piece of many: what is wrong is said with its place."""
         try:
-            return self._make(piece)
+            return self.make(piece)
         except TableError as error:
             msg = f"{piece.where}: {error}"
             raise SourceError(msg) from error
 
-    def _make(self, piece):
+    def make(self, piece: Piece) -> MadePiece:
+        """Make the rows of a piece; those without a label are left out."""
         frame = piece.frame
-        target = self.roles.target
-        codes, texts = label_codes(take_column(frame, target, piece.where), target)
-        labels = np.array([*plain_labels(texts, numbers=self.numbers), ""])
+        codes, names, labels = self._labels(frame, self.roles.target)
         kept = np.flatnonzero(codes >= 0)
-        facts = TableFacts(
-            {int(piece.start): piece.n_rows},
-            piece.n_rows - len(kept),
-            self._pairs(frame, labels[codes]),
-        )
+        lengths = {int(piece.start): piece.n_rows}
+        pairs = self._pairs(frame, codes, names)
+        facts = TableFacts(lengths, piece.n_rows - len(kept), pairs=pairs)
         if len(kept) < piece.n_rows:
             frame = frame.take(kept)
         X = np.empty((0, self.n_features))
@@ -132,18 +143,19 @@ class RowMaker:
             numbers = self._read(frame)
             self._note_unseen(numbers, facts)
             X = np.asarray(self.features.transform(numbers), dtype=float)
-        weight = None
-        if self.roles.weight is not None:
-            column = take_column(frame, self.roles.weight, piece.where)
-            weight = read_numbers(column, self.roles.weight, what="weights")
-        return MadePiece(
-            piece.where,
-            piece.start,
-            frame,
-            (X, labels[codes[kept]], weight),
-            piece.positions[kept],
-            facts,
-        )
+        weight = given_weight(frame, self.roles, piece.where)
+        for count, values in ((facts.rows, None), (facts.weight, weight)):
+            totals = np.bincount(codes[kept], values, minlength=len(names))
+            for name, total in zip(names, totals.tolist(), strict=True):
+                count[name] += total
+        places = piece.positions[kept]
+        return MadePiece(piece.where, piece.start, frame, (X, labels[kept], weight), places, facts)
+
+    def _labels(self, frame, column):
+        """Return the labels of a column as codes, the label of each code, and those of the rows."""
+        codes, texts = label_codes(take_column(frame, column, "The table"), column)
+        names = plain_labels(texts, numbers=self.numbers)
+        return codes, names, np.array([*names, ""])[codes]
 
     def _read(self, frame):
         try:
@@ -152,19 +164,18 @@ class RowMaker:
             msg = f"{error} If the rows looked at first misled, give `categorical` or `drop`."
             raise TableError(msg) from error
 
-    def _pairs(self, frame, labels):
-        name = self.roles.trusted or self.roles.second
-        if name is None:
-            return Counter()
-        codes, texts = label_codes(take_column(frame, name, "The table"), name)
-        others = np.array([*plain_labels(texts, numbers=self.numbers), ""])[codes]
-        both = np.flatnonzero((codes >= 0) & (labels != ""))
-        kinds, counts = np.unique(
-            np.stack([labels[both], others[both]]), axis=1, return_counts=True
-        )
-        return Counter(
-            {(str(a), str(b)): int(n) for (a, b), n in zip(kinds.T, counts, strict=True)}
-        )
+    def _pairs(self, frame, codes, names):
+        """Count the pairs of a label and another one, where there are both."""
+        column = self.roles.trusted or self.roles.second
+        pairs: Counter[tuple[str, str]] = Counter()
+        if column is not None:
+            others, other_names, _ = self._labels(frame, column)
+            both = (codes >= 0) & (others >= 0)
+            kinds = np.stack([codes[both], others[both]])
+            kinds, counts = np.unique(kinds, axis=1, return_counts=True)
+            for (i, j), n in zip(kinds.T, counts.tolist(), strict=True):
+                pairs[names[i], other_names[j]] += n
+        return pairs
 
     def _note_unseen(self, numbers, facts):
         for j, (_, place) in enumerate(self.reader.sources()):
@@ -173,3 +184,10 @@ class RowMaker:
                 rows = int((numbers[:, j] == -1).sum())
                 if rows:
                     facts.unseen[column["name"]] += rows
+
+
+def given_weight(frame: Any, roles: Roles, where: str) -> NDArray[np.float64] | None:
+    """Return the weights that a column gives, if one does."""
+    if roles.weight is None:
+        return None
+    return read_numbers(take_column(frame, roles.weight, where), roles.weight, what="weights")

@@ -3,12 +3,33 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flipcost.core.noise import rate_pair
 from flipcost.exceptions import TableError, shorten
 from flipcost.noise._repeated import rate_of_differences, rate_of_errors
+
+if TYPE_CHECKING:
+    from flipcost.audit._maker import TableFacts
+    from flipcost.audit._options import AuditOptions
+
+
+def known_rate(
+    options: AuditOptions, facts: TableFacts, labels: tuple[str, str]
+) -> tuple[Any, list[str]]:
+    """Return the rate that is given, or that trusted or second labels tell, and what to warn of.
+
+    None when nothing is known.
+    """
+    if options.noise_rate is not None:
+        share = facts.weight[labels[1]] / sum(facts.weight.values())
+        n_rows = sum(facts.rows.values())
+        return _checked_rate(options.noise_rate, share, n_rows, labels[1]), []
+    if options.trusted is None and options.second_label is None:
+        return None, []
+    return rate_from_pairs(facts.pairs, options.roles, labels, options.level, options.noise_model)
 
 
 def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):
@@ -67,7 +88,7 @@ def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):
     return rate, notes + [" ".join(str(w.message).split()) for w in caught]
 
 
-def checked_rate(noise_rate, share, n_rows, positive_label):
+def _checked_rate(noise_rate, share, n_rows, positive_label):
     """Return a rate that was given, once the share of positive labels allows for it.
 
     Under flips at these rates that share lies between ``rho_neg`` and ``1 - rho_pos``; four

@@ -1,48 +1,52 @@
-"""The audit itself: from a table to what was found."""
+"""The audit itself: one walk from a source of rows to what was found."""
 
 from __future__ import annotations
+
+from contextlib import nullcontext
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits
 
+from flipcost.audit._checks import (
+    check_counts,
+    check_weights,
+    fact_warnings,
+    leak_warnings,
+    price_warnings,
+)
+from flipcost.audit._columns import learn_columns
 from flipcost.audit._conclude import conclude, is_fitted
-from flipcost.audit._prepare import prepare, prepare_test
-from flipcost.audit._rates import checked_rate
-from flipcost.core.costs import Costs, cost_share
-from flipcost.data import Roles
-from flipcost.estimators._flipcost import FlipCostClassifier
+from flipcost.audit._memory import TableInMemory, limited_threads
+from flipcost.audit._options import AuditOptions
+from flipcost.audit._passes import FilesInPasses
+from flipcost.audit._rates import known_rate
+from flipcost.audit._rows import Audited, clean_rows
+from flipcost.audit._sources import open_source
+from flipcost.data import two_classes
+from flipcost.estimators import FlipCostClassifier
+from flipcost.exceptions import TableError
+from flipcost.scale import dask_client
 
-_FEW_ROWS = 50_000
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from flipcost.audit._result import AuditResult
+    from flipcost.audit._rows import RowSource
+    from flipcost.core.costs import CostLike
 
 
 def audit(
-    table,
-    target,
-    cost,
+    table: Any,
+    target: str,
+    cost: CostLike,
     *,
-    positive=None,
-    noise_rate=None,
-    noise_model="symmetric",
-    trusted=None,
-    second_label=None,
-    id=None,  # noqa: A002 - what the column is called on the command line
-    sample_weight=None,
-    drop=(),
-    categorical=(),
-    drop_unusable=False,
-    model="linear",
-    test=None,
-    truth=None,
-    seed=0,
-    level=0.95,
-    max_rows=200_000,
-    rows=None,
-    n_rows=None,
-    name="the table",
-    progress=None,
-):
+    rows: Any = None,
+    n_rows: int | None = None,
+    progress: Callable[[str], object] | None = None,
+    **options: Any,
+) -> AuditResult:
     """Audit a table whose labels are partly wrong.
 
     Parameters
@@ -53,42 +57,13 @@ def audit(
         The column of labels.
     cost : Costs or float
         Prices of the mistakes, or the share that a false positive bears.
-    positive : str, default=None
-        The positive label; the second in order when None.
-    noise_rate : float, pair of floats, or None, default=None
-        The rate, when it is known.
-    noise_model : {"symmetric", "class_conditional", "auto"}, default="symmetric"
-        One rate, one for each class, or both models weighed, when nothing is known.
-    trusted, second_label : str, default=None
-        Columns with labels that are right, on some rows, or that were given independently; the
-        rate is estimated from these.
-    id, sample_weight : str, default=None
-        Columns with names and weights of the rows.
-    drop, categorical : sequence of str
-        Columns to leave out, and columns that hold categories although they look like numbers.
-    drop_unusable : bool, default=False
-        Whether to leave out columns that are empty, constant or have too many categories, rather
-        than to refuse them.
-    model : {"linear", "boosting"} or estimator, default="linear"
-        What scores the rows: the pooled closed form, gradient boosting, or a classifier that is
-        not fitted yet. A fitted model that reads tables is compared with the linear one.
-    test : pyarrow, pandas or polars table, default=None
-        Rows with clean labels.
-    truth : str, default=None
-        Column of the clean labels of the same rows, when these are known, as in an example. Not
-        learned from: candidates are judged by it.
-    seed : int, default=0
-        Seed of the folds.
-    level : float, default=0.95
-        Level of all intervals.
-    max_rows : int, default=200000
-        A larger table is sampled.
     rows, n_rows : array of int and int, default=None
         Which rows of a larger table these are, and how many it has, when it was sampled already.
-    name : str, default="the table"
-        What the table is called in messages.
     progress : callable, default=None
         Called with a word on each step.
+    **options
+        Whatever else `AuditOptions` has: what is known of the noise, what columns are for, what
+        scores the rows and what it is compared with.
 
     Returns
     -------
@@ -113,43 +88,134 @@ def audit(
     >>> bool(saving.low > 0)
     True
     """
-    say = progress or (lambda _: None)
-    prices = cost if isinstance(cost, Costs) else Costs(fn=1 - cost_share(cost), fp=cost)
-    roles = Roles(target, id, trusted, second_label, sample_weight, tuple(drop), truth)
-    data = prepare(table, roles, prices, positive, categorical, drop_unusable, max_rows, seed, name)
-    if rows is not None:
-        data.place_in(rows, n_rows)
-    held_out = None if test is None else prepare_test(test, data)
-    if noise_rate is None:
-        known = data.rate_from_columns(level, noise_model)
-    else:
-        share = float(np.average(data.positive, weights=data.weight))
-        known = checked_rate(noise_rate, share, data.n_rows, data.positive_label)
-    # Threads that wait for each other cost more than they bring on matrices of this shape, and far
-    # more when other programs want the cores too: 280 s against 6 s for boosting on 800 rows, 16 s
-    # against 7 s for the linear model on 100,000. Only boosting on many rows is left its threads.
-    limits = {"blas": 1, "openmp": 1 if len(data.positive) < _FEW_ROWS else None}
-    with threadpool_limits(limits=limits):
-        say("estimating the noise and fitting the model")
-        classifier = make_classifier(data.positive_label, prices, known, noise_model, seed, level)
-        classifier.set_params(estimator=_scored_by(model, seed))
-        classifier.fit(data.X, data.labels, data.weight)
-        return conclude(data, classifier, prices, model, held_out, seed, level, say)
+    asked = AuditOptions(target=target, cost=cost, **options)
+    return _walk(TableInMemory(table, asked, rows, n_rows), asked, progress or _say_nothing)
 
 
-def make_classifier(positive, prices, rate, noise_model, seed, level):
-    """Return the classifier that an audit fits."""
+def audit_files(
+    source: Any,
+    target: str,
+    cost: CostLike,
+    *,
+    dask: str | None = None,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    progress: Callable[[str], object] | None = None,
+    **options: Any,
+) -> AuditResult:
+    """Audit files of any size in constant memory, or on a cluster.
+
+    What the columns hold is learned from a look at rows of several places of the files. Then these
+    are read twice: the first pass gathers the moments of every fold, draws rows of each label and
+    counts trusted or second labels; the second counts labels in bins of every score and finds the
+    most suspicious labels. The noise rate and the model come from all rows; candidates are compared
+    on the drawn rows, which are weighted to stand for all.
+
+    Parameters
+    ----------
+    source : path-like
+        A CSV or Parquet file, or a folder or pattern of files of one kind. With `dask`, every
+        worker must see it under the same path.
+    target : str
+        The column of labels.
+    cost : Costs or float
+        Prices of the mistakes, or the share that a false positive bears.
+    dask : str, default=None
+        Address of a Dask scheduler, such as ``"tcp://host:8786"``, whose workers read the files.
+    delimiter, encoding : str, default=None
+        Of text, when they are not to be found out from the first lines.
+    progress : callable, default=None
+        Called with a word on each step.
+    **options
+        Whatever else `AuditOptions` has. Only the linear `model` learns from files, and a fitted
+        one is compared with it; others need their rows in memory.
+
+    Returns
+    -------
+    AuditResult
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import pyarrow as pa, pyarrow.parquet as pq
+    >>> from flipcost import Costs
+    >>> from flipcost.audit import audit_files
+    >>> from flipcost.datasets import make_syn3d
+    >>> from flipcost.noise import flip_labels
+    >>> data = make_syn3d(4000, random_state=0)
+    >>> noisy = flip_labels(data.target, 0.3, random_state=1)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "a.parquet")
+    ...     pq.write_table(pa.table([*data.data.T, noisy], names=["a", "b", "c", "ill"]), path)
+    ...     result = audit_files(path, "ill", Costs(fn=4, fp=1))
+    >>> low, high = result.noise_interval
+    >>> bool(low < 0.3 < high), result.chosen, result.n_rows
+    (True, 'rule', 4000)
+    """
+    asked = AuditOptions(target=target, cost=cost, **options)
+    if asked.model != "linear" and (isinstance(asked.model, str) or not is_fitted(asked.model)):
+        msg = (
+            "A table that is read in passes is learned from by the linear model; give "
+            "model='linear', or audit a sample of it in memory."
+        )
+        raise TableError(msg)
+    say = progress or _say_nothing
+    with dask_client(dask) if dask else nullcontext():
+        files = open_source(source, dask=bool(dask), delimiter=delimiter, encoding=encoding)
+        name = asked.name or str(source)
+        return _walk(FilesInPasses(name, files, asked, say, dask=bool(dask)), asked, say)
+
+
+def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> AuditResult:
+    """Go from a source to what was found: the one way, however the rows arrive."""
+    notes: list[str] = []
+    maker = learn_columns(source, options, notes)
+    classifier = _classifier(options)
+    facts = source.count(maker, classifier)
+    labels = two_classes(np.array(list(facts.rows), dtype=object), options.target, options.positive)
+    counts = facts.rows[labels[0]], facts.rows[labels[1]]
+    check_counts(counts, options.target, *labels)
+    if options.sample_weight is not None:
+        check_weights([facts.weight[label] for label in labels], options.sample_weight)
+    rate, doubts = known_rate(options, facts, labels)
+    classifier.set_params(pos_label=labels[1], noise_rate="integrate" if rate is None else rate)
+    clean = None if options.test is None else clean_rows(options.test, maker, labels)
+    say("estimating the noise and fitting the model")
+    judged, watched = source.fit(classifier)
+    numbers = maker.reader.transform(judged.frame)
+    notes += fact_warnings(facts) + price_warnings(counts, options.prices, *labels) + doubts
+    notes += leak_warnings(maker.reader, numbers, judged.positive, options.target)
+    rows = Audited(
+        options=options,
+        name=source.name,
+        reading=source.reading,
+        maker=maker,
+        labels=labels,
+        counts=counts,
+        n_rows_total=facts.n_rows,
+        judged=judged,
+        numbers=numbers,
+        watched=watched,
+        clean=clean,
+        warnings=source.notes + notes,
+    )
+    with limited_threads(len(judged.positive)):
+        return conclude(rows, classifier, say)
+
+
+def _classifier(options: AuditOptions) -> FlipCostClassifier:
+    """Return the classifier that the audit fits."""
     return FlipCostClassifier(
-        cost=prices,
-        noise_rate="integrate" if rate is None else rate,
-        noise_model=noise_model,
-        level=level,
-        pos_label=positive,
-        random_state=seed,
+        cost=options.prices,
+        noise_model=options.noise_model,
+        estimator=_scored_by(options.model, options.seed),
+        level=options.level,
+        random_state=options.seed,
     )
 
 
-def _scored_by(model, seed):
+def _scored_by(model: Any, seed: int) -> Any:
     """Return what scores the rows in place of the closed form, or None."""
     if not isinstance(model, str):
         return None if is_fitted(model) else clone(model)
@@ -161,3 +227,7 @@ def _scored_by(model, seed):
     return HistGradientBoostingClassifier(
         max_iter=150, learning_rate=0.05, min_samples_leaf=20, random_state=seed
     )
+
+
+def _say_nothing(_: str) -> None:
+    """Report to nobody."""

@@ -105,10 +105,6 @@ class ParquetSource(Source):
         self._files = Footers(paths)
         self._dask = dask
         self.names = self._files.names
-        repeated = sorted({name for name in self.names if self.names.count(name) > 1})
-        if repeated:
-            msg = f"{paths[0]} has more than one column named {repeated[0]!r}; rename them."
-            raise TableError(msg)
 
     def look(self, columns: list[str], n_rows: int) -> list[Any]:
         """Read rows at even distances."""

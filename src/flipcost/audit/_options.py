@@ -1,0 +1,109 @@
+"""What is asked of an audit."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import cached_property
+from typing import TYPE_CHECKING, Any
+
+from flipcost.core.costs import Costs, cost_share
+from flipcost.data import Roles
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from flipcost.core.rates import NoiseRate
+
+
+@dataclass(frozen=True, kw_only=True, eq=False)
+class AuditOptions:
+    """What is asked of an audit, whichever way its rows arrive.
+
+    `audit` and `audit_files` take these as keywords.
+
+    Parameters
+    ----------
+    target : str
+        The column of labels.
+    cost : Costs or float
+        Prices of the mistakes, or the share that a false positive bears.
+    positive : str, default=None
+        The positive label; the second in order when None.
+    noise_rate : float, pair of floats, NoiseRate or None, default=None
+        The rate, when it is known.
+    noise_model : {"symmetric", "class_conditional", "auto"}, default="symmetric"
+        One rate, one for each class, or both models weighed, when nothing is known.
+    trusted, second_label : str, default=None
+        Columns with labels that are right, on some rows, or that were given independently; the
+        rate is estimated from these.
+    id, sample_weight : str, default=None
+        Columns with names and weights of the rows.
+    drop, categorical : sequence of str
+        Columns to leave out, and columns that hold categories although they look like numbers.
+    drop_unusable : bool, default=False
+        Whether to leave out columns that are empty, constant or have too many categories, rather
+        than to refuse them.
+    model : {"linear", "boosting"} or estimator, default="linear"
+        What scores the rows: the pooled closed form, gradient boosting, or a classifier that is
+        not fitted yet. A fitted model that reads tables is compared with the linear one.
+    test : pyarrow, pandas or polars table, default=None
+        Rows with clean labels.
+    truth : str, default=None
+        Column of the clean labels of the same rows, when these are known, as in an example. Not
+        learned from: candidates are judged by it.
+    seed : int, default=0
+        Seed of the folds.
+    level : float, default=0.95
+        Level of all intervals.
+    max_rows : int, default=200000
+        A larger table in memory is sampled; of files no more rows than these are drawn to compare
+        candidates on.
+    name : str, default=None
+        What the table is called in messages.
+
+    Examples
+    --------
+    >>> options = AuditOptions(target="ill", cost=0.2, id="patient")
+    >>> options.prices, options.roles.features(["patient", "age", "ill"], "a.csv")
+    (Costs(fn=0.8, fp=0.2, tp=0.0, tn=0.0), ['age'])
+    """
+
+    target: str
+    cost: Costs | float
+    positive: str | None = None
+    noise_rate: float | tuple[float, float] | NoiseRate | None = None
+    noise_model: str = "symmetric"
+    trusted: str | None = None
+    second_label: str | None = None
+    id: str | None = None
+    sample_weight: str | None = None
+    drop: Sequence[str] = ()
+    categorical: Sequence[str] = ()
+    drop_unusable: bool = False
+    model: Any = "linear"
+    test: Any = None
+    truth: str | None = None
+    seed: int = 0
+    level: float = 0.95
+    max_rows: int = 200_000
+    name: str | None = None
+
+    @cached_property
+    def prices(self) -> Costs:
+        """What mistakes cost."""
+        if isinstance(self.cost, Costs):
+            return self.cost
+        return Costs(fn=1 - cost_share(self.cost), fp=self.cost)
+
+    @cached_property
+    def roles(self) -> Roles:
+        """What the columns are for."""
+        return Roles(
+            self.target,
+            self.id,
+            self.trusted,
+            self.second_label,
+            self.sample_weight,
+            tuple(self.drop),
+            self.truth,
+        )

@@ -1,0 +1,202 @@
+"""The rows that an audit speaks of, whichever way they arrived."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.data import Roles, as_arrow
+from flipcost.exceptions import TableError, shorten
+from flipcost.scale import Piece
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from flipcost.audit._maker import RowMaker, TableFacts
+    from flipcost.audit._options import AuditOptions
+    from flipcost.core.moments import ClassMoments
+    from flipcost.estimators import FlipCostClassifier
+
+
+class RowSource(Protocol):
+    """Where the rows of an audit are: in memory, in one piece, or in files, in many.
+
+    Attributes
+    ----------
+    name : str
+        What it is called in messages.
+    names : list of str
+        Its columns.
+    reading : str
+        How its rows are read, if not into memory.
+    notes : list of str
+        What to tell of the rows that were taken.
+    """
+
+    name: str
+    names: list[str]
+    reading: str
+    notes: list[str]
+
+    def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
+        """Return rows to learn the columns from, in blocks, and the numbers of these rows."""
+
+    def count(self, maker: RowMaker, classifier: FlipCostClassifier) -> TableFacts:
+        """Read all rows once, for this classifier."""
+
+    def fit(self, classifier: FlipCostClassifier) -> tuple[JudgedRows, WatchedRows]:
+        """Fit the classifier on all rows; return those that tell what it is worth."""
+
+
+@dataclass(frozen=True, eq=False)
+class JudgedRows:
+    """Rows that candidates are judged on.
+
+    All that were audited; or, of a table read in passes, rows that stand for all of it by their
+    weights. Only then are there `folds`, `parts`, `stands_for` and `call_squares`.
+
+    Attributes
+    ----------
+    frame : pyarrow.Table
+        As they were in the source.
+    X : ndarray of shape (n, d)
+        Features.
+    positive : ndarray of bool, shape (n,)
+        Which labels are positive.
+    weight : ndarray of shape (n,) or None
+        Their weights.
+    folds : ndarray of int, shape (n,) or None
+        Their folds.
+    parts : sequence of ClassMoments or None
+        Moments of each fold of the table.
+    stands_for : ndarray of shape (n,) or None
+        Of how many rows of the table each is one.
+    call_squares : callable or None
+        From calls to the squared weights of the table that they make, which say how sure its counts
+        are.
+    """
+
+    frame: Any
+    X: NDArray[np.float64]
+    positive: NDArray[np.bool_]
+    weight: NDArray[np.float64] | None
+    folds: NDArray[Any] | None = None
+    parts: Sequence[ClassMoments] | None = None
+    stands_for: NDArray[np.float64] | None = None
+    call_squares: Callable[[NDArray[np.bool_]], NDArray[np.float64]] | None = None
+
+    def table(self, called: NDArray[np.bool_]) -> ConfusionCounts:
+        """Return the table of labels against calls."""
+        table = ConfusionCounts.from_labels(self.positive, called, self.weight)
+        if self.call_squares is None:
+            return table
+        return ConfusionCounts(table.counts, self.call_squares(called))
+
+    def number_of(self, probability: NDArray[Any]) -> float:
+        """Return how many rows something is expected of, given the probability for each here."""
+        if self.stands_for is None:
+            return float(probability.sum())
+        return float(self.stands_for @ probability)
+
+    def typical(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Return places of rows as common as in the table: the weighted ones are drawn by it."""
+        everywhere = np.arange(len(self.positive))
+        if self.stands_for is None:
+            return everywhere
+        return rng.choice(everywhere, len(everywhere), p=self.stands_for / self.stands_for.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class WatchedRows:
+    """Rows among which the most suspicious labels are sought.
+
+    Attributes
+    ----------
+    frame : pyarrow.Table
+        As they were in the source.
+    rows : ndarray of int
+        Where they are in the table, the first being 0.
+    positive : ndarray of bool
+        Which labels are positive.
+    probability : ndarray
+        Out-of-fold probability that the clean label is.
+    """
+
+    frame: Any
+    rows: NDArray[np.int64]
+    positive: NDArray[np.bool_]
+    probability: NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class CleanRows:
+    """Rows with clean labels, to test on."""
+
+    frame: Any
+    X: NDArray[np.float64]
+    positive: NDArray[np.bool_]
+
+
+def clean_rows(table: Any, maker: RowMaker, labels: tuple[str, str]) -> CleanRows:
+    """Read a table with clean labels by the columns of the one that is audited."""
+    target = maker.roles.target
+    piece = Piece("The test table", 0, as_arrow(table))
+    made = replace(maker, roles=Roles(target)).make(piece)
+    X, found, _ = made.arrays
+    strange = sorted(set(found.tolist()) - set(labels))
+    if strange or not len(found):
+        msg = (
+            f"The test table must have the labels {labels[0]!r} and {labels[1]!r} in {target!r}; "
+            f"it has {shorten(strange) if strange else 'no labels'}."
+        )
+        raise TableError(msg)
+    return CleanRows(made.frame, X, found == labels[1])
+
+
+@dataclass(frozen=True, eq=False)
+class Audited:
+    """What was read of a table, and asked of it: all that an audit concludes from.
+
+    Attributes
+    ----------
+    options : AuditOptions
+        What was asked.
+    name, reading : str
+        What the table is called, and how it was read if not into memory.
+    maker : RowMaker
+        How its columns become features.
+    labels : pair of str
+        The negative label and the positive one.
+    counts : pair of int
+        Rows of each.
+    n_rows_total : int
+        All rows, those without a label and those left out too.
+    judged : JudgedRows
+        Rows that candidates are judged on.
+    numbers : ndarray of shape (n, n_numbers)
+        The same as the reader reads them.
+    watched : WatchedRows
+        Rows among which the most suspicious labels are sought.
+    clean : CleanRows or None
+        Rows to test on.
+    warnings : list of str
+        What the user should look at.
+    """
+
+    options: AuditOptions
+    name: str
+    reading: str
+    maker: RowMaker
+    labels: tuple[str, str]
+    counts: tuple[int, int]
+    n_rows_total: int
+    judged: JudgedRows
+    numbers: NDArray[np.float64]
+    watched: WatchedRows
+    clean: CleanRows | None
+    warnings: list[str]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -28,8 +29,17 @@ from flipcost.experiments.registry._protocol import (
     scores_of,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
-def run_natarajan(trial, method, rho, rng):
+    from numpy.typing import NDArray
+
+    from flipcost.experiments.registry._protocol import Trial
+
+
+def run_natarajan(
+    trial: Trial, method: str, rho: float, rng: np.random.Generator
+) -> list[tuple[Any, ...]]:
     """Tune the penalty of MUB or S-W0-1, the rate being known; return ``(measure, value)``.
 
     Accuracy asks for the threshold 1/2, AM for the share of positives, as in the source.
@@ -45,7 +55,9 @@ def run_natarajan(trial, method, rho, rng):
     return found
 
 
-def _left_out(trial, folds, method, rho, name, l2):
+def _left_out(
+    trial: Trial, folds: NDArray[np.int_], method: str, rho: float, name: str, l2: float
+) -> Any:
     counts = np.zeros((2, 2))
     for fold in range(N_FOLDS):
         rest, at = folds != fold, folds == fold
@@ -54,7 +66,7 @@ def _left_out(trial, folds, method, rho, name, l2):
     return float(scores_of(counts, name))
 
 
-def _fit(X, noisy, method, rho, name, l2):
+def _fit(X: Any, noisy: NDArray[np.bool_], method: str, rho: float, name: str, l2: float) -> Any:
     penalty = l2 / len(X)
     if method == "sw01_log":
         target = {"Acc": "accuracy", "AM": "am"}[name]
@@ -71,14 +83,14 @@ def _fit(X, noisy, method, rho, name, l2):
         return model.fit(X, noisy)
 
 
-def run_flipcost(trial, cost, rng):
+def run_flipcost(trial: Trial, cost: float, rng: np.random.Generator) -> Any:
     """Return ``(measure, value)`` of FlipCostClassifier, which is told no rate."""
     model = FlipCostClassifier(cost=cost, random_state=int(rng.integers(2**31)))
     calls = model.fit(trial.X, trial.noisy).predict(trial.X_test)
     return list(clean_scores(trial, calls, cost).items())
 
 
-def run_constants(trial, cost):
+def run_constants(trial: Trial, cost: float) -> Any:
     """Return ``(method, measure, value)`` of calling every row positive, or negative.
 
     The printed form of the weighted cost is counted at the margin that makes it smallest, the
@@ -92,7 +104,7 @@ def run_constants(trial, cost):
     return found
 
 
-def run_bayes(trial, cost, margins):
+def run_bayes(trial: Trial, cost: float, margins: Sequence[float]) -> Any:
     """Return ``(measure, value)`` of the Bayes rule, its margin tuned on clean training rows."""
     thresholds = [weighted_zero_one(cost, margin).threshold for margin in margins]
     counts = np.stack(

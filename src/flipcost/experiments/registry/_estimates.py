@@ -6,6 +6,8 @@ training part.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost.core.folds import random_folds
@@ -20,8 +22,14 @@ from flipcost.core.kliep_search import kliep_posterior_search
 from flipcost.core.lspc import RidgeSpectrum, lspc_probabilities, lspc_search
 from flipcost.core.newton import Design
 from flipcost.core.ratios import combine_ratios
-from flipcost.core.row_losses import LINK_LOSSES, link_rows
+from flipcost.core.row_losses import LINK_LOSSES, LinkLoss, link_rows
 from flipcost.experiments.registry._protocol import L2S, N_FOLDS
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.experiments.registry._protocol import Trial
+
 
 # More centres change no cell by more than its spread, and fits take the cube of their number.
 N_CENTERS = 100
@@ -36,11 +44,11 @@ class LinkEstimate:
 
     n_l2s = len(L2S)
 
-    def __init__(self, trial, loss):
+    def __init__(self, trial: Trial, loss: LinkLoss) -> None:
         self._X = np.vstack([trial.X, trial.X_test])
         self._noisy, self._loss = trial.noisy, loss
 
-    def probabilities(self, rows, at):
+    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> NDArray[np.float64]:
         """Fit to rows, and return probabilities of the positive class, a column per penalty."""
         design = Design(self._X[rows])
         loss = link_rows(self._loss, self._noisy[rows])
@@ -55,7 +63,7 @@ class LSPEstimate:
 
     n_l2s = len(L2S)
 
-    def __init__(self, trial, rng):
+    def __init__(self, trial: Trial, rng: np.random.Generator) -> None:
         X = np.vstack([trial.X, trial.X_test])
         self._codes = trial.noisy.astype(np.intp)
         centers = [choose_centers(trial.X[self._codes == c], N_CENTERS, rng) for c in (0, 1)]
@@ -69,7 +77,7 @@ class LSPEstimate:
         )
         self._phi = [gaussian_kernel(base, search.width) for base in distances]
 
-    def probabilities(self, rows, at):
+    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> NDArray[np.float64]:
         """Fit to rows, and return probabilities of the positive class, a column per penalty."""
         codes = self._codes[rows]
         outputs = np.empty((len(at), 2, self.n_l2s))
@@ -101,7 +109,7 @@ class KLIEPEstimate:
 
     n_l2s = 1
 
-    def __init__(self, trial, rng, solver="reference"):
+    def __init__(self, trial: Trial, rng: np.random.Generator, solver: str = "reference") -> None:
         X = np.vstack([trial.X, trial.X_test])
         self._codes, self._solver = trial.noisy.astype(np.intp), solver
         centers = [choose_centers(trial.X[self._codes == c], N_CENTERS, rng) for c in (0, 1)]
@@ -120,7 +128,7 @@ class KLIEPEstimate:
             for base, width in zip(distances, widths, strict=True)
         ]
 
-    def _reference_width(self, base, code, grid):
+    def _reference_width(self, base: Any, code: Any, grid: Any) -> Any:
         """Return the width with the greatest objective: in practice, the narrowest."""
         own = self._codes == code
         objectives = []
@@ -129,7 +137,7 @@ class KLIEPEstimate:
             objectives.append(kliep_reference(phi[own], phi.mean(axis=0)).objective)
         return grid[int(np.argmax(objectives))]
 
-    def ratios(self, rows, at):
+    def ratios(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> Any:
         """Fit to rows; return the ratios at rows, shape (2, at), negative class first."""
         codes, found = self._codes[rows], []
         for code, phi in enumerate(self._phi):
@@ -141,7 +149,7 @@ class KLIEPEstimate:
             found.append(phi[at] @ fit.weights)
         return np.array(found)
 
-    def probabilities(self, rows, at):
+    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> NDArray[np.float64]:
         """Fit to rows, and return probabilities of the positive class, in one column."""
         below, above = self.ratios(rows, at)
         return combine_ratios(above, below, float(self._codes[rows].mean()))[:, None]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.neighbors import KNeighborsClassifier
 
@@ -10,13 +12,19 @@ from flipcost.experiments.registry._estimates import KLIEPEstimate
 from flipcost.experiments.registry._protocol import N_FOLDS, random_folds
 from flipcost.metrics import eta_scores
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.experiments.registry._protocol import Trial
+
+
 LINKS = {"lkfun_sq": "squared", "lkfun_log": "logistic", "lkfun_msq": "modified_squared"}
 NEIGHBOURS = (3, 5, 7, 10, 15, 20, 30, 50, 80)
 # What a value of each measure is far from when it is bad.
 _TARGETS = {"Acc": 1.0}
 
 
-def run_etas(trial, column, rng):
+def run_etas(trial: Trial, column: str, rng: np.random.Generator) -> list[tuple[Any, ...]]:
     """Return ``(method, reading, measure, value)`` of the estimators of a column."""
     state = int(rng.integers(2**31))
     if column == "link":
@@ -30,7 +38,7 @@ def run_etas(trial, column, rng):
     return _kliep(trial, rng)
 
 
-def _kliep(trial, rng):
+def _kliep(trial: Trial, rng: np.random.Generator) -> Any:
     """Give all combinations of the ratios by both solvers, from one fit each."""
     n = len(trial.clean)
     rows, everything = np.arange(n), np.arange(n + len(trial.positive))
@@ -51,7 +59,7 @@ def _kliep(trial, rng):
     return found
 
 
-def combinations(pos, other, n_train, prior):
+def combinations(pos: Any, other: Any, n_train: Any, prior: float) -> Any:
     """Return the eight estimates of the positive class' probability, as the printed figures fit.
 
     Parameters
@@ -90,12 +98,12 @@ def combinations(pos, other, n_train, prior):
     }
 
 
-def _share(part, rest, prior):
+def _share(part: Any, rest: Any, prior: float) -> Any:
     whole = part + rest
     return np.divide(part, whole, out=np.full(part.shape, prior), where=whole > 0)
 
 
-def _scores(trial, estimate):
+def _scores(trial: Trial, estimate: Any) -> Any:
     return eta_scores(
         trial.eta_test,
         estimate(trial.X_test),
@@ -105,7 +113,7 @@ def _scores(trial, estimate):
     )
 
 
-def _link(trial, name):
+def _link(trial: Trial, name: str) -> Any:
     # The algorithm prints no penalty; this one only keeps separable draws from running off. Squared
     # loss is not clipped (its DiffMax is printed as .53), the modified one is.
     model = LinkClassifier(LINKS[name], l2=1e-6).fit(trial.X, trial.clean)
@@ -113,7 +121,7 @@ def _link(trial, name):
     return [(name, "tuned", measure, value) for measure, value in _scores(trial, estimate).items()]
 
 
-def _neighbours(trial, rng):
+def _neighbours(trial: Trial, rng: np.random.Generator) -> Any:
     """Give five neighbours, and for each measure the number that cross-validates best."""
     folds = random_folds(trial.clean, N_FOLDS, rng)
     fits = {k: KNeighborsClassifier(k).fit(trial.X, trial.clean) for k in NEIGHBOURS}
@@ -126,15 +134,15 @@ def _neighbours(trial, rng):
     return found
 
 
-def _of_neighbours(model):
+def _of_neighbours(model: Any) -> Any:
     return lambda X: model.predict_proba(X)[:, 1]
 
 
-def _loss(name, value):
+def _loss(name: str, value: float) -> Any:
     return np.inf if np.isnan(value) else abs(value - _TARGETS.get(name, 0.0))
 
 
-def _left_out(trial, folds, k):
+def _left_out(trial: Trial, folds: NDArray[np.int_], k: int) -> Any:
     estimate = np.empty(len(folds))
     for fold in range(N_FOLDS):
         rest, at = folds != fold, folds == fold

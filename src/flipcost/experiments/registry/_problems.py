@@ -49,12 +49,12 @@ class Problem:
     rates: tuple[float, ...] = (0.0,)
 
 
-def _fixed(loader):
+def _fixed(loader: Callable[..., Any]) -> Callable[..., Any]:
     return lambda _rng, _pi: loader()
 
 
-def _drawn(maker, n_samples):
-    def load(rng, pi):
+def _drawn(maker: Callable[..., Any], n_samples: int) -> Callable[..., Any]:
+    def load(rng: np.random.Generator, pi: float | None) -> Any:
         return maker(n_samples, **({} if pi is None else {"pi": pi}), random_state=rng)
 
     return load

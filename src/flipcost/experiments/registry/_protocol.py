@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import zlib
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import train_test_split
@@ -13,6 +14,12 @@ from flipcost.core.folds import stratified_folds
 from flipcost.core.noise import flip
 from flipcost.experiments.registry._problems import PROBLEMS
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+
 L2S = (0.01, 0.1, 1.0, 10.0)
 N_FOLDS = 5
 TEST_SHARE = 0.2
@@ -20,7 +27,7 @@ _LEAST = 0.02
 MEASURES: dict[str, Measure] = {"Acc": "accuracy", "AM": "am", "F": "f", "WC": "cost"}
 
 
-def generator(seed, *identity):
+def generator(seed: int, *identity: object) -> np.random.Generator:
     """Return a random generator that depends on the seed and on what it is for, and nothing else.
 
     Examples
@@ -54,11 +61,13 @@ class Trial:
     X_test: np.ndarray
     positive: np.ndarray
     clean: np.ndarray
-    eta: np.ndarray | None
-    eta_test: np.ndarray | None
+    eta: Any  # arrays; None where the law is not known
+    eta_test: Any
 
 
-def draw_trial(seed, name, trial, rho=0.0, pi=None):
+def draw_trial(
+    seed: int, name: str, trial: int, rho: float = 0.0, pi: float | None = None
+) -> Trial:
     """Split a problem 80/20 by class and flip labels of the training part.
 
     The split depends on the problem and the trial, the flips on the noise rate too: methods and
@@ -91,7 +100,9 @@ def draw_trial(seed, name, trial, rho=0.0, pi=None):
     )
 
 
-def random_folds(noisy, n_folds, rng):
+def random_folds(
+    noisy: NDArray[np.bool_], n_folds: int, rng: np.random.Generator
+) -> NDArray[np.int_]:
     """Deal rows to folds at random, each with its share of both labels.
 
     Examples
@@ -106,7 +117,7 @@ def random_folds(noisy, n_folds, rng):
     return folds
 
 
-def possible_rate(rho, *labels):
+def possible_rate(rho: float, *labels: NDArray[np.bool_]) -> float:
     """Return the rate, or the largest one that leaves each set of labels 2 % of either class.
 
     A sample can contradict its own rate when that is near one half.
@@ -121,7 +132,9 @@ def possible_rate(rho, *labels):
     return float(min(rho, max(0.0, (rarer - _LEAST) / (1 - 2 * _LEAST))))
 
 
-def scores_of(counts, name, cost=0.5, margin=1.0):
+def scores_of(
+    counts: NDArray[np.float64], name: str, cost: float = 0.5, margin: float = 1.0
+) -> NDArray[np.float64]:
     """Return a measure of confusion counts; the weighted cost is a sum over rows, as printed.
 
     Examples
@@ -134,14 +147,16 @@ def scores_of(counts, name, cost=0.5, margin=1.0):
     return value * counts.sum(axis=(-2, -1)) if name == "WC" else value
 
 
-def clean_scores(trial, calls, cost, margin=1.0):
+def clean_scores(
+    trial: Trial, calls: NDArray[np.bool_], cost: float, margin: float = 1.0
+) -> dict[str, float]:
     """Return every measure of calls on the clean test rows; WC1 is the cost at margin 1."""
     table = ConfusionCounts.from_labels(trial.positive, calls).counts
     values = {name: float(scores_of(table, name, cost, margin)) for name in MEASURES}
     return {**values, "WC1": float(scores_of(table, "WC", cost))}
 
 
-def choose(counts, name, cost, margins):
+def choose(counts: NDArray[np.float64], name: str, cost: float, margins: Sequence[float]) -> Any:
     """Return the place of the best candidate of counts shaped (margins, others, 2, 2).
 
     The weighted cost of a candidate is counted with its own margin, as printed: its values are

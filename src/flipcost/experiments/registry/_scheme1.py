@@ -14,6 +14,8 @@ Readings of the printed columns:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost.core.confusion import ConfusionCounts
@@ -33,6 +35,15 @@ from flipcost.experiments.registry._protocol import (
     scores_of,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from flipcost.core.noise import NoiseRateLike
+    from flipcost.experiments.registry._protocol import Trial
+
+
 # The set of scheme 1's margins in section D is never given.
 CLEAN_MARGINS = (0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)
 CLEAN_COSTS = tuple(np.round(np.arange(0.1, 0.91, 0.05), 2))
@@ -41,10 +52,10 @@ CLEAN_COSTS = tuple(np.round(np.arange(0.1, 0.91, 0.05), 2))
 class Candidates:
     """Costs and margins to solve for, and the margins to count the weighted cost with."""
 
-    def __init__(self, pairs, counted, noise_rate=None):
+    def __init__(self, pairs: Any, counted: Any, noise_rate: NoiseRateLike = None) -> None:
         self.pairs, self.counted, self.noise_rate = pairs, counted, noise_rate
 
-    def path(self, moments):
+    def path(self, moments: ClassMoments) -> NDArray[np.float64]:
         """Return coefficients of shape (pairs, penalties, d + 1)."""
         return np.stack(
             [
@@ -56,7 +67,7 @@ class Candidates:
         )
 
 
-def noisy_candidates(cost, margins, rho):
+def noisy_candidates(cost: float, margins: Sequence[float], rho: float) -> Any:
     """Return the candidates of each reading."""
     low = margin_grid(cost)[0]
     thresholds = [weighted_zero_one(cost, margin).threshold for margin in margins]
@@ -68,7 +79,9 @@ def noisy_candidates(cost, margins, rho):
     }
 
 
-def run_scheme1(trial, cost, margins, rho, rng):
+def run_scheme1(
+    trial: Trial, cost: float, margins: Sequence[float], rho: float, rng: np.random.Generator
+) -> list[tuple[Any, ...]]:
     """Return ``(reading, measure, value)`` of every reading on the clean test rows."""
     folds = random_folds(trial.noisy, N_FOLDS, rng)
     parts = fold_moments(trial.X, trial.noisy, folds, N_FOLDS)
@@ -86,7 +99,14 @@ def run_scheme1(trial, cost, margins, rho, rng):
     return found
 
 
-def _test(trial, reading, candidates, counts, path, cost):
+def _test(
+    trial: Trial,
+    reading: str,
+    candidates: Candidates,
+    counts: Any,
+    path: NDArray[np.float64],
+    cost: float,
+) -> Any:
     found = []
     for name in MEASURES:
         place, l2 = choose(counts, name, cost, candidates.counted)
@@ -99,11 +119,11 @@ def _test(trial, reading, candidates, counts, path, cost):
     return found
 
 
-def _calls(X, weights):
+def _calls(X: Any, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
     return X @ weights[:-1] + weights[-1] > 0
 
 
-def run_clean(trial, pairs_by_name, rng):
+def run_clean(trial: Trial, pairs_by_name: dict[Any, Any], rng: np.random.Generator) -> Any:
     """Tune costs and margins on 15 of the 80 hundredths left for training; section D.
 
     Parameters
@@ -138,6 +158,6 @@ def run_clean(trial, pairs_by_name, rng):
     return found
 
 
-def as_weights(pairs):
+def as_weights(pairs: Any) -> Any:
     """Return the pairs whose margin acts as a weight: the threshold it stands for, at margin 1."""
     return [(weighted_zero_one(cost, margin).threshold, 1.0) for cost, margin in pairs]

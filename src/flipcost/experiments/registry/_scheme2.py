@@ -12,6 +12,8 @@ ways, and one set of fits serves both:
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost.core.confusion import ConfusionCounts
@@ -24,10 +26,25 @@ from flipcost.experiments.registry._protocol import (
     random_folds,
 )
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from flipcost.experiments.registry._protocol import Trial
+
+
 READINGS = ("resampled", "untouched")
 
 
-def run_scheme2(trial, estimator, cost, margins, rng, fixed_margins=()):
+def run_scheme2(
+    trial: Trial,
+    estimator: Any,
+    cost: float,
+    margins: Sequence[float],
+    rng: np.random.Generator,
+    fixed_margins: Sequence[float] = (),
+) -> list[tuple[Any, ...]]:
     """Tune the margin and penalty for each measure, and score the clean test rows.
 
     Parameters
@@ -51,10 +68,9 @@ def run_scheme2(trial, estimator, cost, margins, rng, fixed_margins=()):
     list of tuple
         ``(reading, margin, measure, value)``; the margin is "tuned" or a fixed one.
     """
-    margins = np.asarray(margins, dtype=float)
     counts = _cross_validate(trial, estimator, cost, margins, rng)
     final = _Refits(trial, estimator, cost, margins, rng)
-    found = []
+    found: list[tuple[Any, ...]] = []
     for reading, tables in zip(READINGS, counts, strict=True):
         for name in MEASURES:
             place, l2 = choose(tables, name, cost, margins)
@@ -62,7 +78,7 @@ def run_scheme2(trial, estimator, cost, margins, rng, fixed_margins=()):
             if name == "WC":
                 found.append((reading, "tuned", "WC1", final.value(place, l2, "WC1")))
         for margin in fixed_margins:
-            place = int(np.flatnonzero(margins == margin)[0])
+            place = int(np.flatnonzero(np.asarray(margins) == margin)[0])
             alone = tables[place : place + 1]
             for name in MEASURES:
                 _, l2 = choose(alone, name, cost, [margin])
@@ -70,7 +86,7 @@ def run_scheme2(trial, estimator, cost, margins, rng, fixed_margins=()):
     return found
 
 
-def _sample(noisy, order, ratio):
+def _sample(noisy: NDArray[np.bool_], order: NDArray[np.int_], ratio: float) -> Any:
     """Return which rows stay: all positives and the first negatives of a random order."""
     kept = np.zeros(len(noisy), dtype=bool)
     kept[noisy] = True
@@ -78,7 +94,9 @@ def _sample(noisy, order, ratio):
     return kept
 
 
-def _cross_validate(trial, estimator, cost, margins, rng):
+def _cross_validate(
+    trial: Trial, estimator: Any, cost: float, margins: Sequence[float], rng: np.random.Generator
+) -> Any:
     """Return counts of shape (readings, margins, l2s, 2, 2), added up over the folds."""
     noisy = trial.noisy
     folds = random_folds(noisy, N_FOLDS, rng)
@@ -96,20 +114,27 @@ def _cross_validate(trial, estimator, cost, margins, rng):
     return counts
 
 
-def _table(labels, calls):
+def _table(labels: NDArray[np.bool_], calls: NDArray[np.bool_]) -> Any:
     return ConfusionCounts.from_labels(labels, calls).counts
 
 
 class _Refits:
     """Final fits on a fresh under-sample, each made once and kept."""
 
-    def __init__(self, trial, estimator, cost, margins, rng):
+    def __init__(
+        self,
+        trial: Trial,
+        estimator: Any,
+        cost: float,
+        margins: Sequence[float],
+        rng: np.random.Generator,
+    ) -> None:
         self._trial, self._estimator, self._cost = trial, estimator, cost
         self._margins = margins
         self._order = rng.permutation(np.flatnonzero(~trial.noisy))
-        self._calls = {}
+        self._calls: dict[int, Any] = {}
 
-    def value(self, place, l2, name):
+    def value(self, place: int, l2: float, name: str) -> float:
         margin = self._margins[place]
         if place not in self._calls:
             kept = _sample(self._trial.noisy, self._order, negative_ratio(self._cost, margin))

@@ -7,6 +7,7 @@ import sys
 import time
 from dataclasses import dataclass
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
@@ -17,6 +18,13 @@ from flipcost.experiments.run._workers import run_units
 from flipcost.experiments.tables._page import to_html
 from flipcost.experiments.tables._results import summarise, tidy, write_csv
 from flipcost.experiments.tables._texts import to_latex, to_markdown
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable
+
+    from flipcost.experiments.run._units import Unit
+    from flipcost.experiments.tables._results import Row
+
 
 _ALWAYS = ("usq_regerm", "flipcost")
 _ETA_COLUMN = {"lspc": "lspc", "knn": "knn"}
@@ -46,7 +54,7 @@ class Reproduction:
     seconds: float
 
     @property
-    def agreement(self):
+    def agreement(self) -> tuple[int, int]:
         """Return how many cells that no erratum touches agree, and how many there are."""
         return (
             sum(entry["agree"] for entry in self.summary),
@@ -55,8 +63,15 @@ class Reproduction:
 
 
 def reproduce(
-    tables=None, *, trials=10, jobs=1, seed=0, out="reproduction", resume=False, progress=True
-):
+    tables: Iterable[str] | None = None,
+    *,
+    trials: int = 10,
+    jobs: int = 1,
+    seed: int = 0,
+    out: str | Path = "reproduction",
+    resume: bool = False,
+    progress: bool = True,
+) -> Reproduction:
     """Regenerate the paper's tables beside the printed ones.
 
     Parameters
@@ -119,14 +134,16 @@ def reproduce(
     return Reproduction(rows, summarise(rows), folder, seconds)
 
 
-def _run(units, folder, seed, *, jobs, resume, progress):
+def _run(
+    units: list[Unit], folder: Path, seed: int, *, jobs: int, resume: bool, progress: bool
+) -> dict[str, list[Row]]:
     """Run the units that the folder lacks, and return the records of all."""
     store = UnitStore(folder, seed, resume=resume)
     try:
         missing = [unit for unit in units if unit.key not in store.records]
         meter = _Meter(len(units), len(units) - len(missing), show=progress)
 
-        def done(unit, records):
+        def done(unit: Unit, records: list[Row]) -> None:
             store.add(unit.key, records)
             meter.step()
 
@@ -138,7 +155,7 @@ def _run(units, folder, seed, *, jobs, resume, progress):
     return {unit.key: store.records[unit.key] for unit in units}
 
 
-def needed_units(names, trials):
+def needed_units(names: list[str], trials: int) -> list[Unit]:
     """Return the units behind tables.
 
     Examples
@@ -163,7 +180,7 @@ def needed_units(names, trials):
     ]
 
 
-def _column(kind, method):
+def _column(kind: str, method: str) -> Any:
     if kind != "eta":
         return method
     if method.startswith("kliep"):
@@ -171,7 +188,7 @@ def _column(kind, method):
     return _ETA_COLUMN.get(method, "link")
 
 
-def _checked_tables(tables):
+def _checked_tables(tables: Iterable[str] | None) -> list[str]:
     names = list(dict.fromkeys(tables or TABLES))
     for name in names:
         if name not in TABLES:
@@ -183,7 +200,7 @@ def _checked_tables(tables):
     return [name for name in TABLES if name in names]
 
 
-def write_pages(rows, folder, about):
+def write_pages(rows: list[Row], folder: Path, about: dict[str, Any]) -> None:
     """Write results and pages, each aside first and then renamed."""
     writers = {
         "results.csv": lambda path: write_csv(rows, path),
@@ -198,7 +215,7 @@ def write_pages(rows, folder, about):
         aside.replace(folder / name)
 
 
-def _write_summary(rows, path):
+def _write_summary(rows: list[Row], path: Path) -> None:
     entries = summarise(rows)
     fields = ("table", "method", "agree", "cells", "touched_agree", "touched_cells")
     lines = [",".join(fields), *(",".join(str(e[f]) for f in fields) for e in entries)]
@@ -208,12 +225,12 @@ def _write_summary(rows, path):
 class _Meter:
     """Progress on standard error: a bar on a terminal, some twenty lines elsewhere."""
 
-    def __init__(self, total, before, *, show):
+    def __init__(self, total: int, before: int, *, show: bool) -> None:
         self._total, self._before, self._count = total, before, before
         self._show, self._started = show and total > before, time.monotonic()
         self._next = before
 
-    def step(self):
+    def step(self) -> None:
         self._count += 1
         if not self._show:
             return
@@ -229,12 +246,12 @@ class _Meter:
             sys.stderr.write(text + "\n")
         sys.stderr.flush()
 
-    def end(self):
+    def end(self) -> None:
         if self._show and sys.stderr.isatty():
             sys.stderr.write("\n")
 
 
-def _duration(seconds):
+def _duration(seconds: float) -> str:
     """Return a time in words.
 
     Examples

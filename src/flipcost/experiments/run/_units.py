@@ -7,6 +7,7 @@ process runs it, in whatever order, alone or after an interruption.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 from flipcost.core.resampling import margin_grid
 from flipcost.experiments.registry import _baselines, _etas
@@ -27,6 +28,13 @@ from flipcost.experiments.registry._scheme1 import (
     run_scheme1,
 )
 from flipcost.experiments.registry._scheme2 import run_scheme2
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from flipcost.experiments.registry._protocol import Trial
+    from flipcost.experiments.tables._results import Row
+
 
 _ETA_PROBLEMS = ("syn2d", "syn3d", "syn10d")
 _ETA_COLUMNS = ("link", "lspc", "knn", "kliep")
@@ -62,7 +70,7 @@ class Unit:
     trial: int
 
     @property
-    def key(self):
+    def key(self) -> str:
         """Return the unit's identity as text.
 
         Examples
@@ -73,7 +81,7 @@ class Unit:
         return f"{self.kind}/{self.problem}/rho={self.rho}/pi={self.pi}/{self.column}/{self.trial}"
 
 
-def all_units(trials):
+def all_units(trials: int) -> list[Unit]:
     """Return every unit of so many trials, trial by trial, so that a part is a smaller whole.
 
     Examples
@@ -84,7 +92,7 @@ def all_units(trials):
     return [unit for trial in range(trials) for unit in _units_of(trial)]
 
 
-def _units_of(trial):
+def _units_of(trial: int) -> list[Unit]:
     noisy = [
         Unit("noisy", name, rho, None, column, trial)
         for name, columns in _NOISY_COLUMNS.items()
@@ -108,7 +116,7 @@ def _units_of(trial):
     return [*noisy, bayes, *case1, case2, *case3, *etas]
 
 
-def run_unit(unit, seed):
+def run_unit(unit: Unit, seed: int) -> list[Row]:
     """Run a unit and return its records: dictionaries in the terms of the printed cells.
 
     Examples
@@ -126,7 +134,7 @@ def run_unit(unit, seed):
     ]
 
 
-def _record(cost, gamma, method, reading, measure, value):
+def _record(cost: Any, gamma: Any, method: str, reading: str, measure: str, value: float) -> Row:
     return {
         "cost": cost,
         "gamma": gamma,
@@ -137,7 +145,7 @@ def _record(cost, gamma, method, reading, measure, value):
     }
 
 
-def _margins(unit):
+def _margins(unit: Unit) -> Any:
     if unit.problem == "bupa":
         return BUPA_MARGINS
     grid = margin_grid(PROBLEMS[unit.problem].cost)
@@ -145,7 +153,7 @@ def _margins(unit):
     return grid[:_SHORT_GRID] if short else grid
 
 
-def _noisy(unit, trial, rng):
+def _noisy(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
     cost, column, margins = PROBLEMS[unit.problem].cost, unit.column, _margins(unit)
     if column in _SCHEME2:
         fixed = (1.0,) if unit.problem == "bupa" else ()
@@ -159,11 +167,10 @@ def _noisy(unit, trial, rng):
             for reading, gamma, measure, value in found
         ]
     if column == "usq_regerm":
-        found = [
+        return [
             _record(cost, "tuned", column, reading, measure, value)
             for reading, measure, value in run_scheme1(trial, cost, margins, unit.rho, rng)
-        ]
-        return found + [
+        ] + [
             _record(cost, "tuned", method, "constant", measure, value)
             for method, measure, value in _baselines.run_constants(trial, cost)
         ]
@@ -176,7 +183,7 @@ def _noisy(unit, trial, rng):
     return [_record(cost, "tuned", column, reading, measure, value) for measure, value in pairs]
 
 
-def _readings(pairs_by_name):
+def _readings(pairs_by_name: dict[Any, Any]) -> Any:
     """Return the sets of candidates as the loss is printed, and with margins as weights."""
     return {
         **{(name, "stated"): pairs for name, pairs in pairs_by_name.items()},
@@ -184,7 +191,7 @@ def _readings(pairs_by_name):
     }
 
 
-def _clean_records(trial, pairs_by_name, rng):
+def _clean_records(trial: Trial, pairs_by_name: dict[Any, Any], rng: np.random.Generator) -> Any:
     return [
         _record(cost, gamma, "usq_regerm", reading, measure, value)
         for ((cost, gamma), reading), measure, value in run_clean(
@@ -193,7 +200,7 @@ def _clean_records(trial, pairs_by_name, rng):
     ]
 
 
-def _case1(_unit, trial, rng):
+def _case1(_unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
     both = [(cost, margin) for cost in CLEAN_COSTS for margin in CLEAN_MARGINS]
     approaches = {
         ("tuned", 1.0): [(cost, 1.0) for cost in CLEAN_COSTS],
@@ -203,7 +210,7 @@ def _case1(_unit, trial, rng):
     return _clean_records(trial, approaches, rng)
 
 
-def _case2(unit, trial, rng):
+def _case2(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
     cost = PROBLEMS[unit.problem].cost
     approaches = {
         (cost, "tuned"): [(cost, margin) for margin in margin_grid(cost)],
@@ -212,14 +219,14 @@ def _case2(unit, trial, rng):
     return _clean_records(trial, approaches, rng)
 
 
-def _case3(unit, trial, rng):
+def _case3(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
     cost = CASE3_COSTS[PRIORS.index(unit.pi)]
     return _clean_records(
         trial, {(cost, "tuned"): [(cost, margin) for margin in CLEAN_MARGINS]}, rng
     )
 
 
-def _eta(unit, trial, rng):
+def _eta(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
     return [
         _record(None, None, method, reading, measure, value)
         for method, reading, measure, value in _etas.run_etas(trial, unit.column, rng)

@@ -9,13 +9,26 @@ import threading
 import warnings
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
+from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
 from flipcost.experiments.run._units import run_unit
 
+if TYPE_CHECKING:
+    from collections.abc import Callable
 
-def run_units(units, seed, *, jobs=1, done=None):
+    from flipcost.experiments.run._units import Unit
+    from flipcost.experiments.tables._results import Row
+
+
+def run_units(
+    units: list[Unit],
+    seed: int,
+    *,
+    jobs: int = 1,
+    done: Callable[[Unit, list[Row]], None],
+) -> None:
     """Run units, and give each to ``done(unit, records)`` as it is finished.
 
     The linear algebra keeps to one thread: several would add in another order, and the units of
@@ -52,7 +65,7 @@ def run_units(units, seed, *, jobs=1, done=None):
 
 
 @contextlib.contextmanager
-def _deaf():
+def _deaf() -> Any:
     """Ignore interrupts for a while, where that is ours to decide."""
     if threading.current_thread() is not threading.main_thread():
         yield
@@ -67,18 +80,18 @@ def _deaf():
             signal.signal(number, handler)
 
 
-def _guarded(unit, seed):
+def _guarded(unit: Unit, seed: int) -> Any:
     with threadpool_limits(1), warnings.catch_warnings():
         # Fits at the edge of the paper's grids warn; what matters is in the values.
         warnings.simplefilter("ignore")
         return run_unit(unit, seed)
 
 
-def _start_worker(parent, stop):
+def _start_worker(parent: int, stop: Any) -> None:
     """Leave interrupts to the parent, and end with it: one that is killed cannot tell us."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
-    def watch():
+    def watch() -> None:
         while os.getppid() == parent and not stop.wait(0.5):
             pass
         os._exit(1)

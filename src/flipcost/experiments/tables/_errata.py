@@ -5,6 +5,12 @@ Numbers of errata are those of the guide's chapter on the paper.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flipcost.experiments.tables._results import Row
+
+
 WORDS = {
     "E1": "The closed form with the stated cost and noisy labels is not robust to symmetric noise, "
     "whatever Theorem 1 says. At 40 % of noise it calls every row positive. The printed columns "
@@ -47,7 +53,7 @@ _IMPOSSIBLE = {
 }
 
 
-def is_impossible(cell):
+def is_impossible(cell: Row) -> bool:
     """Tell whether a printed cell cannot be right, whatever was run.
 
     Examples
@@ -64,7 +70,7 @@ def is_impossible(cell):
     return cell["std"] ** 2 > cell["mean"] * (1 - cell["mean"]) * 10 / 9
 
 
-def errata_of(cell):
+def errata_of(cell: Row) -> list[str]:
     """Return the numbers of the errata that say that a printed cell is not what it says it is.
 
     Examples

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from html import escape
+from typing import TYPE_CHECKING, Any
 
 from flipcost._version import __version__
 from flipcost.experiments.registry._paper_tables import TABLES
@@ -11,6 +12,10 @@ from flipcost.experiments.tables._pivot import DATA_WORDS, figure, method_words,
 from flipcost.experiments.tables._plots import Series, plot
 from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN, summarise
 from flipcost.experiments.tables._why import REASONS
+
+if TYPE_CHECKING:
+    from flipcost.experiments.tables._results import Row
+
 
 _CLASSES = {WITHIN: "ok", DIFFERS: "off", IMPOSSIBLE: "odd", NOT_GIVEN: "na", "": "ours"}
 _STYLE = """
@@ -49,7 +54,7 @@ _LINES = (
 _PANELS = (("AM", "AM"), ("WC", "cost as printed"), ("WC1", "user's cost"))
 
 
-def to_html(rows, about):
+def to_html(rows: list[Row], about: dict[str, Any]) -> str:
     """Return the page.
 
     Parameters
@@ -84,7 +89,7 @@ def to_html(rows, about):
     )
 
 
-def _lead(summary, about):
+def _lead(summary: list[Row], about: dict[str, Any]) -> str:
     agree = sum(entry["agree"] for entry in summary)
     cells = sum(entry["cells"] for entry in summary)
     touched = sum(entry["touched_agree"] for entry in summary)
@@ -101,7 +106,7 @@ def _lead(summary, about):
     )
 
 
-def _key():
+def _key() -> str:
     return (
         '<p class="key"><span style="background:var(--ok)">within one standard deviation, the '
         'larger of the two</span><span style="background:var(--off)">differs</span>'
@@ -113,7 +118,7 @@ def _key():
     )
 
 
-def _pictures(rows):
+def _pictures(rows: list[Row]) -> list[str]:
     legend = "".join(
         f'<li><i style="background:{colour}"></i>{escape(label)}</li>'
         for label, _, _, colour in _LINES
@@ -134,7 +139,7 @@ def _pictures(rows):
     ]
 
 
-def _series(rows, measure):
+def _series(rows: list[Row], measure: str) -> list[Series]:
     series = []
     for label, method, reading, colour in _LINES:
         if measure == "WC" and reading in ("denoised", "ours"):
@@ -152,7 +157,7 @@ def _series(rows, measure):
     return series
 
 
-def _agreement(summary):
+def _agreement(summary: list[Row]) -> list[str]:
     rows = []
     for entry in summary:
         share = entry["agree"] / entry["cells"] if entry["cells"] else float("nan")
@@ -178,7 +183,7 @@ def _agreement(summary):
     ]
 
 
-def _table(name, rows):
+def _table(name: str, rows: list[Row]) -> str:
     table, digit = pivot(name, rows), TABLES[name].digit
     heads = "".join(f"<th>{escape(head)}</th>" for head in (*table.row_fields, *table.column_heads))
     body = []
@@ -192,7 +197,7 @@ def _table(name, rows):
     return f'{title}<div class="scroll"><table><tr>{heads}</tr>{"".join(body)}</table></div>'
 
 
-def _cell(cell, digit):
+def _cell(cell: Any, digit: float) -> str:
     row = cell.row
     ours = figure(row["mean"], row["std"], digit)
     notes = [f"reading: {row['reading']}"]

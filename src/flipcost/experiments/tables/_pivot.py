@@ -4,8 +4,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 from flipcost.experiments.registry._paper_tables import TABLES
+
+if TYPE_CHECKING:
+    from flipcost.experiments.tables._results import Row
+
 
 METHOD_WORDS = {
     "lkfun_sq": "link, squared",
@@ -62,7 +67,7 @@ class Pivot:
     column_heads: list = field(default_factory=list)
     cells: dict = field(default_factory=dict)
 
-    def add(self, head, column, row, *, other=False):
+    def add(self, head: Any, column: Any, row: Row, *, other: bool = False) -> None:
         """Put a row into its cell."""
         if head not in self.row_heads:
             self.row_heads.append(head)
@@ -77,7 +82,7 @@ class Pivot:
             self.cells[head, column] = Cell(row, [*previous.others, previous.row])
 
 
-def pivot(name, rows):
+def pivot(name: str, rows: list[Row]) -> Pivot:
     """Lay out the rows of one table.
 
     The first columns are the paper's, each with the reading that it is compared with; then come
@@ -107,7 +112,7 @@ def pivot(name, rows):
     return table
 
 
-def _layout(name):
+def _layout(name: str) -> Any:
     kind = TABLES[name].kind
     if kind != "noisy":
         return _LAYOUTS[kind]
@@ -116,7 +121,7 @@ def _layout(name):
     return _SYNTHETIC_LAYOUT if name.startswith("syn") else _UCI_LAYOUT
 
 
-def _word(row, key):
+def _word(row: Row, key: str) -> str:
     if key == "approach":
         cost = "cost tuned" if row["cost"] == "tuned" else f"cost {row['cost']:g}"
         margin = "margin tuned" if row["gamma"] == "tuned" else f"margin {row['gamma']:g}"
@@ -127,11 +132,11 @@ def _word(row, key):
     if key == "method":
         return method_words(value)
     if key == "dataset":
-        return DATA_WORDS.get(value, value)
+        return str(DATA_WORDS.get(value, value))
     return f"{value:g}" if isinstance(value, float) else str(value)
 
 
-def method_words(name):
+def method_words(name: str) -> str:
     """Return what to call a method.
 
     Examples
@@ -142,7 +147,7 @@ def method_words(name):
     return METHOD_WORDS.get(name, name.replace("kliep_", "KLIEP ").replace("_", ","))
 
 
-def figure(mean, std, digit):
+def figure(mean: float, std: float, digit: float) -> str:
     """Return a mean with its spread as text.
 
     Examples

@@ -20,7 +20,7 @@ class Series:
     paper: list
 
 
-def plot(title, series):
+def plot(title: str, series: list[Series]) -> str:
     """Return an SVG element.
 
     Examples
@@ -43,7 +43,7 @@ def plot(title, series):
     return "\n".join([*parts, "</svg>"])
 
 
-def _line(entry, scale):
+def _line(entry: Series, scale: _Scale) -> list[str]:
     path = " ".join(f"{scale.x(x):.1f},{scale.y(y):.1f}" for x, y in entry.ours if y == y)
     name = escape(entry.label)
     parts = []
@@ -64,7 +64,7 @@ def _line(entry, scale):
 class _Scale:
     """From rates and values to places in the picture."""
 
-    def __init__(self, points):
+    def __init__(self, points: list[tuple[float, float]]) -> None:
         rates, values = zip(*points, strict=True)
         self._rates = sorted(set(rates))
         self._x0, self._x1 = min(rates), max(*rates, min(rates) + 0.1)
@@ -72,15 +72,15 @@ class _Scale:
         pad = 0.06 * (high - low) or 0.05
         self._y0, self._y1 = low - pad, high + pad
 
-    def x(self, rate):
+    def x(self, rate: float) -> float:
         share = (rate - self._x0) / (self._x1 - self._x0)
         return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
 
-    def y(self, value):
+    def y(self, value: float) -> float:
         share = (value - self._y0) / (self._y1 - self._y0)
         return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
 
-    def axes(self):
+    def axes(self) -> list[str]:
         base, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
         parts = [f'<path d="M{_LEFT} {_TOP}V{base}H{right}" class="a"/>']
         parts += [
@@ -101,7 +101,7 @@ class _Scale:
         return parts
 
 
-def ticks(low, high):
+def ticks(low: float, high: float) -> list[float]:
     """Return three to seven round numbers within a range.
 
     Examples

@@ -2,8 +2,13 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
 
-def parity_reading(cell):
+if TYPE_CHECKING:
+    from flipcost.experiments.tables._results import Row
+
+
+def parity_reading(cell: Row) -> str:
     """Return the reading that a printed cell is compared with in the summary.
 
     Examples

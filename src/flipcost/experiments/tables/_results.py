@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 
@@ -13,6 +14,12 @@ from flipcost.datasets import load_paper_tables
 from flipcost.experiments.registry._paper_tables import TABLES
 from flipcost.experiments.tables._errata import errata_of, is_impossible
 from flipcost.experiments.tables._readings import parity_reading
+
+if TYPE_CHECKING:
+    from pathlib import Path
+
+Row: TypeAlias = dict[str, Any]  # one cell of a table, or one figure of a unit
+
 
 FIELDS = (
     "table",
@@ -46,7 +53,7 @@ _OURS = (
 )
 
 
-def tidy(records_by_unit, tables, seed):
+def tidy(records_by_unit: dict[str, list[Row]], tables: list[str], seed: int) -> list[Row]:
     """Return the rows of the results, in the order of the paper's tables.
 
     Parameters
@@ -84,7 +91,7 @@ def tidy(records_by_unit, tables, seed):
     return rows
 
 
-def _gather(records_by_unit):
+def _gather(records_by_unit: dict[str, list[Row]]) -> Any:
     """Return the values of all trials by kind, what the cell is of, and reading."""
     values: dict = defaultdict(lambda: defaultdict(list))
     for key in sorted(records_by_unit, key=_trial_last):
@@ -95,12 +102,12 @@ def _gather(records_by_unit):
     return values
 
 
-def _trial_last(key):
+def _trial_last(key: str) -> Any:
     head, trial = key.rsplit("/", 1)
     return head, int(trial)
 
 
-def _identity(record):
+def _identity(record: Row) -> Any:
     """Return what a cell and our records of it have in common."""
     pi = record["pi"] if record["dataset"] in ("syn1", "syn2") else None
     return (
@@ -114,7 +121,7 @@ def _identity(record):
     )
 
 
-def _row(cell, reading, ours):
+def _row(cell: Row, reading: str, ours: Any) -> Row:
     paper = {"paper_mean": cell.get("mean", math.nan), "paper_std": cell.get("std", math.nan)}
     known = [value for value in ours if not math.isnan(value)]
     # Half of the values undefined is undefined: a mean over the rest would flatter.
@@ -130,7 +137,7 @@ def _row(cell, reading, ours):
     }
 
 
-def _printed(cell, values):
+def _printed(cell: Row, values: Any) -> Any:
     """Return a row for each reading of a printed cell, and one without ours if there is none."""
     found = values.get((TABLES[cell["table"]].kind, *_identity(cell)), {})
     best = parity_reading(cell)
@@ -145,7 +152,7 @@ def _printed(cell, values):
     return rows
 
 
-def _further(table, cells, values):
+def _further(table: str, cells: list[Row], values: Any) -> Any:
     """Return rows of what the paper does not print: our columns, constants, cost at margin 1."""
     kind = TABLES[table].kind
     if kind != "noisy":
@@ -171,7 +178,7 @@ def _further(table, cells, values):
     return rows
 
 
-def verdict(cell, row):
+def verdict(cell: Row, row: Row) -> str:
     """Compare a printed cell with ours.
 
     The two agree when they differ by no more than the larger standard deviation, or by no more
@@ -193,7 +200,7 @@ def verdict(cell, row):
     return WITHIN if abs(cell["mean"] - row["mean"]) <= reach + 1e-9 else DIFFERS
 
 
-def summarise(rows):
+def summarise(rows: list[Row]) -> list[Row]:
     """Return agreement by table and method: of cells that no erratum touches, and of the others.
 
     Returns
@@ -222,7 +229,7 @@ def summarise(rows):
     ]
 
 
-def write_csv(rows, path):
+def write_csv(rows: list[Row], path: Path) -> None:
     """Write the rows with full precision: reading them back gives the same numbers."""
     with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
@@ -231,7 +238,7 @@ def write_csv(rows, path):
             writer.writerow({key: _text(row[key]) for key in FIELDS})
 
 
-def _text(value):
+def _text(value: Any) -> str:
     if value is None or (isinstance(value, float) and math.isnan(value)):
         return ""
     return repr(value) if isinstance(value, float) else str(value)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 from flipcost.experiments.registry._paper_tables import TABLES
 from flipcost.experiments.tables._pivot import figure, pivot
 from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, WITHIN
+
+if TYPE_CHECKING:
+    from flipcost.experiments.tables._results import Row
+
 
 _MARKS = {WITHIN: "=", DIFFERS: "!", IMPOSSIBLE: "?"}
 _LEGEND = (
@@ -13,7 +19,7 @@ _LEGEND = (
 )
 
 
-def _parts(cell, digit):
+def _parts(cell: Any, digit: float) -> Any:
     row = cell.row
     ours = figure(row["mean"], row["std"], digit)
     if not row["verdict"]:
@@ -22,7 +28,7 @@ def _parts(cell, digit):
     return paper, ours, _MARKS.get(row["verdict"], "")
 
 
-def to_markdown(rows):
+def to_markdown(rows: list[Row]) -> str:
     """Return all tables as Markdown."""
     lines = ["# The paper's tables, printed and reproduced", "", _LEGEND, ""]
     for name, table in _tables(rows):
@@ -41,7 +47,7 @@ def to_markdown(rows):
     return "\n".join(lines)
 
 
-def to_latex(rows):
+def to_latex(rows: list[Row]) -> str:
     """Return all tables as LaTeX ``tabular`` environments, each in a ``table``."""
     blocks = [
         "% Printed figure above ours; = within one standard deviation, ! differs, ? impossible."
@@ -74,14 +80,14 @@ def to_latex(rows):
     return "\n\n".join(blocks) + "\n"
 
 
-def _tables(rows):
+def _tables(rows: list[Row]) -> Any:
     names = list(dict.fromkeys(row["table"] for row in rows))
     return [(name, pivot(name, [row for row in rows if row["table"] == name])) for name in names]
 
 
-def _escape(text):
+def _escape(text: str) -> str:
     return text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&")
 
 
-def _maths(text):
+def _maths(text: str) -> str:
     return f"${text.replace('±', chr(92) + 'pm')}$" if text and text != "NA" else text

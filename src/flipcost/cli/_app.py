@@ -105,7 +105,7 @@ def main(args: list[str] | None = None) -> int:
     return code if isinstance(code, int) else 0
 
 
-def _usage(error) -> str:
+def _usage(error: Exception) -> str:
     message = error.format_message() if hasattr(error, "format_message") else str(error)
     context = getattr(error, "ctx", None)
     command = context.command_path if context is not None else "flipcost"

@@ -8,7 +8,7 @@ import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.console import Console
@@ -27,6 +27,12 @@ from flipcost.data import read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
+    from flipcost.audit import AuditResult
+
 
 _INPUT, _KNOWN, _OUTPUT = "The table", "What is known about the noise", "Output"
 
@@ -174,12 +180,12 @@ def audit_command(
         print_audit(result, out)
 
 
-def _too_large(data, share, model):
+def _too_large(data: Path, share: float, model: str) -> bool:
     """Tell whether to read a file in passes. Boosting needs its rows at hand: a sample of them."""
     return model != "boosting" and data.is_file() and exceeds_memory(data, share)
 
 
-def _audit_files(*args, **options):
+def _audit_files(*args: Any, **options: Any) -> AuditResult:
     """Audit in passes; what is wrong with files or the cluster is not a fault of ours."""
     try:
         return audit_files(*args, **options)
@@ -192,7 +198,7 @@ def _audit_files(*args, **options):
         raise
 
 
-def _write(result, place):
+def _write(result: AuditResult, place: Path) -> None:
     (place / "report.html").write_text(render_report(result), encoding="utf-8")
     summary = json.dumps(result.summary(), indent=1, ensure_ascii=False)
     (place / "summary.json").write_text(summary + "\n", encoding="utf-8")
@@ -215,7 +221,7 @@ def _write(result, place):
             )
 
 
-def _prices(fn, fp):
+def _prices(fn: float | None, fp: float | None) -> Costs:
     if fn is None or fp is None:
         msg = "Give both --cost-fn (a missed positive) and --cost-fp (a false alarm)."
         raise UserError(msg)
@@ -226,13 +232,13 @@ def _prices(fn, fp):
     return Costs(fn=fn, fp=fp)
 
 
-def _default_prices(share):
+def _default_prices(share: float | None) -> Costs:
     """Return prices with a false alarm at 1, for a cost share as the literature gives it."""
     share = 0.25 if share is None else share
     return Costs(fn=round((1 - share) / share, 6), fp=1.0)
 
 
-def _known(noise_rate, trusted, second_label):
+def _known(noise_rate: str | None, trusted: str | None, second_label: str | None) -> Any:
     given = {"--noise-rate": noise_rate, "--trusted": trusted, "--second-label": second_label}
     names = [name for name, value in given.items() if value is not None]
     if len(names) > 1:
@@ -241,7 +247,7 @@ def _known(noise_rate, trusted, second_label):
     return None if noise_rate is None else _rate(noise_rate)
 
 
-def _rate(text):
+def _rate(text: str) -> Any:
     """Return a rate as given on the command line."""
     try:
         parts = [float(part) for part in text.split(",")]
@@ -256,7 +262,7 @@ def _rate(text):
     return rate
 
 
-def _model(name):
+def _model(name: str) -> Any:
     if name in ("linear", "boosting"):
         return name
     if not Path(name).exists():
@@ -266,25 +272,25 @@ def _model(name):
 
 
 @contextmanager
-def _progress(*, silent):
+def _progress(*, silent: bool) -> Iterator[Callable[[str], None]]:
     """Yield what steps are reported to: a spinner on a terminal, lines elsewhere."""
     with ExitStack() as stack:
-        show = _print_step
+        show: Callable[[str], None] = _print_step
         if silent:
             show = _no_step
         elif sys.stderr.isatty():
             show = stack.enter_context(Console(stderr=True).status("reading")).update
 
-        def step(words):
+        def step(words: str) -> None:
             stop_if_interrupted()
             show(words)
 
         yield step
 
 
-def _print_step(words):
+def _print_step(words: str) -> None:
     typer.echo(f"flipcost: {words}", err=True)
 
 
-def _no_step(_):
+def _no_step(_: str) -> None:
     """Say nothing."""

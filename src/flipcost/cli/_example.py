@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import inspect
+from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
@@ -11,8 +12,13 @@ from flipcost import datasets
 from flipcost.exceptions import UserError
 from flipcost.noise import flip_labels
 
+if TYPE_CHECKING:
+    from flipcost.core.noise import NoiseRateLike
 
-def example_table(name, noise_rate, seed):
+
+def example_table(
+    name: str, noise_rate: NoiseRateLike, seed: int
+) -> tuple[pa.Table, str, float | None]:
     """Return a table with noisy labels in ``label`` and clean ones in ``true_label``.
 
     Returns
@@ -37,7 +43,7 @@ def example_table(name, noise_rate, seed):
         raise UserError(msg)
     loader = getattr(datasets, known[name]["loader"])
     parameters = inspect.signature(loader).parameters
-    options = {"coding": "raw"} if "coding" in parameters else {}
+    options: dict[str, Any] = {"coding": "raw"} if "coding" in parameters else {}
     if "random_state" in parameters:
         options["random_state"] = seed
     data = loader(**options)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import sys
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import numpy as np
 import pyarrow as pa
@@ -60,7 +60,7 @@ def predict_command(
     sys.stdout.flush()
 
 
-def load_pipeline(path):
+def load_pipeline(path: Path) -> Any:
     """Load a model that reads tables."""
     model = load(path)
     steps = getattr(model, "steps", None)
@@ -73,7 +73,9 @@ def load_pipeline(path):
     return model
 
 
-def _score(pipeline, batch, start, id_column, data):
+def _score(
+    pipeline: Any, batch: pa.RecordBatch, start: int, id_column: str | None, data: Path
+) -> pa.RecordBatch:
     """Return the predictions of a batch of rows."""
     table = pa.Table.from_batches([batch])
     try:
@@ -94,7 +96,7 @@ def _score(pipeline, batch, start, id_column, data):
     return pa.RecordBatch.from_pydict(columns)
 
 
-def _writer(path, schema):
+def _writer(path: Path, schema: pa.Schema) -> Any:
     if path.suffix == ".parquet":
         return pq.ParquetWriter(path, schema)
     return csv.CSVWriter(str(path), schema)

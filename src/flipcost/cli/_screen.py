@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from typing import TYPE_CHECKING
 
 import typer
 from rich.console import Console
@@ -12,10 +13,23 @@ from rich.text import Text
 
 from flipcost.report import answers, candidate_table, reading_words
 
+if TYPE_CHECKING:
+    from collections.abc import Collection, Sequence
+    from pathlib import Path
+
+    from flipcost.audit import AuditResult
+
+
 _WIDTH = 100
 
 
-def print_table(heads, rows, *, right=(), highlight=None):
+def print_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Collection[int] = (),
+    highlight: int | None = None,
+) -> None:
     """Print rows under heads: with rules on a terminal, aligned by blanks elsewhere."""
     if sys.stdout.isatty():
         console = Console()
@@ -40,7 +54,7 @@ def print_table(heads, rows, *, right=(), highlight=None):
         typer.echo("  ".join(cells).rstrip())
 
 
-def print_audit(result, folder):
+def print_audit(result: AuditResult, folder: Path | None) -> None:
     """Print what an audit found."""
     share = result.n_positive / result.n_rows
     _say(
@@ -57,7 +71,7 @@ def print_audit(result, folder):
         _say(f"Written: {folder}/report.html, summary.json, model.skops, suspects.csv")
 
 
-def _ask(question):
+def _ask(question: str) -> None:
     typer.echo("")
     if sys.stdout.isatty():
         Console().print(Text(question, style="bold cyan"))
@@ -65,7 +79,7 @@ def _ask(question):
         typer.echo(question)
 
 
-def _say(text):
+def _say(text: str) -> None:
     width = min(_WIDTH, Console().width) if sys.stdout.isatty() else _WIDTH
     for line in textwrap.wrap(text, width):
         typer.echo(line)

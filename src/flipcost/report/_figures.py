@@ -6,11 +6,19 @@ here: the box, the scale of the axis and the number of points.
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from markupsafe import Markup, escape
 from scipy.interpolate import PchipInterpolator
 
 from flipcost.core.confusion import ConfusionCounts
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.audit import AuditResult
+
 
 WIDTH, HEIGHT = 520.0, 310.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 508.0, 14.0, 256.0
@@ -19,7 +27,7 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TICKS = 4
 
 
-def draw_path(payload):
+def draw_path(payload: dict[str, Any]) -> Markup:
     """Draw the cost of each candidate against the assumed noise rate."""
     rate = payload["rate"]
     alpha = payload["costs"][payload["index"]]
@@ -31,7 +39,7 @@ def draw_path(payload):
     }
     largest = axis_top(shown_height(lines))
 
-    def place(r):
+    def place(r: Any) -> Any:
         return _across(r, rate["least"], rate["most"])
 
     low, high = (float(np.clip(rate[k], rate["least"], rate["most"])) for k in ("low", "high"))
@@ -45,7 +53,7 @@ def draw_path(payload):
     return _svg("path", "Cost against the assumed noise rate", body + marker)
 
 
-def draw_curve(payload):
+def draw_curve(payload: dict[str, Any]) -> Markup:
     """Draw the cost of each candidate, relative to the better constant, against the cost ratio."""
     costs = np.array(payload["costs"])
     rate = payload["rate"]
@@ -57,7 +65,7 @@ def draw_curve(payload):
             lines[key][k] = value / base
     across = -np.log2((1 - costs) / costs)
 
-    def place(x):
+    def place(x: Any) -> Any:
         return _across(x, across[0], across[-1])
 
     reach = int(np.floor(across[-1]))
@@ -69,13 +77,13 @@ def draw_curve(payload):
     return _svg("curve", "Cost relative to the better constant, against the cost ratio", body)
 
 
-def draw_posterior(result):
+def draw_posterior(result: AuditResult) -> Markup:
     """Draw how likely each noise rate is."""
     posterior = result.posterior
     sides = (0,) if posterior.is_symmetric else (0, 1)
     most = 0.5 if posterior.is_symmetric else max(0.5, float(posterior.rates.max()))
 
-    def place(r):
+    def place(r: Any) -> Any:
         return _across(r, 0.0, most)
 
     shapes = []
@@ -102,7 +110,7 @@ def draw_posterior(result):
     return _svg("posterior", "How likely each noise rate is", body)
 
 
-def shown_height(lines):
+def shown_height(lines: dict[str, NDArray[np.float64]]) -> float:
     """Return the height that the axis must reach.
 
     A constant that is far worse than the rest may leave the picture; the rest must not shrink.
@@ -113,7 +121,7 @@ def shown_height(lines):
     return max([*others, 1.15 * constants])
 
 
-def axis_top(value):
+def axis_top(value: float) -> float:
     """Return the end of an axis of four even steps that holds a value.
 
     Examples
@@ -128,14 +136,18 @@ def axis_top(value):
     return float(step * unit * _TICKS)
 
 
-def _cost(candidate, index, alpha, rate, about):
+def _cost(
+    candidate: dict[str, Any], index: int, alpha: float, rate: float, about: dict[str, float]
+) -> float:
     counts = np.reshape(candidate["counts"][index], (2, 2))
     pair = (rate + about["gap"] / 2, rate - about["gap"] / 2)
     table = ConfusionCounts(counts, counts)
     return float(table.cost(alpha, noise_rate=(pair[0], max(pair[1], 0.0))))
 
 
-def _density(rates, weight):
+def _density(
+    rates: NDArray[np.float64], weight: NDArray[np.float64]
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Return a curve of the density of a weighted sample: mass over distance, without overshoot."""
     points, where = np.unique(rates, return_inverse=True)
     mass = np.bincount(where, weight)
@@ -145,15 +157,17 @@ def _density(rates, weight):
     return grid, PchipInterpolator(points, mass / np.gradient(points))(grid)
 
 
-def _across(x, first, last):
+def _across(x: Any, first: float, last: float) -> Any:
     return LEFT + (RIGHT - LEFT) * (x - first) / (last - first)
 
 
-def _height(values, largest):
+def _height(values: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
     return BOTTOM - (BOTTOM - TOP) * np.clip(values / largest, -0.2, 1.6)
 
 
-def _lines(lines, across, largest):
+def _lines(
+    lines: dict[str, NDArray[np.float64]], across: NDArray[np.float64], largest: float
+) -> str:
     drawn = []
     # The chosen model comes last, on top of the others.
     for key in reversed(list(lines)):
@@ -163,11 +177,13 @@ def _lines(lines, across, largest):
     return f'<g clip-path="url(#box)">{"".join(drawn)}</g>'
 
 
-def _marker(x):
+def _marker(x: float) -> str:
     return f'<line class="marker" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{BOTTOM}"/>'
 
 
-def _axes(ticks, name, largest, *, share=False):
+def _axes(
+    ticks: list[tuple[float, str]], name: str, largest: float | None, *, share: bool = False
+) -> str:
     parts = [f'<line class="axis" x1="{LEFT}" x2="{RIGHT}" y1="{BOTTOM}" y2="{BOTTOM}"/>']
     for x, text in ticks:
         # A label in the corner must not leave the picture.
@@ -191,7 +207,7 @@ def _axes(ticks, name, largest, *, share=False):
     return "".join(parts)
 
 
-def _svg(name, title, body):
+def _svg(name: str, title: str, body: str) -> Markup:
     box = f"0 0 {WIDTH:g} {HEIGHT:g}"
     about = f'id="{name}" viewBox="{box}" role="img" aria-label="{title}"'
     return Markup(f"<svg {about}>{body}</svg>")  # noqa: S704 - numbers and words of our own

@@ -2,16 +2,24 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from scipy.special import ndtri
 
 from flipcost.core.noise import rate_pair
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.audit import AuditResult, Candidate
+
+
 _LARGEST_RATE = 0.45
 _STEP = 0.005
 
 
-def make_payload(result):
+def make_payload(result: AuditResult) -> dict[str, Any]:
     """Return what the script needs, as plain data.
 
     Tables of counts at every cost of the grid say it all: a cost at an assumed noise rate is a
@@ -40,7 +48,7 @@ def make_payload(result):
     }
 
 
-def _candidate(candidate):
+def _candidate(candidate: Candidate) -> dict[str, Any]:
     counts, squares = candidate.tables.counts, candidate.tables.squares
     same = np.array_equal(counts, squares)
     return {
@@ -51,5 +59,5 @@ def _candidate(candidate):
     }
 
 
-def _rounded(tables):
+def _rounded(tables: NDArray[np.float64]) -> list[list[float]]:
     return [[float(f"{x:.10g}") for x in table.ravel()] for table in tables]

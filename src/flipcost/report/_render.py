@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 from importlib.resources import files
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from jinja2 import Environment, StrictUndefined
@@ -14,11 +15,15 @@ from flipcost.report._figures import draw_curve, draw_path, draw_posterior
 from flipcost.report._payload import make_payload
 from flipcost.report._words import answers, candidate_table, reading_words
 
+if TYPE_CHECKING:
+    from flipcost.audit import AuditResult
+
+
 _SUSPECTS_SHOWN = 25
 _EFFECTS_SHOWN = 20
 
 
-def render_report(result):
+def render_report(result: AuditResult) -> str:
     """Return the report of an audit as HTML.
 
     One file that holds everything: styles, figures, the script that moves them, and the tables of
@@ -70,7 +75,7 @@ def render_report(result):
     )
 
 
-def _tiles(result):
+def _tiles(result: AuditResult) -> list[tuple[str, str, str]]:
     """Return the four figures at the top: what it is, the figure, what stands under it."""
     scale = 1000 * result.unit
     rates = np.atleast_1d(result.noise_rate)
@@ -104,7 +109,7 @@ def _tiles(result):
     ]
 
 
-def _effects(result):
+def _effects(result: AuditResult) -> list[tuple[Any, float]]:
     """Return the largest effects with the width of their bars in per cent."""
     shown = result.effects[:_EFFECTS_SHOWN]
     largest = max((abs(effect.change) for effect in shown), default=0.0) or 1.0

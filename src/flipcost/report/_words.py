@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 
+if TYPE_CHECKING:
+    from flipcost.audit import AuditResult
+    from flipcost.core.confusion import Interval
 
-def candidate_table(result):
+
+def candidate_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the comparison, in the user's prices for 1,000 rows.
 
     Parameters
@@ -32,20 +38,19 @@ def candidate_table(result):
     """
     scale = 1000 * result.unit
     heads = ["per 1,000 rows", "as labelled", "on clean labels", "flipcost saves"]
-    has_test = result.best.test is not None
-    if has_test:
+    if result.best.test is not None:
         heads.append("on the true labels" if result.known_flips else "on the test rows")
     rows = []
     for c in result.candidates:
         row = [c.label, f"{scale * c.observed.value:,.0f}", span(c.clean, scale)]
         row.append("" if c is result.best else span(c.saving, scale))
-        if has_test:
+        if c.test is not None:
             row.append(span(c.test, scale))
         rows.append(row)
     return heads, rows
 
 
-def answers(result):
+def answers(result: AuditResult) -> list[tuple[str, str]]:
     """Return the four questions with their answers.
 
     Parameters
@@ -76,7 +81,7 @@ def answers(result):
     ]
 
 
-def reading_words(result):
+def reading_words(result: AuditResult) -> str:
     """Say how a table was read that was not held, as the end of a sentence; else nothing.
 
     Parameters
@@ -99,7 +104,7 @@ def reading_words(result):
     return f"; {result.reading}, candidates compared on {result.n_judged:,} rows that stand for all"
 
 
-def rate_sentence(result):
+def rate_sentence(result: AuditResult) -> str:
     """Say how many labels are wrong, how surely, and how that is known."""
     level = f"{result.level:.0%} interval"
     if np.ndim(result.noise_rate):
@@ -119,7 +124,7 @@ def rate_sentence(result):
     return f"{found}; {result.noise_source}."
 
 
-def cost_sentence(result):
+def cost_sentence(result: AuditResult) -> str:
     """Say what was priced, what is chosen, and whether that is sure."""
     prices = (
         f"A missed {result.positive!r} costs {result.prices.fn:.4g}, a false alarm "
@@ -135,7 +140,7 @@ def cost_sentence(result):
     return f"{prices} The flipcost model {sure} costs least; next comes {rival.label}."
 
 
-def suspects_sentence(result):
+def suspects_sentence(result: AuditResult) -> str:
     """Say how many labels are expected to be wrong, and where to look first."""
     facts = result.information
     if not result.suspects:
@@ -157,7 +162,7 @@ def suspects_sentence(result):
     return text
 
 
-def help_sentence(result):
+def help_sentence(result: AuditResult) -> str:
     """Say what further labels would be worth."""
     facts = result.information
     value = 1000 * result.unit * facts.value_of_rate
@@ -178,7 +183,7 @@ def help_sentence(result):
     return worth
 
 
-def span(interval, scale):
+def span(interval: Interval, scale: float) -> str:
     """Return a value with its interval, scaled.
 
     Examples

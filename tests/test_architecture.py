@@ -24,8 +24,6 @@ LAYERS = [
 ]
 # Private modules that another package still imports. The list only gets shorter.
 BORROWED = {
-    ("audit", "flipcost.estimators._flipcost"),
-    ("audit", "flipcost.estimators._flipcost_table"),
     ("audit", "flipcost.estimators._uneven_margin"),
     ("audit", "flipcost.noise._repeated"),
     ("audit", "flipcost.scale._dask"),

@@ -20,7 +20,7 @@ from flipcost.estimators import (
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
-from flipcost.estimators._flipcost import FlipCostClassifier
+from flipcost.estimators.flipcost import FlipCostClassifier
 from flipcost.exceptions import ModelFileError
 
 DATA = make_syn3d(400, random_state=0)

@@ -69,7 +69,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
 
 def encode_labels(
     estimator: Any, y: ArrayLike | None, n_rows: int, classes: ArrayLike | None = None
-) -> tuple[NDArray[Any], NDArray[np.int_]]:
+) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """Return the two classes, sorted, and whether each label is the second.
 
     Two comparisons take the place of sorting the labels, which at a million rows takes longer than

@@ -8,7 +8,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import Costs
 from flipcost.datasets import make_syn2d, make_syn3d
 from flipcost.estimators import UnevenMarginClassifier
-from flipcost.estimators._flipcost import FlipCostClassifier
+from flipcost.estimators.flipcost import FlipCostClassifier
 from flipcost.metrics import weighted_cost
 from flipcost.noise import flip_labels
 from flipcost.plot import (

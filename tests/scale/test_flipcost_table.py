@@ -12,8 +12,8 @@ from sklearn.linear_model import LogisticRegression
 from flipcost import FlipCostClassifier
 from flipcost.core.calibration import ScoreBins
 from flipcost.datasets import make_syn3d
-from flipcost.estimators._flipcost_table import bins_of
-from flipcost.estimators._stand_ins import Strata
+from flipcost.estimators.flipcost.sample import Strata
+from flipcost.estimators.flipcost.table import bins_of
 from flipcost.exceptions import SourceError
 from flipcost.noise import NoiseRate, flip_labels
 from flipcost.scale import ScoreHistogram, hash_folds, scan_batches, scan_dask
@@ -292,8 +292,8 @@ def test_what_a_part_sends_does_not_grow_with_its_rows():
 
     Of 16 parts, each may send a quarter of the rows that are wanted of each label.
     """
-    from flipcost.estimators._flipcost_passes import FirstPass
-    from flipcost.estimators._flipcost_table import _drawing
+    from flipcost.estimators.flipcost.passes import FirstPass
+    from flipcost.estimators.flipcost.table import plan_drawing
     from flipcost.scale import Piece
     from flipcost.scale._rows import Layout
 
@@ -305,10 +305,10 @@ def test_what_a_part_sends_does_not_grow_with_its_rows():
     def sent(n, drawing):
         return FirstPass(Layout(), 5, drawing)(Piece("part", 0, arrays=(X[:n], y[:n], None)))
 
-    assert _drawing(Sixteen, None, frames=False) is None
+    assert plan_drawing(Sixteen, None, frames=False) is None
     sizes = [len(pickle.dumps(sent(n, None))) for n in (1_000, 60_000)]
     assert abs(sizes[1] - sizes[0]) < 100
-    drawing = _drawing(Sixteen, 10_000, frames=False)
+    drawing = plan_drawing(Sixteen, 10_000, frames=False)
     pass_one = FirstPass(Layout(), 5, drawing)
     samples = pass_one.packed(sent(60_000, drawing)).samples
     assert [len(part.keys) for part in samples.values()] == [2_500, 2_500]
@@ -341,13 +341,13 @@ def test_rows_drawn_by_their_share_are_a_uniform_sample():
 
 def test_watched_rows_are_those_with_the_most_surprising_scores():
     """The second pass keeps rows whose score speaks most against their label, by any batches."""
-    from flipcost.estimators._flipcost_table import fit_gathered, gather
+    from flipcost.estimators.flipcost import gather
 
     X, y = noisy_rows(20_000)
     for size in (20_000, 1_234):
         table = batched(X, y, size)
         model = FlipCostClassifier(cost=0.2)
-        fit = fit_gathered(model, table, gather(model, table, 20_000), 0.2, n_watched=300)
+        fit = model.fit_gathered(table, gather(model, table, 20_000), n_watched=300)
         found = fit.probability(fit.watched)
         peer = FlipCostClassifier(cost=0.2, cv=splits(np.arange(20_000), 5)).fit(X, y)
         np.testing.assert_allclose(

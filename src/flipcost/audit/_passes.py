@@ -9,7 +9,7 @@ import numpy as np
 
 from flipcost.audit._maker import facts_of, given_weight
 from flipcost.audit._rows import JudgedRows, WatchedRows
-from flipcost.estimators._flipcost_table import fit_gathered, gather
+from flipcost.estimators.flipcost import gather
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -90,9 +90,8 @@ class FilesInPasses:
     def fit(self, classifier: FlipCostClassifier) -> tuple[JudgedRows, WatchedRows]:
         """Make the second pass, and fit."""
         self._say("second pass")
-        cost = self._options.prices.alpha
-        fit = fit_gathered(classifier, self._table, self._first, cost, n_watched=_WATCHED_ROWS)
-        rows, watched = fit.stand_ins, fit.watched
+        fit = classifier.fit_gathered(self._table, self._first, n_watched=_WATCHED_ROWS)
+        rows, watched = fit.rows, fit.watched
         weight = rows.sample.weight
         given = given_weight(rows.frame, self._options.roles, self.name)
         stands_for = weight

@@ -1,6 +1,5 @@
 """Classifiers in scikit-learn's form: validate, delegate to the core, store."""
 
-from flipcost.estimators._flipcost import FlipCostClassifier
 from flipcost.estimators._forward import ForwardLogisticClassifier
 from flipcost.estimators._kliep import KLIEPClassifier
 from flipcost.estimators._link import LinkClassifier
@@ -10,6 +9,7 @@ from flipcost.estimators._resampling import CostResamplingClassifier
 from flipcost.estimators._threshold import NoiseAwareThresholdClassifier
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
 from flipcost.estimators._uneven_margin_cv import UnevenMarginClassifierCV
+from flipcost.estimators.flipcost import FlipCostClassifier
 
 __all__ = [
     "CostResamplingClassifier",

@@ -9,13 +9,23 @@ for one: the mean of each score stands for them.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flipcost.core.calibration import N_BINS
 from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.data import arrow
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.core.hinges import HingeBasis
+    from flipcost.estimators.flipcost.passes import ScoreCells
+    from flipcost.scale import RowSample, ScoreHistogram
+
+    Array = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
 
 # Sampled rows that a range of scores must hold to be one of its own.
 _STRATUM_ROWS = 20
@@ -37,9 +47,9 @@ class TableSample:
         How much of the table each stands for.
     """
 
-    position: np.ndarray | None
-    positive: np.ndarray
-    weight: np.ndarray
+    position: NDArray[np.int64] | None
+    positive: Flags
+    weight: Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -62,15 +72,17 @@ class DrawnRows:
         Of each label, once weighted.
     """
 
-    X: np.ndarray
-    folds: np.ndarray
+    X: Array
+    folds: NDArray[np.int64]
     sample: TableSample
     frame: Any = None
     scores: Any = None
     strata: tuple[Strata, ...] = ()
 
     @classmethod
-    def of(cls, samples, labels, totals=None):
+    def of(
+        cls, samples: dict[Any, RowSample], labels: tuple[Any, ...], totals: Array | None = None
+    ) -> DrawnRows:
         """Join samples by label, weighted to the totals of the labels if these are given."""
         parts = [samples[label] for label in labels if label in samples]
         codes = [code for code, label in enumerate(labels) if label in samples]
@@ -89,11 +101,11 @@ class DrawnRows:
         sample = TableSample(position[order], positive[order], weight[order])
         return cls(np.concatenate([part.X for part in parts])[order], folds[order], sample, frame)
 
-    def scored(self, basis, held_out):
+    def scored(self, basis: HingeBasis, held_out: Array) -> DrawnRows:
         """Return the same with the scores that their own folds give."""
         return replace(self, scores=fold_scores(self.X, held_out, self.folds, basis.expand))
 
-    def weighted(self, histogram, lead):
+    def weighted(self, histogram: ScoreHistogram, lead: int) -> DrawnRows:
         """Return the same weighted to what the histogram of the leading score holds."""
         low, high = histogram.low[lead], histogram.high[lead]
         bins = bin_numbers(self.scores[lead], low, high, N_BINS)
@@ -111,7 +123,7 @@ class DrawnRows:
             weight[inside] = strata[-1].drawn
         return replace(self, strata=tuple(strata), sample=replace(self.sample, weight=weight))
 
-    def squares(self, called):
+    def squares(self, called: Flags) -> Array:
         """Return the squared weights of a confusion table whose counts these rows gave."""
         if called.all() or not called.any():  # a constant calls the rows that were not drawn too
             totals = [part.squares.sum() for part in self.strata]
@@ -139,25 +151,25 @@ class GroupedRows:
     """
 
     sample: TableSample
-    scores: np.ndarray
-    squared: np.ndarray
+    scores: Array
+    squared: Array
 
     @classmethod
-    def of(cls, cells):
+    def of(cls, cells: ScoreCells) -> GroupedRows:
         """Take the cells that hold rows."""
         filled = np.flatnonzero(cells.weight > 0)
         weight = cells.weight[filled]
         sample = TableSample(None, filled % 2 == 1, weight)
         return cls(sample, cells.scores[:, filled] / weight, cells.squares[filled])
 
-    def weighted(self, histogram, lead):  # noqa: ARG002 - all rows are in it already
-        """Return the same: nothing was drawn."""
+    def weighted(self, histogram: ScoreHistogram, lead: int) -> GroupedRows:  # noqa: ARG002
+        """Return the same: all rows are in it already."""
         return self
 
-    def squares(self, called):
+    def squares(self, called: Flags) -> Array:
         """Return the squared weights of a confusion table whose counts these groups gave."""
         cell = 2 * self.sample.positive.astype(np.intp) + called
-        return np.bincount(cell, self.squared, 4).reshape(2, 2)
+        return np.bincount(cell, self.squared, 4).reshape(2, 2).astype(float)
 
 
 @dataclass(frozen=True, eq=False)
@@ -177,13 +189,13 @@ class Strata:
         Its weight, adding up to ``weight`` in each range.
     """
 
-    weight: np.ndarray
-    squares: np.ndarray
-    place: np.ndarray
-    drawn: np.ndarray
+    weight: Array
+    squares: Array
+    place: NDArray[np.intp]
+    drawn: Array
 
     @classmethod
-    def of(cls, bins, weight, full, full_squares):
+    def of(cls, bins: NDArray[np.intp], weight: Array, full: Array, full_squares: Array) -> Strata:
         """Join bins of the score until each range holds enough of the sampled rows."""
         counts = np.bincount(bins, minlength=len(full))
         before = np.cumsum(counts) - counts
@@ -191,7 +203,7 @@ class Strata:
         before = np.minimum(before, before[np.flatnonzero(counts)[-1]])
         _, group = np.unique(before // _STRATUM_ROWS, return_inverse=True)
         size = int(group.max()) + 1
-        total, squares = (np.bincount(group, v, size) for v in (full, full_squares))
+        total, squares = (np.bincount(group, v, size).astype(float) for v in (full, full_squares))
         place = group[bins]
         found = np.bincount(place, weight, size)
         drawn = weight * (total / np.where(found > 0, found, 1.0))[place]
@@ -199,7 +211,7 @@ class Strata:
         drawn *= total.sum() / reached if reached > 0 else 1.0
         return cls(total, squares, place, drawn)
 
-    def call_squares(self, called):
+    def call_squares(self, called: Flags) -> Array:
         """Return squared weights for the cells "not called" and "called" of a confusion table.
 
         They are those of all rows, and twice the variance that comes from sampling them: what one
@@ -220,7 +232,7 @@ class Strata:
         return np.stack([self.squares @ (1 - share), self.squares @ share]) + 2 * spread.sum()
 
 
-def _weight(part, total):
+def _weight(part: RowSample, total: float | None) -> Array:
     """Return weights of sampled rows that add up to the total of their label."""
     weight = np.ones(len(part.keys)) if part.weight is None else part.weight
     drawn = weight.sum()

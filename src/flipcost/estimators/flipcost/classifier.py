@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import logit, ndtri
+from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 
 from flipcost._validation import (
@@ -18,27 +19,28 @@ from flipcost._validation import (
     positive_index,
     validate_data,
 )
-from flipcost.core.calibration import TABLE, ScoreBins, calibrate, log_sum
 from flipcost.core.costs import Costs, cost_share
-from flipcost.core.decision import CONSTANTS, bayes_calls, count_calls, decide, decide_minimax
+from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.folds import usual_folds
-from flipcost.core.information import value_of_knowing_rate
-from flipcost.core.noise import rate_pair
-from flipcost.core.quantiles import weighted_quantile
-from flipcost.core.rate_posterior import RatePosterior, integrate_rates
-from flipcost.core.rates import NoiseRate
-from flipcost.estimators._flipcost_summary import summarise
-from flipcost.estimators._flipcost_table import fit_from_table
+from flipcost.core.rates import NoiseRate, check_level
 from flipcost.estimators._folds import fold_numbers, generator
-from flipcost.estimators._scorers import (
-    EstimatorScores,
-    MomentScores,
-)
-from flipcost.estimators._tables import dask_table, is_dask
+from flipcost.estimators._tables import dask_table, is_dask, name_features
+from flipcost.estimators.flipcost.fit import SOURCES, FitOptions, FitResult, ScoredRows, fit_scores
+from flipcost.estimators.flipcost.scores import estimator_scores, moment_scores
+from flipcost.estimators.flipcost.summary import summarise
+from flipcost.estimators.flipcost.table import Gathered, TableFit, fit_gathered, gather
 
-_METHODS = {"integrate", "minimax", "likelihood", "range"}
-# Rows that the value of knowing the rate is averaged over.
-_VALUE_ROWS = 1_000
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from numpy.typing import NDArray
+
+    from flipcost.scale import Table
+
+    Array = NDArray[np.float64]
+
+# Probabilities are cut here before they become log-odds, so that none is infinite.
+_SUREST = 1e-12
 
 
 class FlipCostClassifier(ClassifierMixin, BaseEstimator):
@@ -149,7 +151,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
         "cost": [Real, Costs],
-        "noise_rate": [StrOptions(_METHODS), Real, "array-like", NoiseRate],
+        "noise_rate": [StrOptions(set(SOURCES)), Real, "array-like", NoiseRate],
         "noise_model": [StrOptions({"symmetric", "class_conditional", "auto"})],
         "estimator": [HasMethods(["fit"]), None],
         "features": [StrOptions({"auto", "linear"}), HasMethods(["fit", "transform"])],
@@ -162,18 +164,18 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        cost=0.5,
-        noise_rate="integrate",
-        noise_model="symmetric",
-        estimator=None,
+        cost: float | Costs = 0.5,
+        noise_rate: str | float | tuple[float, float] | NoiseRate = "integrate",
+        noise_model: str = "symmetric",
+        estimator: Any = None,
         *,
-        features="auto",
-        l2s=(0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0),
-        cv=None,
-        level=0.95,
-        pos_label=None,
-        random_state=None,
-    ):
+        features: Any = "auto",
+        l2s: Sequence[float] = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0),
+        cv: Any = None,
+        level: float = 0.95,
+        pos_label: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.cost = cost
         self.noise_rate = noise_rate
         self.noise_model = noise_model
@@ -186,7 +188,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> FlipCostClassifier:
         """Score, calibrate, integrate the rate out, and choose.
 
         Parameters
@@ -205,26 +207,29 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         """
         if is_dask(X):
             return self.fit_table(dask_table(X, y, sample_weight))
-        cost = self._checked_cost()
-        self.__dict__.pop("sample_", None)
+        options = self._options()
         X = validate_data(self, X, dtype=np.float64)
-        self.classes_, second = encode_labels(self, y, X.shape[0])
-        self._flip = positive_index(self.classes_, self.pos_label) == 0
-        positive = ~second if self._flip else second
+        classes, second = encode_labels(self, y, X.shape[0])
+        positive = second if positive_index(classes, self.pos_label) == 1 else ~second
         weight = check_weights(sample_weight, X)
 
-        scores = self._score_out_of_fold(X, positive, weight)
-        bins = [ScoreBins.from_scores(s, positive, weight) for s in scores]
-        standard = [b.standardise(s) for b, s in zip(bins, scores, strict=True)]
-        self._n_rows, self._positive_share = len(positive), np.average(positive, weights=weight)
-        fit = self._calibrate(bins, standard, weight)
-        self._choose(fit, standard, positive, weight, cost)
-        self._keep(fit, bins, cost)
-        self._value_rate(fit, standard, cost, weight)
-        return self
+        transformer = None
+        if not isinstance(self.features, str):
+            transformer = clone(self.features)
+            X = np.asarray(transformer.fit_transform(X), dtype=float)
+        cv = usual_folds(len(positive)) if self.cv is None else self.cv
+        folds = fold_numbers(cv, positive.astype(np.int8), generator(self.random_state))
+        scorer: Any
+        if self.estimator is None:
+            bend = isinstance(self.features, str) and self.features == "auto"
+            scorer, scores = moment_scores(X, positive, weight, folds, self.l2s, bend=bend)
+        else:
+            scorer, scores = estimator_scores(self.estimator, X, positive, weight, folds)
+        result = fit_scores(ScoredRows.from_scores(scores, positive, weight), options)
+        return self._store(result, classes, scorer, transformer)
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit_table(self, table, sample_rows=None):
+    def fit_table(self, table: Table, sample_rows: int | None = None) -> FlipCostClassifier:
         """Do the same in two passes over a table that is never held: files, batches, a cluster.
 
         Parameters
@@ -271,152 +276,80 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         >>> bool(low < 0.25 < high), model.chosen_
         (True, 'rule')
         """
-        return fit_from_table(self, table, self._checked_cost(), sample_rows)
+        self._options()
+        self.fit_gathered(table, gather(self, table, sample_rows))
+        return self
 
-    def _checked_cost(self):
-        if not 0 < self.level < 1:
-            msg = f"`level` must lie in (0, 1); got {self.level:g}."
-            raise ValueError(msg)
-        return cost_share(self.cost)
+    def fit_gathered(self, table: Table, first: Gathered, n_watched: int = 0) -> TableFit:
+        """Make the second pass over a table, and fit; for those who have made the first.
 
-    def _score_out_of_fold(self, X, positive, weight):
-        wanted = usual_folds(len(positive)) if self.cv is None else self.cv
-        folds = fold_numbers(wanted, positive.astype(np.int8), generator(self.random_state))
-        n_folds = int(folds.max()) + 1
-        self.transformer_ = None
-        if not isinstance(self.features, str):
-            self.transformer_ = clone(self.features)
-            X = np.asarray(self.transformer_.fit_transform(X), dtype=float)
-        if self.estimator is not None:
-            self.scorer_ = EstimatorScores(self.estimator)
-            return self.scorer_.fit(X, positive.astype(int), weight, folds, n_folds)
-        self.scorer_ = MomentScores(self.l2s, bend=self.features == "auto")  # type: ignore[assignment]
-        return self.scorer_.fit(X, positive, weight, folds, n_folds)
+        Parameters
+        ----------
+        table : flipcost.scale.Table
+            The rows of the first pass.
+        first : Gathered
+            What `flipcost.estimators.flipcost.gather` found in it.
+        n_watched : int, default=0
+            Rows of each label to keep whose score speaks most against it.
 
-    def _calibrate(self, bins, standard, weight):
-        """Return the calibration over the rates that the user leaves open."""
-        rate = self.noise_rate
-        if isinstance(rate, str):
-            fit = integrate_rates(bins, self.noise_model)
-            self.noise_rate_source_ = {
-                "integrate": "integrated out: posterior from the calibration of out-of-fold scores",
-                "minimax": "minimax regret over the rates that the posterior leaves plausible",
-                "likelihood": "most likely rate, plugged in",
-                "range": "range of the noisy probabilities, plugged in",
-            }[rate]
-            if rate == "likelihood":
-                best = fit.rates[int(np.argmax(log_sum(fit.log_evidence, axis=0)))]
-                return calibrate(bins, [best])
-            if rate == "range":
-                return calibrate(bins, [self._range(bins, standard, weight)])
-            return fit
-        known = _prior_of(rate)
-        if known is not None:
-            self.noise_rate_source_ = f"given with its interval: {rate.source}"
-            return integrate_rates(bins, "symmetric", known)
-        pair = rate_pair(rate)
-        _check_possible(pair, self._positive_share, self._n_rows)
-        self.noise_rate_source_ = "given"
-        return calibrate(bins, [pair])
-
-    def _range(self, bins, standard, weight):
-        """Estimate rates from the extremes of the noisy probability, as Menon et al. do."""
-        noisy = calibrate(bins, [(0.0, 0.0)]).probability(standard)
-        low, high = weighted_quantile(noisy, [0.01, 0.99], weight)
-        if self.noise_model == "symmetric":
-            return (min(0.48, (low + 1 - high) / 2),) * 2
-        return 1 - high, low
-
-    def _choose(self, fit, standard, positive, weight, cost, call_squares=None):
-        """Estimate the clean cost of the rule and of both constants, and pick."""
-        posterior = RatePosterior(fit.rates, fit.weight.sum(axis=0))
-        self.rate_posterior_ = posterior
-        self._rate_index, answer = None, None
-        self.__dict__.pop("regret_", None)
-        if self.noise_rate == "minimax":
-            answer, self._rate_index = self._minimax(fit, standard, positive, weight, cost)
-        probability = fit.probability(standard, self._rate_index)
-        decision = decide(
-            positive,
-            probability,
-            cost,
-            posterior,
-            weight,
-            call_squares=call_squares,
-            level=self.level,
+        Returns
+        -------
+        TableFit
+            What the passes leave besides this classifier, which is fitted.
+        """
+        bend = self.features == "auto"
+        fit = fit_gathered(
+            table, first, self._options(), self.pos_label, self.l2s, n_watched, bend=bend
         )
-        self.chosen_ = decision.chosen if answer is None else answer
-        chosen = decision.costs[self.chosen_]
-        self.rule_cost_ = decision.costs["rule"]
-        self.constant_costs_ = {name: decision.costs[name] for name in CONSTANTS}
+        self.n_features_in_ = fit.parts[0].n_features
+        name_features(self, fit.names)
+        self._store(fit.result, fit.classes, fit.scorer, None)
+        self.sample_ = fit.rows.sample
+        return fit
+
+    def _options(self) -> FitOptions:
+        level = check_level(self.level)
+        return FitOptions(cost_share(self.cost), self.noise_rate, self.noise_model, level)
+
+    def _store(
+        self, result: FitResult, classes: NDArray[Any], scorer: Any, transformer: Any
+    ) -> FlipCostClassifier:
+        """Keep what a fit found, and nothing of a former one."""
+        for name in ("regret_", "sample_"):  # the attributes that not every fit gives
+            self.__dict__.pop(name, None)
+        self._result = result
+        self.classes_ = classes
+        self.scorer_, self.transformer_ = scorer, transformer
+        self.scorer_weights_ = result.scorer_weights
+        self.rate_posterior_ = result.posterior
+        self.noise_rate_source_ = result.source
+        self.noise_rate_ = result.noise_rate
+        limits = result.posterior.interval(result.options.level)
+        self.noise_rate_interval_ = limits[0] if result.posterior.is_symmetric else limits
+        if result.regret is not None:
+            self.regret_ = result.regret
+        self.chosen_ = result.chosen
+        self.rule_cost_ = result.costs["rule"]
+        self.constant_costs_ = {name: result.costs[name] for name in CONSTANTS}
+        chosen = result.costs[result.chosen]
         self.cost_estimate_ = chosen.value
         self.cost_interval_ = (chosen.low, chosen.high)
-        self.oof_probability_ = probability
-        self._set_rate(posterior)
+        self.oof_probability_ = result.probability
+        self.value_of_rate_ = result.value_of_rate
+        return self
 
-    def _set_rate(self, posterior):
-        rho_pos, rho_neg = (float(v) for v in posterior.mean)
-        first, second = posterior.interval(self.level)
-        if posterior.is_symmetric:
-            self.noise_rate_ = rho_pos
-            self.noise_rate_interval_ = first
-        else:
-            self.noise_rate_ = (rho_pos, rho_neg)  # type: ignore[assignment]
-            self.noise_rate_interval_ = (first, second)
+    def _positive_index(self) -> int:
+        return positive_index(self.classes_, self.pos_label)
 
-    def _minimax(self, fit, standard, positive, weight, cost):
-        """Return the answer whose worst regret is least, and the rate whose rule that is."""
-        share = fit.weight.sum(axis=0)
-        likely = np.flatnonzero(share > 0.01 * share.max())
-        states = RatePosterior(fit.rates[likely], share[likely] / share[likely].sum())
-
-        def count(probability, answer="rule"):
-            return count_calls(positive, bayes_calls(probability, cost, answer), weight)
-
-        rules = [count(fit.probability(standard, int(r))) for r in likely]
-        constants = {name: count(standard[0], name) for name in CONSTANTS}
-        answer, rate, self.regret_ = decide_minimax(rules, constants, cost, states)
-        return answer, int(likely[rate])
-
-    def _keep(self, fit, bins, cost):
-        """Keep what scores new rows: the scorers that count, and their curves."""
-        weight = fit.weight
-        if self._rate_index is not None:
-            only = np.zeros(weight.shape[1])
-            only[self._rate_index] = 1.0
-            weight = weight * only / (weight * only).sum()
-        self.scorer_weights_ = weight.sum(axis=1)
-        self._which = np.flatnonzero(self.scorer_weights_ > 1e-3 * self.scorer_weights_.max())
-        share = weight[self._which] / weight[self._which].sum()
-        self._curves = np.einsum("mr,mrt->mt", share, fit.curves[self._which])
-        self._location = np.array([bins[m].location for m in self._which])
-        self._scale = np.array([bins[m].scale for m in self._which])
-        self._cost = cost
-        self._bins = bins
-
-    def _value_rate(self, fit, standard, cost, weight=None):
-        """Find what not knowing the rate costs a row, on average over its posterior."""
-        step = max(1, len(standard[0]) // _VALUE_ROWS)
-        sample = [s[::step] for s in standard]
-        share = self.rate_posterior_.weight
-        likely = np.flatnonzero(share > 1e-3 * share.max())
-        self.value_of_rate_ = value_of_knowing_rate(
-            [fit.probability(sample, int(r)) for r in likely],
-            share[likely],
-            cost,
-            None if weight is None else weight[::step],
-        )
-
-    def _positive_probability(self, X):
+    def _positive_probability(self, X: Any) -> Array:
         check_is_fitted(self)
         X = validate_data(self, X, dtype=np.float64, reset=False)
         if self.transformer_ is not None:
             X = np.asarray(self.transformer_.transform(X), dtype=float)
-        scores = self.scorer_.score(X, self._which)
-        standard = (scores - self._location[:, None]) / self._scale[:, None]
-        return sum(np.interp(s, TABLE, c) for s, c in zip(standard, self._curves, strict=True))
+        curves = self._result.curves
+        return curves.probability(self.scorer_.score(X, curves.which))
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each *clean* label.
 
         Parameters
@@ -430,9 +363,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         eta = self._positive_probability(X)
-        return np.column_stack([eta, 1 - eta] if self._flip else [1 - eta, eta])
+        return np.column_stack([1 - eta, eta] if self._positive_index() == 1 else [eta, 1 - eta])
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> Array:
         """Return log-odds of the positive class above those of the cost; ``classes_[1]`` above 0.
 
         Parameters
@@ -445,10 +378,10 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
         """
         eta = self._positive_probability(X)
-        scores = logit(np.clip(eta, 1e-12, 1 - 1e-12)) - logit(self._cost)
-        return -scores if self._flip else scores
+        scores = logit(np.clip(eta, _SUREST, 1 - _SUREST)) - logit(self._result.options.cost)
+        return np.asarray(scores if self._positive_index() == 1 else -scores)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row that costs least, or the constant that was chosen.
 
         Parameters
@@ -460,10 +393,11 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n,)
         """
-        called = bayes_calls(self._positive_probability(X), self._cost, self.chosen_)
-        return self.classes_[(~called if self._flip else called).astype(np.intp)]
+        probability = self._positive_probability(X)
+        called = bayes_calls(probability, self._result.options.cost, self.chosen_)
+        return self.classes_[np.where(called, self._positive_index(), 1 - self._positive_index())]
 
-    def summary(self):
+    def summary(self) -> str:
         """Return one screen of text: what was assumed, found, chosen, and what would help most.
 
         Returns
@@ -471,32 +405,10 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         str
         """
         check_is_fitted(self)
-        return summarise(self)
+        positive = self.classes_.tolist()[self._positive_index()]
+        return summarise(self._result, self.n_features_in_, positive)
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags
-
-
-def _prior_of(rate):
-    """Return value and standard error of a symmetric rate with an interval, else None."""
-    if not isinstance(rate, NoiseRate) or not rate.symmetric:
-        return None
-    width = float(np.subtract(rate.high, rate.low))
-    if width <= 0:
-        return None
-    return float(np.asarray(rate.value)), width / (2 * ndtri((1 + rate.level) / 2))
-
-
-def _check_possible(pair, share, n_rows):
-    """Refuse a rate that the share of positive labels contradicts beyond chance."""
-    slack = 4 * np.sqrt(0.25 / n_rows)
-    rho_pos, rho_neg = pair
-    if not rho_neg - slack <= share <= 1 - rho_pos + slack:
-        msg = (
-            f"`noise_rate` = ({rho_pos:g}, {rho_neg:g}) is impossible for these labels: it implies "
-            f"a share of positive labels between {rho_neg:g} and {1 - rho_pos:g}, but the share is "
-            f"{share:.4g}. Give a smaller rate, or one for each class as (rho_pos, rho_neg)."
-        )
-        raise ValueError(msg)

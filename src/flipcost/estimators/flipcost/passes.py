@@ -20,10 +20,18 @@ from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.scale import LabelledMoments, RowSample, ScoreHistogram
 
 if TYPE_CHECKING:
-    from flipcost.core.hinges import HingeBasis
+    from numpy.typing import NDArray
 
-# Rows to draw of each label, fewer where they are wide: 2,000,000 values are 16 MB.
-_FEWEST_ROWS, _VALUES = 1_000, 2_000_000
+    from flipcost.core.hinges import HingeBasis
+    from flipcost.scale import Piece
+
+    Array = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+    Keys = NDArray[np.uint64]
+
+# Rows to draw of each label are fewer where they are wide: 2,000,000 values are 16 MB; but never
+# fewer than so many.
+_WIDE_ROWS, _VALUES = 1_000, 2_000_000
 # Folds and sample must not be made by the same hash: the smallest values are all of fold 0.
 _OTHER_SEED = 1_000_003
 # Rows are expanded in chunks, so that no expanded copy of a piece is made.
@@ -35,7 +43,7 @@ _SIGN = np.uint64(1 << 63)
 class Drawing:
     """How rows are drawn.
 
-    Parameters
+    Attributes
     ----------
     size : int
         Rows of each label, or fewer where rows are wide.
@@ -49,7 +57,14 @@ class Drawing:
     most: int | None = None
     frames: bool = False
 
-    def sample(self, size, keys, rows, marks, chosen):
+    def sample(
+        self,
+        size: int,
+        keys: Keys,
+        rows: Any,
+        marks: NDArray[np.int64],
+        chosen: NDArray[np.intp],
+    ) -> RowSample:
         """Keep the chosen rows of a piece with the smallest keys."""
         frame = rows.piece.frame.take(chosen) if self.frames else None
         weight = None if rows.weight is None else rows.weight[chosen]
@@ -71,7 +86,7 @@ class FirstFound:
     moments: LabelledMoments
     samples: dict[Any, RowSample]
 
-    def merge(self, other):
+    def merge(self, other: FirstFound) -> FirstFound:
         """Return what both sets of rows give."""
         return FirstFound(
             self.moments.merge(other.moments), _merge_samples(self.samples, other.samples)
@@ -86,7 +101,8 @@ class FirstPass:
     n_folds: int
     drawing: Drawing | None
 
-    def __call__(self, piece):
+    def __call__(self, piece: Piece) -> FirstFound:
+        """Gather both from one piece."""
         rows = self.layout.rows(piece)
         labels, second = rows.labels()
         folds = rows.folds(self.n_folds)
@@ -99,14 +115,14 @@ class FirstPass:
             return FirstFound(moments, {})
         keys = hash_keys(piece.positions, self.layout.fold_seed + _OTHER_SEED)
         marks = _marks(folds, piece)
-        size = min(self.drawing.size, max(_FEWEST_ROWS, _VALUES // rows.X.shape[1]))
+        size = min(self.drawing.size, max(_WIDE_ROWS, _VALUES // rows.X.shape[1]))
         samples = {}
         for code, label in enumerate(labels):
             chosen = _smallest(keys, np.flatnonzero(second == bool(code)), size)
             samples[label] = self.drawing.sample(size, keys, rows, marks, chosen)
         return FirstFound(moments, samples)
 
-    def packed(self, found):
+    def packed(self, found: FirstFound) -> FirstFound:
         """Return what a part sends: no more rows than are asked of it."""
         if self.drawing is None or self.drawing.most is None:
             return found
@@ -130,23 +146,31 @@ class ScoreCells:
         Weighted sum of every score.
     """
 
-    weight: np.ndarray
-    squares: np.ndarray
-    scores: np.ndarray
+    weight: Array
+    squares: Array
+    scores: Array
 
     @classmethod
-    def from_scores(cls, scores, positive, lead, limits, n_cells, weight=None):
+    def from_scores(
+        cls,
+        scores: Array,
+        positive: Flags,
+        lead: int,
+        limits: tuple[float, float],
+        n_cells: int,
+        weight: Array | None = None,
+    ) -> ScoreCells:
         """Group rows with scores of shape (n, n_scores)."""
         low, high = limits
         cell = 2 * bin_numbers(scores[:, lead], low, high, n_cells) + positive
         w = np.ones(len(cell)) if weight is None else weight
         return cls(
-            np.bincount(cell, w, 2 * n_cells),
-            np.bincount(cell, w**2, 2 * n_cells),
+            np.bincount(cell, w, 2 * n_cells).astype(float),
+            np.bincount(cell, w**2, 2 * n_cells).astype(float),
             np.stack([np.bincount(cell, w * s, 2 * n_cells) for s in scores.T]),
         )
 
-    def merge(self, other):
+    def merge(self, other: ScoreCells) -> ScoreCells:
         """Return the cells of both sets of rows."""
         return ScoreCells(
             self.weight + other.weight, self.squares + other.squares, self.scores + other.scores
@@ -161,11 +185,11 @@ class SecondFound:
     cells: ScoreCells | None
     watched: dict[Any, RowSample]
 
-    def merge(self, other):
+    def merge(self, other: SecondFound) -> SecondFound:
         """Return what both sets of rows give."""
         return SecondFound(
             self.histogram.merge(other.histogram),
-            None if self.cells is None else self.cells.merge(other.cells),
+            None if self.cells is None or other.cells is None else self.cells.merge(other.cells),
             _merge_samples(self.watched, other.watched),
         )
 
@@ -176,7 +200,7 @@ class SecondPass:
 
     Parameters
     ----------
-    layout : Layout
+    layout : Any
         Roles of the columns.
     basis : HingeBasis
         What rows are expanded by.
@@ -197,15 +221,16 @@ class SecondPass:
 
     layout: Any
     basis: HingeBasis
-    coefficients: np.ndarray
+    coefficients: Array
     labels: tuple[Any, ...]
-    low: np.ndarray
-    high: np.ndarray
+    low: Array
+    high: Array
     lead: int
     n_cells: int = 0
     watching: Drawing | None = None
 
-    def __call__(self, piece):
+    def __call__(self, piece: Piece) -> SecondFound:
+        """Count the rows of one piece."""
         rows = self.layout.rows(piece)
         positive, folds = rows.positive(self.labels), rows.folds(len(self.coefficients))
         leading = np.empty(piece.n_rows)
@@ -213,7 +238,7 @@ class SecondPass:
         # A piece without rows is counted too: what it is merged with has a place for everything.
         for start in range(0, max(piece.n_rows, 1), _CHUNK_ROWS):
             chunk = slice(start, start + _CHUNK_ROWS)
-            scores = self._score(rows, folds[chunk], chunk).T
+            scores = self._score(rows, None if folds is None else folds[chunk], chunk).T
             leading[chunk] = scores[:, self.lead]
             weight = None if rows.weight is None else rows.weight[chunk]
             counted = self._count(scores, positive[chunk], weight)
@@ -223,7 +248,7 @@ class SecondPass:
         watched = self._watch(self.watching, rows, positive, folds, leading)
         return SecondFound(total.histogram, total.cells, watched)
 
-    def _score(self, rows, folds, chunk):
+    def _score(self, rows: Any, folds: NDArray[np.int16] | None, chunk: slice) -> Array:
         """Return out-of-fold scores of shape (n_scores, n)."""
         X = rows.X[chunk]
         if not np.isfinite(X.sum(dtype=float)):
@@ -231,7 +256,7 @@ class SecondPass:
         bends = self.basis.n_columns > self.basis.n_features
         return fold_scores(X, self.coefficients, folds, self.basis.expand if bends else None)
 
-    def _count(self, scores, positive, weight):
+    def _count(self, scores: Array, positive: Flags, weight: Array | None) -> SecondFound:
         histogram = ScoreHistogram.from_scores(
             scores, positive, self.low, self.high, N_BINS, weight
         )
@@ -243,7 +268,14 @@ class SecondPass:
             )
         return SecondFound(histogram, cells, {})
 
-    def _watch(self, watching, rows, positive, folds, leading):
+    def _watch(
+        self,
+        watching: Drawing,
+        rows: Any,
+        positive: Flags,
+        folds: NDArray[np.int16] | None,
+        leading: Array,
+    ) -> dict[Any, RowSample]:
         keys = _sortable(np.where(positive, leading, -leading))
         marks = _marks(folds, rows.piece)
         found = {}
@@ -253,24 +285,26 @@ class SecondPass:
         return found
 
 
-def _merge_samples(a, b):
+def _merge_samples(a: dict[Any, RowSample], b: dict[Any, RowSample]) -> dict[Any, RowSample]:
     merged = dict(a)
     for label, more in b.items():
         merged[label] = merged[label].merge(more) if label in merged else more
     return merged
 
 
-def _marks(folds, piece):
+def _marks(folds: NDArray[np.int16] | None, piece: Piece) -> NDArray[np.int64]:
+    """Return fold and position of each row."""
+    folds = np.zeros(piece.n_rows, np.int16) if folds is None else folds
     return np.column_stack([folds, piece.positions.astype(np.int64)])
 
 
-def _smallest(keys, inside, size):
+def _smallest(keys: Keys, inside: NDArray[np.intp], size: int) -> NDArray[np.intp]:
     if len(inside) <= size:
         return inside
     return inside[np.argpartition(keys[inside], size - 1)[:size]]
 
 
-def _sortable(values):
+def _sortable(values: Array) -> Keys:
     """Return 64-bit keys in the order of the values."""
     bits = (values + 0.0).view(np.uint64)  # adding zero makes one of the two zeros
     return np.where(bits & _SIGN, ~bits, bits | _SIGN)

@@ -1,0 +1,12 @@
+"""The classifier that needs no noise rate, from rows in memory or from passes over a table.
+
+`classifier` is what users see; `scores` learns scores out of fold, `fit` calibrates them and
+decides, `summary` says what was found. For tables that are never held, `passes` says what each
+pass gathers, `sample` what then stands for the rows, and `table` makes a fit of both.
+"""
+
+from flipcost.estimators.flipcost.classifier import FlipCostClassifier
+from flipcost.estimators.flipcost.sample import TableSample
+from flipcost.estimators.flipcost.table import Gathered, TableFit, gather
+
+__all__ = ["FlipCostClassifier", "Gathered", "TableFit", "TableSample", "gather"]

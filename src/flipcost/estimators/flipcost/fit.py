@@ -1,0 +1,369 @@
+"""From out-of-fold scores to a classifier: calibrate, choose, keep what scores new rows.
+
+The steps are separate: `calibrate_scores` says what each score means under each rate, `choose`
+what to answer, `fit_scores` puts them together in one `FitResult`, whichever way the rows came.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy.special import ndtri
+
+from flipcost.core.calibration import TABLE, Calibration, ScoreBins, calibrate, log_sum
+from flipcost.core.decision import (
+    CONSTANTS,
+    Answer,
+    Regret,
+    bayes_calls,
+    count_calls,
+    decide,
+    decide_minimax,
+)
+from flipcost.core.information import value_of_knowing_rate
+from flipcost.core.noise import rate_pair
+from flipcost.core.quantiles import weighted_quantile
+from flipcost.core.rate_posterior import NoiseModel, RatePosterior, integrate_rates
+from flipcost.core.rates import NoiseRate
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Mapping, Sequence
+
+    from numpy.typing import NDArray
+
+    from flipcost.core.confusion import ConfusionCounts, Interval
+
+    Array = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+SOURCES = {
+    "integrate": "integrated out: posterior from the calibration of out-of-fold scores",
+    "minimax": "minimax regret over the rates that the posterior leaves plausible",
+    "likelihood": "most likely rate, plugged in",
+    "range": "range of the noisy probabilities, plugged in",
+}
+# Rates with less than this share of the likeliest one's weight are not plausible states.
+_PLAUSIBLE = 0.01
+# Rates, and scores, that weigh less than this share of the heaviest change no digit that is shown.
+_NEGLIGIBLE = 1e-3
+# Rows that the value of knowing the rate is averaged over, at least: it is a figure to plan by.
+_VALUE_ROWS = 1_000
+# What "range" takes for the ends of the noisy probabilities; the very extremes are mostly chance.
+_RANGE_ENDS = (0.01, 0.99)
+_LARGEST_RATE = 0.48
+# A share of positives this many standard errors off cannot come from the rate that was given.
+_IMPOSSIBLE = 4.0
+
+
+@dataclass(frozen=True)
+class FitOptions:
+    """Parameters of the classifier that the steps need, checked.
+
+    Attributes
+    ----------
+    cost : float
+        Share of the cost that a false positive bears.
+    noise_rate, noise_model, level
+        As in `FlipCostClassifier`.
+    """
+
+    cost: float
+    noise_rate: Any
+    noise_model: Any
+    level: float
+
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Rows with their out-of-fold scores, or what stands for the rows.
+
+    Attributes
+    ----------
+    bins : tuple of ScoreBins
+        Labels of all rows in bins of each score.
+    scores : tuple of ndarray of shape (n,)
+        Scores in the units of the bins.
+    positive : ndarray of bool, shape (n,)
+        The noisy labels.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    n_rows : int
+        How many rows there are, or these stand for.
+    positive_share : float
+        Share of positive labels in all rows.
+    call_squares : callable or None
+        As in `flipcost.core.decision.count_calls`, where these stand for more rows.
+    """
+
+    bins: tuple[ScoreBins, ...]
+    scores: tuple[Array, ...]
+    positive: Flags
+    weight: Array | None
+    n_rows: int
+    positive_share: float
+    call_squares: Callable[[Flags], Array] | None = None
+
+    @classmethod
+    def from_scores(cls, scores: Array, positive: Flags, weight: Array | None) -> ScoredRows:
+        """Bin scores of shape (n_scores, n)."""
+        bins = tuple(ScoreBins.from_scores(s, positive, weight) for s in scores)
+        standard = tuple(b.standardise(s) for b, s in zip(bins, scores, strict=True))
+        share = float(np.average(positive, weights=weight))
+        return cls(bins, standard, positive, weight, len(positive), share)
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCurves:
+    """What turns scores into clean probabilities: the scores that count, and a curve for each.
+
+    Attributes
+    ----------
+    which : ndarray of int, shape (m,)
+        The scores that count.
+    location, scale : ndarray of shape (m,)
+        What standardises them.
+    curves : ndarray of shape (m, 121)
+        Their shares of the probability, on the standardised scores of `TABLE`.
+    """
+
+    which: NDArray[np.intp]
+    location: Array
+    scale: Array
+    curves: Array
+
+    def probability(self, scores: Array) -> Array:
+        """Return the clean probability of rows from the scores that count, shape (m, n)."""
+        standard = (scores - self.location[:, None]) / self.scale[:, None]
+        parts = [np.interp(s, TABLE, c) for s, c in zip(standard, self.curves, strict=True)]
+        return np.asarray(np.sum(parts, axis=0))
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """What a fit found, whichever way the rows came.
+
+    Attributes
+    ----------
+    options : FitOptions
+        What was asked.
+    n_rows : int
+        Rows that were learned from.
+    bins : tuple of ScoreBins
+        Labels of all rows in bins of each score.
+    source : str
+        Where the rate came from.
+    posterior : RatePosterior
+        Over the noise rates.
+    chosen : {"rule", "all_negative", "all_positive"}
+        What to answer.
+    costs : dict of Interval
+        Clean cost of a row under each of these.
+    regret : Regret or None
+        Over plausible rates, when these decided.
+    probability : ndarray of shape (n,)
+        Out-of-fold probability that each row is positive, clean.
+    scorer_weights : ndarray
+        Posterior weight of each score.
+    curves : ScoreCurves
+        What gives the probability of new rows.
+    value_of_rate : float
+        What knowing the rate would save a row.
+    """
+
+    options: FitOptions
+    n_rows: int
+    bins: tuple[ScoreBins, ...]
+    source: str
+    posterior: RatePosterior
+    chosen: Answer
+    costs: Mapping[Answer, Interval]
+    regret: Regret | None
+    probability: Array
+    scorer_weights: Array
+    curves: ScoreCurves
+    value_of_rate: float
+
+    @property
+    def noise_rate(self) -> float | tuple[float, float]:
+        """Posterior mean of the rate, or of ``(rho_pos, rho_neg)``."""
+        rho_pos, rho_neg = (float(rate) for rate in self.posterior.mean)
+        return rho_pos if self.posterior.is_symmetric else (rho_pos, rho_neg)
+
+    @property
+    def rate_is_known(self) -> bool:
+        """Whether the rate was taken as known: nothing was integrated over."""
+        return len(self.posterior.weight) == 1
+
+
+def fit_scores(
+    rows: ScoredRows,
+    options: FitOptions,
+    reweigh: Callable[[int], ScoredRows] | None = None,
+) -> FitResult:
+    """Calibrate out-of-fold scores, and choose.
+
+    Parameters
+    ----------
+    rows : ScoredRows
+        What to learn from.
+    options : FitOptions
+        Cost, noise and level.
+    reweigh : callable, optional
+        From the score that leads the pool to the same rows with the weights to choose by.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores, options = rng.normal(size=(1, 2000)), FitOptions(0.3, 0.1, "symmetric", 0.95)
+    >>> noisy = (rng.random(2000) < 1 / (1 + np.exp(-3 * scores[0]))) ^ (rng.random(2000) < 0.1)
+    >>> result = fit_scores(ScoredRows.from_scores(scores, noisy, None), options)
+    >>> result.chosen, result.noise_rate, result.value_of_rate
+    ('rule', 0.1, 0.0)
+    """
+    calibration, source = calibrate_scores(rows, options)
+    if reweigh is not None:
+        rows = reweigh(int(calibration.weight.sum(axis=1).argmax()))
+    posterior = RatePosterior(calibration.rates, calibration.weight.sum(axis=0))
+    answer, rate, regret = None, None, None
+    if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
+        answer, rate, regret = _least_regret(rows, calibration, posterior, options.cost)
+    probability = calibration.probability(rows.scores, rate)
+    decision = decide(
+        rows.positive,
+        probability,
+        options.cost,
+        posterior,
+        rows.weight,
+        call_squares=rows.call_squares,
+        level=options.level,
+    )
+    weight = calibration.weight
+    if rate is not None:
+        weight = np.where(np.arange(weight.shape[1]) == rate, weight, 0.0)
+        weight = weight / weight.sum()
+    return FitResult(
+        options=options,
+        n_rows=rows.n_rows,
+        bins=rows.bins,
+        source=source,
+        posterior=posterior,
+        chosen=answer or decision.chosen,
+        costs=decision.costs,
+        regret=regret,
+        probability=probability,
+        scorer_weights=weight.sum(axis=1),
+        curves=_curves(rows.bins, calibration, weight),
+        value_of_rate=_value_of_rate(rows, calibration, posterior, options.cost),
+    )
+
+
+def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration, str]:
+    """Return the calibration over the rates that are left open, and where the rate came from.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> scores, options = rng.normal(size=(1, 2000)), FitOptions(0.3, (0.1, 0.2), "symmetric", 0.95)
+    >>> noisy = (rng.random(2000) < 1 / (1 + np.exp(-3 * scores[0]))) ^ (rng.random(2000) < 0.1)
+    >>> calibration, source = calibrate_scores(
+    ...     ScoredRows.from_scores(scores, noisy, None), options
+    ... )
+    >>> calibration.rates, source
+    (array([[0.1, 0.2]]), 'given')
+    """
+    rate = options.noise_rate
+    if isinstance(rate, str):
+        if rate == "range":
+            return calibrate(rows.bins, [_range(rows, options.noise_model)]), SOURCES[rate]
+        fit = integrate_rates(rows.bins, options.noise_model)
+        if rate == "likelihood":
+            best = fit.rates[int(np.argmax(log_sum(fit.log_evidence, axis=0)))]
+            fit = calibrate(rows.bins, [best])
+        return fit, SOURCES[rate]
+    known = _prior_of(rate)
+    if known is not None:
+        source = f"given with its interval: {rate.source}"
+        return integrate_rates(rows.bins, "symmetric", known), source
+    pair = rate_pair(rate)
+    _check_possible(pair, rows.positive_share, rows.n_rows)
+    return calibrate(rows.bins, [pair]), "given"
+
+
+def _range(rows: ScoredRows, noise_model: NoiseModel) -> tuple[float, float]:
+    """Estimate rates from the extremes of the noisy probability, as Menon et al. do."""
+    noisy = calibrate(rows.bins, [(0.0, 0.0)]).probability(rows.scores)
+    low, high = (float(end) for end in weighted_quantile(noisy, _RANGE_ENDS, rows.weight))
+    if noise_model == "symmetric":
+        return (min(_LARGEST_RATE, (low + 1 - high) / 2),) * 2
+    return 1 - high, low
+
+
+def _prior_of(rate: Any) -> tuple[float, float] | None:
+    """Return value and standard error of a symmetric rate with an interval, else None."""
+    if not isinstance(rate, NoiseRate) or not rate.symmetric:
+        return None
+    width = float(np.subtract(rate.high, rate.low))
+    if width <= 0:
+        return None
+    return float(np.asarray(rate.value)), width / (2 * ndtri((1 + rate.level) / 2))
+
+
+def _check_possible(pair: tuple[float, float], share: float, n_rows: int) -> None:
+    """Refuse a rate that the share of positive labels contradicts beyond chance."""
+    slack = _IMPOSSIBLE * np.sqrt(0.25 / n_rows)
+    rho_pos, rho_neg = pair
+    if not rho_neg - slack <= share <= 1 - rho_pos + slack:
+        msg = (
+            f"`noise_rate` = ({rho_pos:g}, {rho_neg:g}) is impossible for these labels: it implies "
+            f"a share of positive labels between {rho_neg:g} and {1 - rho_pos:g}, but the share is "
+            f"{share:.4g}. Give a smaller rate, or one for each class as (rho_pos, rho_neg)."
+        )
+        raise ValueError(msg)
+
+
+def _least_regret(
+    rows: ScoredRows, calibration: Calibration, posterior: RatePosterior, cost: float
+) -> tuple[Answer, int, Regret]:
+    """Return the answer whose worst regret is least, the rate whose rule that is, and regrets."""
+    share = posterior.weight
+    likely = np.flatnonzero(share > _PLAUSIBLE * share.max())
+    states = RatePosterior(posterior.rates[likely], share[likely] / share[likely].sum())
+
+    def count(probability: Array, answer: Answer = "rule") -> ConfusionCounts:
+        return count_calls(rows.positive, bayes_calls(probability, cost, answer), rows.weight)
+
+    rules = [count(calibration.probability(rows.scores, int(r))) for r in likely]
+    constants = {name: count(rows.scores[0], name) for name in CONSTANTS}
+    answer, rate, regret = decide_minimax(rules, constants, cost, states)
+    return answer, int(likely[rate]), regret
+
+
+def _curves(bins: Sequence[ScoreBins], calibration: Calibration, weight: Array) -> ScoreCurves:
+    """Keep what scores new rows: the scores that count, and their curves."""
+    by_score = weight.sum(axis=1)
+    which = np.flatnonzero(by_score > _NEGLIGIBLE * by_score.max())
+    share = weight[which] / weight[which].sum()
+    return ScoreCurves(
+        which,
+        np.array([bins[int(m)].location for m in which]),
+        np.array([bins[int(m)].scale for m in which]),
+        np.einsum("mr,mrt->mt", share, calibration.curves[which]),
+    )
+
+
+def _value_of_rate(
+    rows: ScoredRows, calibration: Calibration, posterior: RatePosterior, cost: float
+) -> float:
+    """Find what not knowing the rate costs a row, from some of the rows."""
+    step = max(1, len(rows.positive) // _VALUE_ROWS)
+    sample = [s[::step] for s in rows.scores]
+    share = posterior.weight
+    likely = np.flatnonzero(share > _NEGLIGIBLE * share.max())
+    return value_of_knowing_rate(
+        [calibration.probability(sample, int(r)) for r in likely],
+        share[likely],
+        cost,
+        None if rows.weight is None else rows.weight[::step],
+    )

@@ -26,13 +26,6 @@ LAYERS = [
 BORROWED = {
     ("audit", "flipcost.estimators._uneven_margin"),
     ("audit", "flipcost.noise._repeated"),
-    ("audit", "flipcost.scale._dask"),
-    ("audit", "flipcost.scale._files"),
-    ("audit", "flipcost.scale._progress"),
-    ("audit", "flipcost.scale._reduce"),
-    ("audit", "flipcost.scale._rows"),
-    ("cli", "flipcost.audit._sources"),
-    ("estimators", "flipcost.scale._tasks"),
 }
 FILES = sorted(ROOT.rglob("*.py"))
 

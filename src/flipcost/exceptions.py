@@ -43,7 +43,7 @@ class TableError(FlipCostError):
     """
 
 
-class SourceError(FlipCostError):
+class SourceError(TableError):
     """Rows could not be read or used; the message names the file, batch or partition.
 
     Examples

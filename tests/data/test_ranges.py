@@ -103,7 +103,7 @@ def test_places_are_spread_over_the_file(tmp_path):
     for kind in FIELDS:
         path.write_text(text_of(kind, 1, n=100_000), newline="", encoding="utf-8")
         known = {tuple(row.values())[1:] for row in read_table(path, delimiter=",").to_pylist()}
-        blocks = read_places(path, 1_600, delimiter=",")
+        blocks = read_places(path, 1_600, sniff(path, delimiter=","))
         numbers = [int(n) for block in blocks for n in block["number"].to_pylist()]
         assert len(blocks) >= 12
         assert len(numbers) <= 1_600

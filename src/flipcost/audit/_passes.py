@@ -121,6 +121,6 @@ def _reports(say: Callable[[str], object]) -> Callable[[Progress], None]:
         now = perf_counter()
         if now - last > _PAUSE:
             last = now
-            say(f"{progress.share:.0%} read")
+            say(f"{progress.rows:,} rows read")
 
     return report

@@ -15,7 +15,6 @@ from rich.console import Console
 
 from flipcost._persist import load, save
 from flipcost.audit import audit, audit_files
-from flipcost.audit._sources import is_many
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._options import in_options
@@ -23,7 +22,7 @@ from flipcost.cli._output import staged_folder
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
-from flipcost.data import read_sample, read_table
+from flipcost.data import is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory

@@ -9,9 +9,9 @@ message is one line that says what was wrong, where, and what to do.
 from flipcost.data._checks import check_features, find_leaks, unusable_columns
 from flipcost.data._encoder import LevelColumn, NumberColumn, TableEncoder, stack_columns
 from flipcost.data._features import make_features
-from flipcost.data._infer import describe_column
-from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, list_files
-from flipcost.data._open import FileFormat, sniff
+from flipcost.data._infer import describe_column, read_cells, text_type
+from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, is_many, list_files
+from flipcost.data._open import FileFormat, check_names, sniff
 from flipcost.data._ranges import TextRange, read_places, split_text
 from flipcost.data._read import read_batches, read_sample, read_table
 from flipcost.data._reader import ColumnReader
@@ -38,17 +38,20 @@ __all__ = [
     "are_numbers",
     "as_arrow",
     "check_features",
+    "check_names",
     "check_stamp",
     "concatenate",
     "describe_column",
     "file_stamp",
     "find_leaks",
     "folder_keys",
+    "is_many",
     "label_codes",
     "list_files",
     "make_features",
     "plain_labels",
     "read_batches",
+    "read_cells",
     "read_labels",
     "read_numbers",
     "read_places",
@@ -58,6 +61,7 @@ __all__ = [
     "split_text",
     "stack_columns",
     "take_column",
+    "text_type",
     "two_classes",
     "unusable_columns",
 ]

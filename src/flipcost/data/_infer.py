@@ -11,7 +11,9 @@ from flipcost.exceptions import TableError, shorten
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
-TRUE_WORDS = ("true", "yes", "t", "y")
+_TRUE_WORDS = ("true", "yes", "t", "y")
+_FALSE_WORDS = ("false", "no", "f", "n")
+_WHOLE = r"^-?\d{1,18}$"
 # Day before month where both readings fit, as in most of the world; ISO comes first.
 _DATE_FORMATS = (
     "%Y-%m-%d",
@@ -90,27 +92,52 @@ def _is_constant(column: Any) -> bool:
         return False
 
 
-def _describe_text(name: str, column: Any) -> dict[str, Any]:
-    distinct = pc.unique(column.drop_null())
+def text_kind(distinct: Any) -> tuple[str, Any]:
+    """Find out what the distinct cells of a column of text stand for.
+
+    Parameters
+    ----------
+    distinct : pyarrow array of strings
+        None of them null.
+
+    Returns
+    -------
+    kind : {"number", "mixed", "boolean", "date", "category"}
+        Of which "mixed" is mostly numbers.
+    detail : str, or pyarrow array
+        The format of dates; what among numbers is none.
+
+    Examples
+    --------
+    >>> text_kind(pa.array(["05/03/2024", "17/03/2024"]))
+    ('date', '%d/%m/%Y')
+    """
     words = {word.lower() for word in distinct.slice(0, 5).to_pylist()} if len(distinct) < 5 else ()
     if words and any(words <= pair for pair in _BOOLEANS):
-        return {"name": name, "kind": "boolean"}
+        return "boolean", None
     numeric = pc.match_substring_regex(distinct, _NUMBER)
     share = pc.mean(numeric).as_py()
     if share == 1:
-        return {"name": name, "kind": "number"}
-    if share >= _MIXED_SHARE and len(distinct) > 2:
-        strange = distinct.filter(pc.invert(numeric)).to_pylist()
+        return "number", None
+    if share is not None and share >= _MIXED_SHARE and len(distinct) > 2:
+        return "mixed", distinct.filter(pc.invert(numeric))
+    written = _date_format(distinct)
+    return ("date", written) if written else ("category", None)
+
+
+def _describe_text(name: str, column: Any) -> dict[str, Any]:
+    kind, detail = text_kind(pc.unique(column.drop_null()))
+    if kind == "mixed":
+        strange = detail.to_pylist()
         line = pc.index(column, strange[0]).as_py() + 2
         msg = (
             f"Column {name!r} mixes numbers with {shorten(strange, 3)} (first in line {line}); "
             f"correct or empty these, or give `categorical={[name]}` or `drop={[name]}`."
         )
         raise TableError(msg)
-    written = _date_format(distinct)
-    if written:
-        return {"name": name, "kind": "date", "format": written}
-    return _category(name, column)
+    if kind == "category":
+        return _category(name, column)
+    return {"name": name, "kind": kind} | ({"format": detail} if kind == "date" else {})
 
 
 def _date_format(distinct: Any) -> str | None:
@@ -129,3 +156,62 @@ def _category(name: str, column: Any) -> dict[str, Any]:
         "kind": "category",
         "levels": sorted(pc.unique(column.drop_null()).to_pylist()),
     }
+
+
+def text_type(column: Any, role: str = "feature") -> Any:
+    """Find out the Arrow type that a column of text is read as, given some of its cells.
+
+    Parameters
+    ----------
+    column : pyarrow array of strings
+        Cells, missing ones null.
+    role : {"feature", "label", "key"}, default="feature"
+        Whole numbers are integers as labels and as keys, and numbers like others as features. A
+        label is a number or text; a key may also be a date.
+
+    Returns
+    -------
+    pyarrow.DataType, or str
+        The format of dates.
+
+    Examples
+    --------
+    >>> text_type(pa.array(["1", "2"])), text_type(pa.array(["1", None, "2"]), "label")
+    (DataType(double), DataType(int64))
+    """
+    distinct = pc.unique(column.drop_null())
+    kind, detail = text_kind(distinct) if len(distinct) else ("number", None)
+    if kind == "number" and role != "feature" and len(distinct):
+        whole = pc.all(pc.match_substring_regex(distinct, _WHOLE)).as_py()
+        return pa.int64() if whole else pa.float64()
+    if kind == "number" or (kind == "mixed" and role == "feature"):
+        return pa.float64()
+    if kind == "date" and role != "label":
+        return detail
+    return pa.bool_() if kind == "boolean" and role == "feature" else pa.string()
+
+
+def read_cells(column: Any, kind: Any) -> Any:
+    """Return cells of text as values of a type, or by a format of dates.
+
+    Examples
+    --------
+    >>> read_cells(pa.array(["yes", None]), pa.bool_()).to_pylist()
+    [True, None]
+    >>> read_cells(pa.array(["05/03/2024"]), "%d/%m/%Y").to_pylist()
+    [datetime.date(2024, 3, 5)]
+    """
+    if column.type == kind:
+        return column
+    if isinstance(kind, str):
+        moments = pc.strptime(column, kind, "s")
+        return moments if "%H" in kind else moments.cast(pa.date32())
+    if not pa.types.is_boolean(kind):
+        return column.cast(kind)
+    words = pc.utf8_lower(column)
+    known = pa.array([*_TRUE_WORDS, *_FALSE_WORDS])
+    strange = pc.and_(pc.is_valid(words), pc.invert(pc.is_in(words, value_set=known)))
+    if pc.any(strange).as_py():
+        msg = f"found {words.filter(strange)[0].as_py()!r}"
+        raise ValueError(msg)
+    return pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(_TRUE_WORDS)), None)

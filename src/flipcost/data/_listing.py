@@ -83,6 +83,18 @@ def _list_one(path: str, suffixes: tuple[str, ...], filesystem: Any) -> tuple[An
     return filesystem, _some(fitting or inside, path)
 
 
+def is_many(path: Any) -> bool:
+    """Tell whether a path stands for several files: a folder, or a pattern.
+
+    Examples
+    --------
+    >>> is_many("sales/*.parquet"), is_many("sales.csv")
+    (True, False)
+    """
+    text = os.fspath(path)
+    return Path(text).is_dir() or (glob.has_magic(text) and not Path(text).exists())
+
+
 def file_stamp(filesystem: Any, path: str) -> tuple[int, int | None]:
     r"""Return what tells whether a file has changed: its size and when it was written.
 

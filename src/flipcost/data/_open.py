@@ -10,16 +10,21 @@ import lzma
 import re
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any
+from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from flipcost.exceptions import TableError
+from flipcost.exceptions import TableError, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
 
 _HEAD = 1 << 16
 _DELIMITERS = (",", ";", "\t", "|", "^", "~", ":", " ")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
+# What stands for a missing value in text.
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "NaT")
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 # Files that people take for tables, by their first bytes.
 _NOT_TABLES = {
@@ -51,6 +56,8 @@ class FileFormat:
         Decimal mark of numbers in text.
     names : tuple of str
         Header of text; empty for Parquet, which holds it itself.
+    missing : tuple of str
+        What stands for a missing value in text.
     """
 
     kind: str
@@ -59,9 +66,18 @@ class FileFormat:
     delimiter: str = ","
     decimal: str = "."
     names: tuple[str, ...] = ()
+    missing: tuple[str, ...] = MISSING
 
 
-def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = None) -> FileFormat:
+def sniff(
+    path: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    missing: Sequence[str] | None = None,
+    filesystem: Any = None,
+    may_be_empty: bool = False,
+) -> FileFormat:
     r"""Find out how a file is laid out, or say why it is not a table.
 
     Parameters
@@ -72,6 +88,12 @@ def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = Non
         Between fields, when it cannot be told from the first lines.
     encoding : str, optional
         Of text; UTF-8 when not given.
+    missing : sequence of str, optional
+        What stands for a missing value, when it is not the usual.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where the file is, if not on this machine.
+    may_be_empty : bool, default=False
+        Whether a header without rows will do.
 
     Returns
     -------
@@ -88,8 +110,8 @@ def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = Non
     >>> form.delimiter, form.decimal, form.names
     (';', ',', ('age', 'bmi', 'ill'))
     """
-    path = Path(path)
-    start = _first_bytes(path)
+    path = Path(path) if filesystem is None else path
+    start = _first_bytes(path, filesystem)
     if start[:4] == b"PAR1":
         return FileFormat("parquet")
     for magic, what in _NOT_TABLES.items():
@@ -97,8 +119,10 @@ def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = Non
             msg = f"{path} is {what}, not a table; export it as CSV or Parquet."
             raise TableError(msg)
     compression = _compression(start)
-    head = _head(path, compression)
+    head = _head(path, compression, filesystem)
     lines = _lines(path, head, encoding or "utf-8")
+    if len(lines) < 2 and not may_be_empty:
+        raise no_rows(path)
     if delimiter is not None and len(delimiter) != 1:
         msg = f"The delimiter must be one character; got {delimiter!r}."
         raise TableError(msg)
@@ -111,26 +135,58 @@ def sniff(path: Any, *, delimiter: str | None = None, encoding: str | None = Non
         mark,
         _decimal(rows[1:], mark),
         _names(path, rows[0]),
+        MISSING if missing is None else tuple(missing),
     )
 
 
-def open_bytes(path: Path, compression: str | None) -> IO[bytes]:
+def open_bytes(path: Any, compression: str | None = None, filesystem: Any = None) -> IO[bytes]:
     """Open a file for reading bytes, decompressed."""
+    file = path if filesystem is None else filesystem.open_input_file(path)
     if compression in ("zstd", "lz4"):
-        return pa.CompressedInputStream(pa.OSFile(str(path)), compression)
+        return pa.CompressedInputStream(file, compression)
     openers: dict[str | None, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
-    return openers.get(compression, open)(path, "rb")
+    if compression is None and filesystem is not None:
+        return file
+    return openers.get(compression, open)(file, "rb")
 
 
-def _first_bytes(path: Path) -> bytes:
-    if path.is_dir():
+def file_size(path: Any, filesystem: Any = None) -> int:
+    """Return the length of a file in bytes."""
+    if filesystem is None:
+        return Path(path).stat().st_size
+    return int(filesystem.get_file_info(str(path)).size)
+
+
+def check_names(names: Sequence[str], where: Any) -> None:
+    """Refuse columns of the same name.
+
+    Examples
+    --------
+    >>> check_names(["age", "ill", "age"], "a.csv")
+    Traceback (most recent call last):
+        ...
+    flipcost.exceptions.TableError: a.csv has more than one column named 'age'; rename them.
+    """
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        msg = f"{where} has more than one column named {shorten(repeated)}; rename them."
+        raise TableError(msg)
+
+
+def no_rows(path: Any) -> TableError:
+    """Return the error for a table without rows."""
+    return TableError(f"{path} holds no rows under its header; give at least a few dozen.")
+
+
+def _first_bytes(path: Any, filesystem: Any) -> bytes:
+    if filesystem is None and path.is_dir():
         msg = f"{path} is a folder; give a CSV or Parquet file."
         raise TableError(msg)
-    if not path.exists():
+    if filesystem is None and not path.exists():
         msg = f"{path} does not exist; check its name and the folder{_nearby(path)}."
         raise TableError(msg)
     try:
-        with path.open("rb") as file:
+        with open_bytes(path, filesystem=filesystem) as file:
             start = file.read(64)
     except OSError as error:
         reason = (error.strerror or str(error)).lower()
@@ -162,9 +218,9 @@ def _compression(start: bytes) -> str | None:
     return next((name for magic, name in magics.items() if start.startswith(magic)), None)
 
 
-def _head(path: Path, compression: str | None) -> bytes:
+def _head(path: Any, compression: str | None, filesystem: Any) -> bytes:
     try:
-        with open_bytes(path, compression) as file:
+        with open_bytes(path, compression, filesystem) as file:
             head = file.read(_HEAD)
     except (OSError, EOFError, lzma.LZMAError) as error:
         msg = f"{path} cannot be decompressed ({error}); fetch it again."
@@ -195,13 +251,9 @@ def _lines(path: Path, head: bytes, encoding: str) -> list[str]:
         guess = "utf-16" if utf16 else "latin-1 or cp1252"
         raise not_utf8(path, encoding, f"line {line}", guess) from error
     if text.lstrip()[:1] in "{[" or re.match(r"\s*<(!doctype|html|\?xml)", text, re.IGNORECASE):
-        msg_0 = f"{path} looks like JSON, HTML or XML, not a table; export it as CSV."
-        raise TableError(msg_0)
-    lines = [line for line in text.splitlines() if line.strip()]
-    if len(lines) < 2:
-        msg_0 = f"{path} holds no rows under its header; give at least a few dozen."
-        raise TableError(msg_0)
-    return lines[:200]
+        msg = f"{path} looks like JSON, HTML or XML, not a table; export it as CSV."
+        raise TableError(msg)
+    return [line for line in text.splitlines() if line.strip()][:200]
 
 
 def not_utf8(path: Path, encoding: str, where: str, guess: str = "latin-1 or cp1252") -> TableError:
@@ -245,9 +297,5 @@ def _names(path: Path, header: list[str]) -> tuple[str, ...]:
         )
         raise TableError(msg)
     names = [name or f"column_{place}" for place, name in enumerate(names, 1)]
-    repeated = sorted({name for name in names if names.count(name) > 1})
-    if repeated:
-        listed = ", ".join(repr(name) for name in repeated[:5])
-        msg_0 = f"{path} has more than one column named {listed}; rename them."
-        raise TableError(msg_0)
+    check_names(names, path)
     return tuple(names)

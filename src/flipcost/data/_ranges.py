@@ -5,17 +5,16 @@ from __future__ import annotations
 import codecs
 import re
 from dataclasses import dataclass
-from pathlib import Path
 from typing import IO, TYPE_CHECKING, Any
 
 import pyarrow as pa
-from pyarrow import csv
 
-from flipcost.data._open import FileFormat, sniff
-from flipcost.data._read import csv_options, read_file, reading, tidy_text
+from flipcost.data._open import FileFormat, file_size, open_bytes, sniff
+from flipcost.data._read import read_text
+from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
 # What is read to find where a row begins, and the fields that it must have at least to convince.
 _WINDOW, _FIELDS = 1 << 18, 80
@@ -38,6 +37,8 @@ class TextRange:
         How it is laid out.
     start, stop : int
         Bytes from which, and up to which, its rows go; a file that cannot be cut is read whole.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where the file is, if not on this machine.
 
     Examples
     --------
@@ -54,26 +55,78 @@ class TextRange:
     form: FileFormat
     start: int
     stop: int
+    filesystem: Any = None
 
-    def batches(self) -> Iterator[Any]:
-        """Yield the rows as record batches of text."""
-        path = Path(self.path)
-        if not can_be_cut(self.form):
-            yield from read_file(path, self.form)
-            return
-        with reading(path, self.form, self.start), path.open("rb") as file:
-            file.seek(self.start)
-            length = self.stop - self.start
-            source = pa.PythonFile(_Bounded(file, length), mode="r")
-            if length <= _MOST_BYTES:
+    def batches(
+        self, columns: Sequence[str] | None = None, numbers: Collection[str] = ()
+    ) -> Iterator[Any]:
+        """Yield the rows as record batches.
+
+        Parameters
+        ----------
+        columns : sequence of str, optional
+            Columns to read; all when None.
+        numbers : collection of str, default=()
+            Columns to read as numbers where all their cells are; others are read as text.
+        """
+        if self.form.decimal == ",":  # pyarrow would take other texts for numbers than we do
+            numbers = ()
+        done = 0
+        try:
+            for batch in self._read(columns, numbers):
+                done += batch.num_rows
+                yield batch
+        except TableError as error:
+            if not numbers or not isinstance(error.__cause__, pa.ArrowInvalid):
+                raise
+            # A cell is no number as it stands (blanks around a missing value, say): text knows.
+            for batch in self._read(columns, ()):
+                if batch.num_rows > done:
+                    yield batch.slice(done)
+                done = max(0, done - batch.num_rows)
+
+    def count_rows(self) -> int:
+        r"""Return how many rows there are, without reading their cells if lines tell.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     path = Path(folder) / "a.csv"
+        ...     _ = path.write_text('age,ill\n50,"yes\n"\n31,no\n')
+        ...     TextRange(str(path), sniff(path), 0, 24).count_rows()
+        2
+        """
+        if can_be_cut(self.form) and self.stop - self.start <= _MOST_BYTES:
+            with open_bytes(self.path, filesystem=self.filesystem) as file:
+                file.seek(self.start)
+                block = file.read(self.stop - self.start)
+            if _are_plain_lines(block):
+                return block.count(b"\n") + (not block.endswith(b"\n")) - (self.start == 0)
+        return sum(batch.num_rows for batch in self._read(self.form.names[:1], ()))
+
+    def _read(self, columns: Sequence[str] | None, numbers: Collection[str]) -> Iterator[Any]:
+        length = self.stop - self.start
+        cut = can_be_cut(self.form)
+        options: dict[str, Any] = {"columns": columns, "numbers": numbers, "threads": not cut}
+        with open_bytes(self.path, self.form.compression, self.filesystem) as file:
+            source: Any = file
+            if cut:
+                file.seek(self.start)
+                source = pa.PythonFile(_Bounded(file, length), mode="r")
+            if cut and length <= _MOST_BYTES:
                 block = file.read(length)
                 if not block.strip():
                     return
                 source = pa.BufferReader(block)
-            options = csv_options(self.form, skip=int(self.start == 0), threads=False)
-            for batch in csv.open_csv(source, **options):
-                if batch.num_rows:
-                    yield tidy_text(batch, self.form.decimal)
+            yield from read_text(self.path, self.form, source, start=self.start, **options)
+
+
+def _are_plain_lines(block: bytes) -> bool:
+    """Tell whether each line is a row: no quotes around line breaks, and no empty lines."""
+    if b'"' in block or b"\n\n" in block or b"\n\r" in block or block[:1] in (b"", b"\n", b"\r"):
+        return False
+    return block.count(b"\r") == block.count(b"\r\n")  # a return alone ends a line, too
 
 
 class _Bounded:
@@ -107,7 +160,9 @@ def can_be_cut(form: FileFormat) -> bool:
     return form.compression is None and not wide
 
 
-def split_text(path: Any, form: FileFormat, n_bytes: int) -> list[TextRange]:
+def split_text(
+    path: Any, form: FileFormat, n_bytes: int, filesystem: Any = None
+) -> list[TextRange]:
     r"""Cut a CSV file into ranges of about so many bytes.
 
     Cuts are made at line breaks outside of quotes: where the text that follows reads as rows. Where
@@ -121,6 +176,8 @@ def split_text(path: Any, form: FileFormat, n_bytes: int) -> list[TextRange]:
         As `sniff` finds it.
     n_bytes : int
         About how long a range is.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where the file is, if not on this machine.
 
     Returns
     -------
@@ -136,11 +193,10 @@ def split_text(path: Any, form: FileFormat, n_bytes: int) -> list[TextRange]:
     ...     [sum(batch.num_rows for batch in part.batches()) for part in ranges]
     [428, 429, 143]
     """
-    path = Path(path)
-    size = path.stat().st_size
+    size = file_size(path, filesystem)
     cuts = [0]
-    if can_be_cut(form):
-        with path.open("rb") as file:
+    if size > n_bytes and can_be_cut(form):
+        with open_bytes(path, filesystem=filesystem) as file:
             for offset in range(n_bytes, size, n_bytes):
                 file.seek(offset)
                 window = file.read(_WINDOW)
@@ -149,14 +205,14 @@ def split_text(path: Any, form: FileFormat, n_bytes: int) -> list[TextRange]:
                     cuts.append(offset + begin)
     stops = [*cuts[1:], size]
     return [
-        TextRange(str(path), form, start, stop)
+        TextRange(str(path), form, start, stop, filesystem)
         for start, stop in zip(cuts, stops, strict=True)
         if stop > start
     ]
 
 
 def read_places(
-    path: Any, n_rows: int, *, delimiter: str | None = None, encoding: str | None = None
+    path: Any, n_rows: int, form: FileFormat | None = None, filesystem: Any = None
 ) -> list[Any]:
     r"""Read some rows of a CSV file, from places spread over it, without reading it to its end.
 
@@ -167,8 +223,10 @@ def read_places(
         from the middle, the beginning is read.
     n_rows : int
         About how many rows to read in all.
-    delimiter, encoding : str, optional
-        As in `read_table`.
+    form : FileFormat, optional
+        As `sniff` finds it, which it does when not given.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where the file is, if not on this machine.
 
     Returns
     -------
@@ -184,16 +242,15 @@ def read_places(
     ...     [block.to_pydict() for block in read_places(path, 100)]
     [{'age': ['50', '31'], 'ill': ['yes', 'no']}]
     """
-    path = Path(path)
-    form = sniff(path, delimiter=delimiter, encoding=encoding)
+    form = form or sniff(path, filesystem=filesystem)
     each = max(1, n_rows // _PLACES)
-    size = path.stat().st_size
-    with path.open("rb") as file:
+    size = file_size(path, filesystem)
+    with open_bytes(path, filesystem=filesystem) as file:
         head = file.read(1 << 16)
         n_bytes = max(_LEAST_BYTES, 2 * each * len(head) // max(1, head.count(b"\n")))
         if not can_be_cut(form) or size < 2 * _PLACES * n_bytes:
-            return [_first_rows(read_file(path, form), n_rows)]
-        found = [_first_rows(read_file(path, form), each)]
+            return _first_rows(path, form, n_rows, filesystem)
+        found = _first_rows(path, form, each, filesystem)
         for k in range(1, _PLACES):
             file.seek(k * (size - n_bytes) // (_PLACES - 1))
             block = file.read(n_bytes)
@@ -202,7 +259,7 @@ def read_places(
             if rows is not None:
                 found.append(rows.slice(0, each))
     if len(found) < _PLACES // 2:  # rows cannot be told from the middle: more of the beginning
-        return [_first_rows(read_file(path, form), n_rows)]
+        return _first_rows(path, form, n_rows, filesystem)
     return found
 
 
@@ -256,20 +313,19 @@ def _parse_place(block: bytes, form: FileFormat) -> Any:
         return "skip"
 
     try:
-        rows = csv.read_csv(
-            pa.BufferReader(block), **csv_options(form, skip=0, invalid_row_handler=skip)
-        )
-    except (pa.ArrowInvalid, UnicodeDecodeError):
+        rows = list(read_text("", form, pa.BufferReader(block), start=1, on_bad_row=skip))
+    except TableError:
         return None
-    return tidy_text(rows, form.decimal) if rows.num_rows > skipped else None
+    return pa.Table.from_batches(rows) if sum(map(len, rows)) > skipped else None
 
 
-def _first_rows(batches: Iterator[Any], n_rows: int) -> Any:
+def _first_rows(path: Any, form: FileFormat, n_rows: int, filesystem: Any) -> list[Any]:
     found: list[Any] = []
     held = 0
-    for batch in batches:
-        found.append(batch.slice(0, n_rows - held))
-        held += found[-1].num_rows
-        if held >= n_rows:
-            break
-    return pa.Table.from_batches(found)
+    with open_bytes(path, form.compression, filesystem) as file:
+        for batch in read_text(path, form, file):
+            found.append(batch.slice(0, n_rows - held))
+            held += found[-1].num_rows
+            if held >= n_rows:
+                break
+    return [pa.Table.from_batches(found)] if found else []

@@ -18,16 +18,14 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from flipcost.data._open import FileFormat, not_utf8, open_bytes, sniff
+from flipcost.data._open import FileFormat, check_names, no_rows, not_utf8, open_bytes, sniff
 from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator
+    from collections.abc import Collection, Iterator, Sequence
 
     from numpy.typing import NDArray
 
-# What stands for "missing" in text, besides what pyarrow knows.
-NULLS = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "NaT")
 _BLOCK_BYTES = 1 << 22
 # Keeps our random numbers apart from those of a user who made labels with the same seed: a sample
 # by the same numbers would be a sample by label.
@@ -62,7 +60,7 @@ def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None 
     form = sniff(path, delimiter=delimiter, encoding=encoding)
     batches = list(read_file(Path(path), form))
     if not batches or not sum(batch.num_rows for batch in batches):
-        raise _no_rows(path)
+        raise no_rows(path)
     return pa.Table.from_batches(batches)
 
 
@@ -123,7 +121,7 @@ def read_sample(
             limit, held = _limit(kept, max_rows), max_rows
             kept = [_filter(*part, limit) for part in kept]
     if not n_rows:
-        raise _no_rows(path)
+        raise no_rows(path)
     if held > max_rows:
         kept = [_filter(*part, _limit(kept, max_rows)) for part in kept]
     table = pa.Table.from_batches([batch for batch, _, _ in kept])
@@ -140,10 +138,6 @@ def _filter(batch: Any, keys: Any, rows: Any, limit: float) -> tuple[Any, Any, A
     if inside.all():
         return batch, keys, rows
     return batch.filter(pa.array(inside)), keys[inside], rows[inside]
-
-
-def _no_rows(path: Any) -> TableError:
-    return TableError(f"{path} holds no rows under its header; give at least a few dozen.")
 
 
 def read_batches(
@@ -177,13 +171,84 @@ def read_batches(
 
 def read_file(path: Path, form: FileFormat) -> Iterator[Any]:
     """Read a file whose form is known, a batch at a time."""
-    read = _parquet_batches if form.kind == "parquet" else _csv_batches
-    with reading(path, form):
-        yield from read(path, form)
+    if form.kind == "parquet":
+        with reading(path, form):
+            yield from _parquet_batches(path)
+        return
+    with open_bytes(path, form.compression) as file:
+        yield from read_text(path, form, file)
+
+
+def read_text(
+    path: Any,
+    form: FileFormat,
+    source: Any,
+    *,
+    start: int = 0,
+    columns: Sequence[str] | None = None,
+    numbers: Collection[str] = (),
+    threads: bool = True,
+    on_bad_row: Any = None,
+) -> Iterator[Any]:
+    """Read CSV text, a batch at a time: the one place where it becomes cells.
+
+    Parameters
+    ----------
+    path : path-like
+        The file, named in messages.
+    form : FileFormat
+        As `sniff` finds it.
+    source : file
+        Its bytes, decompressed, from a row on.
+    start : int, default=0
+        Byte of the file that the source begins with; the header is skipped at 0.
+    columns : sequence of str, optional
+        Columns to read; all when None.
+    numbers : collection of str, default=()
+        Columns to read as numbers at once, instead of as text; an error that pyarrow raises says
+        that a cell is none as it stands.
+    threads : bool, default=True
+        Whether columns are read in parallel.
+    on_bad_row : function, optional
+        Says what to do with a row of too many or too few cells, as in pyarrow; they are refused
+        when None.
+
+    Yields
+    ------
+    pyarrow.RecordBatch
+    """
+    names = list(form.names)
+    types = dict.fromkeys(names, pa.string()) | dict.fromkeys(numbers, pa.float64())
+    with reading(path, form, start):
+        reader = csv.open_csv(
+            source,
+            csv.ReadOptions(
+                column_names=names,
+                skip_rows=int(start == 0),
+                encoding=form.encoding,
+                block_size=_BLOCK_BYTES,
+                use_threads=threads,
+            ),
+            csv.ParseOptions(
+                delimiter=form.delimiter,
+                newlines_in_values=True,
+                ignore_empty_lines=True,
+                invalid_row_handler=on_bad_row,
+            ),
+            csv.ConvertOptions(
+                column_types=types,
+                strings_can_be_null=True,
+                null_values=list(form.missing),
+                include_columns=columns or names,
+            ),
+        )
+        for batch in reader:
+            if batch.num_rows:
+                yield tidy_text(batch, form)
 
 
 @contextmanager
-def reading(path: Path, form: FileFormat, start: int = 0) -> Iterator[None]:
+def reading(path: Any, form: FileFormat, start: int = 0) -> Iterator[None]:
     """Say what is wrong with a file when it cannot be read, from some byte on."""
     try:
         yield
@@ -198,65 +263,32 @@ def reading(path: Path, form: FileFormat, start: int = 0) -> Iterator[None]:
         raise TableError(msg) from error
 
 
-def _parquet_batches(path: Path, form: FileFormat) -> Iterator[Any]:
-    del form
+def _parquet_batches(path: Path) -> Iterator[Any]:
     with pq.ParquetFile(path) as file:
-        names = file.schema_arrow.names
-        repeated = sorted({name for name in names if names.count(name) > 1})
-        if repeated:
-            msg = f"{path} has more than one column named {repeated[0]!r}; rename them."
-            raise TableError(msg)
+        check_names(file.schema_arrow.names, path)
         for batch in file.iter_batches(batch_size=1 << 16):
             if batch.num_rows:
                 yield batch
 
 
-def _csv_batches(path: Path, form: FileFormat) -> Iterator[Any]:
-    with open_bytes(path, form.compression) as file:
-        for batch in csv.open_csv(file, **csv_options(form, skip=1)):
-            if batch.num_rows:
-                yield tidy_text(batch, form.decimal)
-
-
-def csv_options(
-    form: FileFormat, skip: int, *, threads: bool = True, **parsing: Any
-) -> dict[str, Any]:
-    """Return pyarrow's options to read text, skipping some lines, with every field kept as text."""
-    names = list(form.names)
-    return {
-        "read_options": csv.ReadOptions(
-            column_names=names,
-            skip_rows=skip,
-            encoding=form.encoding,
-            block_size=_BLOCK_BYTES,
-            use_threads=threads,
-        ),
-        "parse_options": csv.ParseOptions(
-            delimiter=form.delimiter, newlines_in_values=True, ignore_empty_lines=True, **parsing
-        ),
-        "convert_options": csv.ConvertOptions(
-            column_types=dict.fromkeys(names, pa.string()),
-            strings_can_be_null=True,
-            null_values=list(NULLS),
-        ),
-    }
-
-
-def tidy_text(batch: Any, decimal: str = ".") -> Any:
+def tidy_text(batch: Any, form: FileFormat) -> Any:
     """Drop blanks around fields of text, write decimal commas as points, and know what is missing.
 
     Examples
     --------
-    >>> tidy_text(pa.record_batch({"age": [" 50 ", "?"]})).to_pydict()
+    >>> tidy_text(pa.record_batch({"age": [" 50 ", "?"]}), FileFormat("csv")).to_pydict()
     {'age': ['50', None]}
     """
-    blanks = pa.array(NULLS)
+    missing = pa.array(form.missing)
     columns = []
     for column in batch.columns:
-        text = pc.utf8_trim_whitespace(column.cast(pa.string()))
-        if decimal == ",":
+        if column.type != pa.string():  # a number already
+            columns.append(column)
+            continue
+        text = pc.utf8_trim_whitespace(column)
+        if form.decimal == ",":
             text = pc.replace_substring_regex(text, r"^([+-]?\d+),(\d+)$", r"\1.\2")
-        columns.append(pc.if_else(pc.is_in(text, value_set=blanks), None, text))
+        columns.append(pc.if_else(pc.is_in(text, value_set=missing), None, text))
     return type(batch).from_arrays(columns, names=batch.schema.names)
 
 

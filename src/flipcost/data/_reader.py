@@ -8,7 +8,7 @@ import pyarrow.compute as pc
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from flipcost.data._infer import TRUE_WORDS, describe_column
+from flipcost.data._infer import describe_column, read_cells
 from flipcost.data.arrow import as_arrow, take_column
 from flipcost.exceptions import TableError, shorten, unknown_column
 
@@ -168,13 +168,7 @@ def _read_number(column, _):
 def _read_boolean(column, _):
     if pa.types.is_boolean(column.type):
         return _float(column.cast(pa.float64()))
-    words = pc.utf8_lower(column.cast(pa.string()))
-    known = pa.array([*TRUE_WORDS, "false", "no", "f", "n"])
-    strange = pc.and_(pc.is_valid(words), pc.invert(pc.is_in(words, value_set=known)))
-    if pc.any(strange).as_py():
-        msg = f"found {words.filter(strange)[0].as_py()!r}"
-        raise ValueError(msg)
-    truth = pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(TRUE_WORDS)), None)
+    truth = read_cells(column.cast(pa.string()), pa.bool_())
     return _float(truth.cast(pa.float64()))
 
 
@@ -187,7 +181,7 @@ def _read_category(column, described):
 
 def _read_date(column, described):
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
-        column = pc.strptime(column, described["format"] or "%Y-%m-%d", "s")
+        column = read_cells(column, described["format"] or "%Y-%m-%d")
     seconds = _float(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()))
     days = seconds / _DAY
     year, week = 2 * np.pi * days / 365.2425, 2 * np.pi * days / 7

@@ -6,6 +6,7 @@ Whatever the route, pieces of rows are turned into mergeable results by the same
 
 from flipcost.core.folds import hash_folds
 from flipcost.data import LevelColumn, NumberColumn, TableEncoder
+from flipcost.scale._files import FileSet, FileTable
 from flipcost.scale._histogram import ScoreHistogram, score_limits, score_spread
 from flipcost.scale._labels import LabelledMoments
 from flipcost.scale._memory import exceeds_memory
@@ -16,18 +17,23 @@ from flipcost.scale._routes import (
     moments_from_csv,
     moments_from_dask,
     moments_from_parquet,
+    open_files,
     scan_batches,
     scan_csv,
     scan_dask,
     scan_parquet,
 )
-from flipcost.scale._rows import Piece
+from flipcost.scale._rows import Layout, Piece
 from flipcost.scale._sample import RowSample
 from flipcost.scale._summary import TableSummary
 from flipcost.scale._table import Table
+from flipcost.scale._tasks import Together
 
 __all__ = [
+    "FileSet",
+    "FileTable",
     "LabelledMoments",
+    "Layout",
     "LevelColumn",
     "NumberColumn",
     "Piece",
@@ -37,6 +43,7 @@ __all__ = [
     "Table",
     "TableEncoder",
     "TableSummary",
+    "Together",
     "dask_client",
     "exceeds_memory",
     "hash_folds",
@@ -44,6 +51,7 @@ __all__ = [
     "moments_from_csv",
     "moments_from_dask",
     "moments_from_parquet",
+    "open_files",
     "scan_batches",
     "scan_csv",
     "scan_dask",

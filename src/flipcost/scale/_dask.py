@@ -8,7 +8,6 @@ client has to hold more than nine of them.
 
 from __future__ import annotations
 
-import os
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -20,7 +19,6 @@ from dask.delayed import delayed
 
 from flipcost.data import arrow
 from flipcost.exceptions import SourceError
-from flipcost.scale._files import FileTable, ParquetFiles, Reading
 from flipcost.scale._optional import require
 from flipcost.scale._progress import Reporter
 from flipcost.scale._reduce import merge_at, reduce_units
@@ -29,7 +27,7 @@ from flipcost.scale._table import Table
 from flipcost.scale._tasks import packed, run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
+    from collections.abc import Callable, Iterator
 
     from flipcost.scale._reduce import Unit
     from flipcost.scale._rows import Layout
@@ -37,8 +35,6 @@ if TYPE_CHECKING:
 
 # Wider trees are shallower but hold more results at once; 10,000 partitions take 5 levels of 8.
 FAN_IN = 8
-# Row groups are joined to this many rows: fewer tasks for the scheduler.
-_PART_ROWS = 1_000_000
 # Rows of partitions of unknown length are numbered as if each had this many.
 _PLACES = 1 << 40
 # Columns that labels and weights of their own become in a frame.
@@ -164,34 +160,6 @@ class DaskTable(Table):
         return [0, *np.cumsum(lengths[:-1]).astype(int).tolist()]
 
 
-class ClusterFiles(FileTable):
-    """Parquet files whose row groups are read and summed up by the workers of a cluster.
-
-    They are numbered through as they are here, so that folds are those of one process.
-    """
-
-    def __init__(self, files: ParquetFiles, layout: Layout, positive: Any = None):
-        super().__init__(files, layout, positive)
-        self._parquet = files
-
-    @property
-    def n_parts(self) -> int:
-        """Number of parts that workers take at a time."""
-        return len(self._parts())
-
-    def reduce(self, task: Task) -> Any:
-        result = reduce_remotely(self._parts(), task)
-        self._parquet.check_unchanged()
-        return result
-
-    def _with_layout(self, layout: Layout) -> ClusterFiles:
-        return ClusterFiles(self._parquet, layout, self._positive)
-
-    def _parts(self) -> list[Unit]:
-        reading = Reading(self._layout, Reporter(None, None), 1, self._rows_of_a_batch())
-        return self._parquet.remote_units(reading, _PART_ROWS)
-
-
 def reduce_remotely(units: list[Unit], task: Task) -> Any:
     """Have workers read units and sum them up; merge what they find in a tree."""
     run = delayed(_run_unit, pure=False)
@@ -200,27 +168,15 @@ def reduce_remotely(units: list[Unit], task: Task) -> Any:
     return _guarded(parts, _tree(parts).compute) if parts else None
 
 
+def map_remotely(function: Callable[[Any], Any], items: list[Any]) -> list[Any]:
+    """Have workers apply a function to each item."""
+    run = delayed(function, pure=False)
+    return list(delayed(list)([run(item) for item in items]).compute())
+
+
 def _run_unit(task: Task, unit: Unit) -> Any:
     """Read and sum up, on a worker."""
     return packed(task, reduce_units([unit], task, Reporter(None, None)))
-
-
-def is_text(source: str | os.PathLike[str]) -> bool:
-    """Tell by the ending of the name whether files are CSV."""
-    return os.fspath(source).lower().endswith((".csv", ".tsv", ".txt"))
-
-
-def read_csv(sources: Sequence[str | os.PathLike[str]]) -> Any:
-    """Open CSV files as a Dask DataFrame."""
-    paths = [absolute(source) for source in sources]
-    delimiter = "\t" if paths[0].lower().endswith(".tsv") else ","
-    return require("dask.dataframe").read_csv(paths, sep=delimiter)
-
-
-def absolute(source: str | os.PathLike[str]) -> str:
-    """Return a path, or a pattern of paths, that means the same in the folder of a worker."""
-    path = os.fspath(source)
-    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100 - patterns too
 
 
 @contextmanager

@@ -1,34 +1,25 @@
-"""Tables in files: Parquet and CSV, read by pyarrow in batches.
-
-pyarrow's own dataset scanner is not used: with many small row groups, rows summed up more slowly
-than read, and read-ahead set to two batches and one file, what it held grew to 1.1 GB (pyarrow 26).
-Here each thread reads, decodes and sums up one row group at a time, so that what is held is one
-batch for each thread.
-"""
+"""Tables in files, read in parts by the threads of this process or the workers of a cluster."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
-import pyarrow.parquet as pq
-from pyarrow import csv as pa_csv
 
-from flipcost.data import arrow, check_stamp, file_stamp, folder_keys, list_files
-from flipcost.exceptions import SourceError
+from flipcost.data import arrow, check_names, check_stamp, file_stamp, folder_keys, list_files
+from flipcost.exceptions import SourceError, TableError
+from flipcost.scale._optional import cluster_module
 from flipcost.scale._progress import Progress, Reporter
-from flipcost.scale._reduce import Unit, reduce_pieces, reduce_units, thread_count
-from flipcost.scale._rows import Piece
+from flipcost.scale._reduce import Unit, reduce_units, thread_count
 from flipcost.scale._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Callable, Iterator, Sequence
+    from typing import Self
 
     from flipcost.data import Paths
     from flipcost.scale._rows import Layout
@@ -38,13 +29,6 @@ if TYPE_CHECKING:
 # memory depends on neither the length nor the width of the table.
 _BATCH_BYTES = 20_000_000
 _BATCH_ROWS = (1_024, 131_072)
-# Row groups of fewer rows are read together.
-_UNIT_ROWS = 131_072
-# Places that a look without a pass reads from, and the rows up to which all may be decoded for it.
-_LOOKS = 16
-_CHEAP_ROWS = 2_000_000
-# Column chunks of local files are read in steps of this size instead of whole.
-_STREAM_BYTES = 1 << 18
 
 
 @dataclass(frozen=True)
@@ -52,19 +36,16 @@ class Reading:
     """How a pass reads files."""
 
     layout: Layout
-    reporter: Reporter
-    n_threads: int
-    batch_rows: int
+    n_threads: int = 1
+    batch_rows: int = 0
+    on_cluster: bool = False
 
-
-@dataclass(frozen=True)
-class Span:
-    """Row groups of a file that are read one after the other, and where their rows begin."""
-
-    path: str
-    groups: tuple[int, ...]
-    start: int
-    n_rows: int
+    @property
+    def rows_of_a_batch(self) -> int:
+        """How many rows to read at a time, by the number of columns unless given."""
+        low, high = _BATCH_ROWS
+        fitting = _BATCH_BYTES // (8 * len(self.layout.wanted))
+        return self.batch_rows or max(low, min(high, fitting))
 
 
 class FileSet(ABC):
@@ -80,6 +61,7 @@ class FileSet(ABC):
         for path in self.paths:
             with self.naming(path):
                 self.schemas.append(self.look_at(path))
+                check_names(self.schemas[-1].names, path)
 
     @abstractmethod
     def look_at(self, path: str) -> Any:
@@ -119,9 +101,15 @@ class FileSet(ABC):
 
     @contextmanager
     def naming(self, path: str) -> Iterator[None]:
-        """Turn errors of pyarrow into one that names the file and, if known, what befell it."""
+        """Turn errors into one that names the file and, if known, what happened to it."""
         try:
             yield
+        except SourceError:
+            raise
+        except TableError as error:
+            self._check_stamp(path)
+            said = str(error)
+            raise SourceError(said if path in said else f"file {path!r}: {said}") from error
         except (pa.ArrowException, OSError) as error:
             self._check_stamp(path)
             reason = " ".join(str(error).split())
@@ -132,8 +120,15 @@ class FileSet(ABC):
             raise SourceError(msg) from error
 
     @abstractmethod
-    def reduce(self, task: Task, reading: Reading) -> Any:
-        """Run a task on all batches and merge what it returns."""
+    def units(self, reading: Reading) -> list[Unit]:
+        """Return the parts that a thread or a worker reads at a time, in order."""
+
+    @abstractmethod
+    def look(self, columns: Sequence[str], n_rows: int) -> list[Any]:
+        """Read about so many rows, of places at even distances, without a pass over the files.
+
+        Returns tables of consecutive rows each.
+        """
 
     def with_keys(self, batch: Any, path: str, wanted: list[str]) -> Any:
         """Add the columns that folders give, in the order wanted."""
@@ -147,194 +142,18 @@ class FileSet(ABC):
             else:
                 value = pa.scalar(self.keys[name][path])
                 columns.append(pa.repeat(value, batch.num_rows))
-        return pa.RecordBatch.from_arrays(columns, names=wanted)
+        return type(batch).from_arrays(columns, names=wanted)
 
-    def _check_stamp(self, path: str) -> None:
-        check_stamp(self.filesystem, path, self.stamps[self.paths.index(path)])
-
-
-class ParquetFiles(FileSet):
-    """Parquet files: row groups are units of work for threads."""
-
-    suffixes = (".parquet", ".pq", ".parq")
-
-    def __init__(self, source: Paths, filesystem: Any = None):
-        self._footers: dict[str, Any] = {}
-        super().__init__(source, filesystem)
-
-    def look_at(self, path: str) -> Any:
-        """Read the footer."""
-        with self._open(path) as file:
-            self._footers[path] = file.metadata
-            return file.schema_arrow
-
-    @property
-    def n_rows(self) -> int | None:
-        """Number of rows by the footers."""
-        return sum(int(footer.num_rows) for footer in self._footers.values())
-
-    def reduce(self, task: Task, reading: Reading) -> Any:
-        """Run a task on row groups, as many at a time as there are threads."""
-        spans = list(self._spans(_UNIT_ROWS))
-        # Fewer of them than threads leave cores idle: decode columns in parallel then.
-        threads = len(spans) < reading.n_threads
-        units = (self.unit(span, reading, threads=threads) for span in spans)
-        return reduce_units(units, task, reading.reporter, reading.n_threads)
-
-    def remote_units(self, reading: Reading, n_rows: int) -> list[Unit]:
-        """Return row groups for other processes, joined to some so many rows of one file.
-
-        Each carries what is known of its own file only, and reads the footer anew.
-        """
-        alone = {path: self._only(place) for place, path in enumerate(self.paths)}
-        return [alone[span.path].unit(span, reading) for span in self._spans(n_rows)]
-
-    def _only(self, place: int) -> ParquetFiles:
-        """Return one of the files, without its footer."""
-        found = copy(self)
-        path = self.paths[place]
+    def only(self, path: str) -> Self:
+        """Return one of the files, with what another process needs to know of it."""
+        found, place = copy(self), self.paths.index(path)
         found.paths, found.stamps = [path], [self.stamps[place]]
-        found.schemas, found._footers = [self.schemas[place]], {}  # noqa: SLF001 - a copy of us
+        found.schemas = [self.schemas[place]]
         found.keys = {name: {path: values[path]} for name, values in self.keys.items()}
         return found
 
-    def look(self, n_rows: int, layout: Layout) -> list[Any]:
-        """Read about so many rows, of places at even distances, without a pass over the files.
-
-        Returns consecutive rows each, with the columns of the layout. Rows of a row group before
-        the wanted ones must be decoded, which in a large table is done for a quarter of all rows
-        at most.
-        """
-        reading = Reading(layout, Reporter(None, None), 1, rows_of_a_batch(layout))
-        spans = list(self._spans(1))
-        total = sum(span.n_rows for span in spans)
-        each = -(-n_rows // _LOOKS)
-        places = [k * (total - each) // (_LOOKS - 1) for k in range(_LOOKS)]
-        if total <= n_rows:
-            each, places = total, [0] if total else []
-        reach = total if total <= _CHEAP_ROWS else total // (4 * _LOOKS)
-        starts = [span.start for span in spans]
-        found = []
-        for place in places:
-            first = bisect_right(starts, place) - 1
-            skip = min(place - starts[first], reach)
-            pieces = (piece for span in spans[first:] for piece in self.unit(span, reading).read())
-            found.append(_rows_of(pieces, skip, each))
-        return found
-
-    def _spans(self, n_rows: int) -> Iterator[Span]:
-        """Yield row groups of one file, joined to some so many rows."""
-        start = 0
-        for path in self.paths:
-            footer = self._footers[path]
-            groups: list[int] = []
-            held = 0
-            for group in range(footer.num_row_groups):
-                rows = int(footer.row_group(group).num_rows)
-                if rows:
-                    groups.append(group)
-                    held += rows
-                if groups and (held >= n_rows or group == footer.num_row_groups - 1):
-                    yield Span(path, tuple(groups), start, held)
-                    groups, start, held = [], start + held, 0
-
-    def unit(self, span: Span, reading: Reading, *, threads: bool = False) -> Unit:
-        """Return the way to read row groups."""
-        read = partial(self._batches, span, reading, threads=threads)
-        return Unit(f"file {span.path!r}", span.n_rows, read)
-
-    def _batches(self, span: Span, reading: Reading, *, threads: bool) -> Iterator[Piece]:
-        path, start = span.path, span.start
-        wanted = reading.layout.wanted
-        stored = [name for name in wanted if name not in self.keys or name in self.names]
-        with self.naming(path), self._open(path) as file:
-            for batch in file.iter_batches(
-                reading.batch_rows, list(span.groups), stored, use_threads=threads
-            ):
-                yield Piece(f"file {path!r}", start, self.with_keys(batch, path, wanted))
-                start += batch.num_rows
-
-    def _open(self, path: str) -> Any:
-        is_local = self.filesystem.type_name == "local"
-        return pq.ParquetFile(
-            path,
-            filesystem=self.filesystem,
-            metadata=self._footers.get(path),
-            # Far away, few large requests beat many small ones.
-            pre_buffer=not is_local,
-            buffer_size=_STREAM_BYTES if is_local else 0,
-        )
-
-
-@dataclass(frozen=True)
-class CsvFormat:
-    """How CSV text is read."""
-
-    delimiter: str = ","
-    null_values: tuple[str, ...] | None = None
-
-
-class CsvFiles(FileSet):
-    """CSV files, plain or compressed: read one after the other, summed up by other threads."""
-
-    suffixes = tuple(
-        f".{kind}{packed}"
-        for kind in ("csv", "tsv", "txt")
-        for packed in ("", ".gz", ".bz2", ".zst")
-    )
-
-    def __init__(self, source: Paths, csv: CsvFormat, filesystem: Any = None):
-        self._csv = csv
-        super().__init__(source, filesystem)
-
-    def look_at(self, path: str) -> Any:
-        """Guess the types from the first block."""
-        with self._open(path) as reader:
-            return reader.schema
-
-    def reduce(self, task: Task, reading: Reading) -> Any:
-        """Run a task on blocks of text; their size is pyarrow's."""
-        pieces = self._pieces(reading.layout)
-        return reduce_pieces(pieces, task, reading.reporter, reading.n_threads)
-
-    def _pieces(self, layout: Layout) -> Iterator[Piece]:
-        start = 0
-        wanted = layout.wanted
-        for path, schema in zip(self.paths, self.schemas, strict=True):
-            stored = [name for name in wanted if name in schema.names]
-            with self.naming(path), self._open(path, stored, self._types(layout)) as reader:
-                for batch in reader:
-                    yield Piece(f"file {path!r}", start, self.with_keys(batch, path, wanted))
-                    start += batch.num_rows
-
-    def _types(self, layout: Layout) -> dict[str, Any]:
-        """Read features that look like numbers in any file as numbers, fractions included."""
-        types = {}
-        for name in layout.wanted:
-            found = [s.field(name).type for s in self.schemas if name in s.names]
-            solid = [type_ for type_ in found if not pa.types.is_null(type_)]
-            if name in (layout.columns or ()) and all(
-                pa.types.is_integer(t) or pa.types.is_floating(t) for t in solid
-            ):
-                types[name] = pa.float64()
-            elif solid:
-                types[name] = solid[0]
-        return types
-
-    def _open(
-        self, path: str, columns: list[str] | None = None, types: dict[str, Any] | None = None
-    ) -> Any:
-        csv = pa_csv
-        options: dict[str, Any] = {"strings_can_be_null": True}
-        if self._csv.null_values is not None:
-            options["null_values"] = list(self._csv.null_values)
-        if columns is not None:
-            options |= {"include_columns": columns, "column_types": types}
-        return csv.open_csv(
-            self.filesystem.open_input_stream(path),  # unpacks by the ending of the name
-            parse_options=csv.ParseOptions(delimiter=self._csv.delimiter),
-            convert_options=csv.ConvertOptions(**options),
-        )
+    def _check_stamp(self, path: str) -> None:
+        check_stamp(self.filesystem, path, self.stamps[self.paths.index(path)])
 
 
 class FileTable(Table):
@@ -349,6 +168,7 @@ class FileTable(Table):
         progress: Callable[[Progress], None] | str | None = None,
         n_threads: int | None = None,
         batch_rows: int | None = None,
+        on_cluster: bool = False,
     ):
         super().__init__(layout.resolved(files.names), positive)
         if self._layout.target is None:
@@ -359,10 +179,11 @@ class FileTable(Table):
         self._progress = progress
         self._n_threads = n_threads
         self._batch_rows = batch_rows
+        self._on_cluster = on_cluster
 
     @property
     def n_rows(self) -> int | None:
-        """Number of rows, when the files say; None for CSV."""
+        """Number of rows, when it is known without a pass."""
         return self._files.n_rows
 
     @property
@@ -376,16 +197,25 @@ class FileTable(Table):
         """Size of the files in bytes."""
         return sum(size for size, _ in self._files.stamps)
 
+    @property
+    def n_parts(self) -> int | None:
+        """Number of parts that the workers of a cluster take; None if none do."""
+        return len(self._units()) if self._on_cluster else None
+
     def reduce(self, task: Task) -> Any:
-        reporter = Reporter(self._progress, self.n_rows)
-        n_threads = thread_count(self._n_threads)
-        reading = Reading(self._layout, reporter, n_threads, self._rows_of_a_batch())
-        result = self._files.reduce(task, reading)
+        units = self._units()
+        if self._on_cluster:
+            result = cluster_module().reduce_remotely(units, task)
+        else:
+            reporter = Reporter(self._progress, self.n_rows)
+            result = reduce_units(units, task, reporter, thread_count(self._n_threads))
         self._files.check_unchanged()
         return result
 
-    def _rows_of_a_batch(self) -> int:
-        return self._batch_rows or rows_of_a_batch(self._layout)
+    def _units(self) -> list[Unit]:
+        n_threads = thread_count(self._n_threads)
+        reading = Reading(self._layout, n_threads, self._batch_rows or 0, self._on_cluster)
+        return self._files.units(reading)
 
     def _with_layout(self, layout: Layout) -> FileTable:
         return FileTable(
@@ -395,30 +225,11 @@ class FileTable(Table):
             progress=self._progress,
             n_threads=self._n_threads,
             batch_rows=self._batch_rows,
+            on_cluster=self._on_cluster,
         )
 
     def _name(self) -> str:
         return f"{self._files.paths[0]!r}" if len(self._files.paths) == 1 else "The files"
-
-
-def rows_of_a_batch(layout: Layout) -> int:
-    """Return how many rows to read at a time, by the number of columns."""
-    low, high = _BATCH_ROWS
-    return max(low, min(high, _BATCH_BYTES // (8 * len(layout.wanted))))
-
-
-def _rows_of(pieces: Iterator[Piece], skip: int, n_rows: int) -> Any:
-    """Return some rows of pieces as one table."""
-    found, held = [], 0
-    for piece in pieces:
-        rows = piece.frame.slice(skip, n_rows - held)
-        skip = max(0, skip - piece.n_rows)
-        if rows.num_rows:
-            found.append(rows)
-            held += rows.num_rows
-        if held >= n_rows:
-            break
-    return arrow.concatenate(found)
 
 
 def _kind(type_: Any) -> str:

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 
 from flipcost.core.memory import usable_memory
 from flipcost.data import list_files
-from flipcost.scale._files import CsvFiles, ParquetFiles
+from flipcost.scale._csv import CsvFiles
+from flipcost.scale._parquet import ParquetFiles
 
 if TYPE_CHECKING:
     from flipcost.data import Paths

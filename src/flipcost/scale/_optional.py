@@ -22,3 +22,9 @@ def require(name: str) -> Any:
             raise
         msg = f"This needs the package {package}, which is not installed. Install {package}."
         raise ImportError(msg) from error
+
+
+def cluster_module() -> Any:
+    """Return the module that knows Dask, which is an extra."""
+    require("dask")
+    return require("flipcost.scale._dask")

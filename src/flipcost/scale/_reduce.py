@@ -27,10 +27,9 @@ Item = TypeVar("Item")
 
 @dataclass(frozen=True, eq=False)
 class Unit:
-    """Pieces that one thread reads and sums up: a row group of a file."""
+    """Pieces that one thread reads and sums up: row groups of a file, or a range of it."""
 
     where: str
-    n_rows: int
     read: Callable[[], Iterator[Piece]]
 
 
@@ -41,8 +40,8 @@ def reduce_pieces(
 
     Pieces are read here and summed up by threads.
     """
-    filled = (piece for piece in pieces if piece.n_rows)
-    return _reduce(filled, partial(run_task, task), reporter, n_threads)
+    units = (Unit(piece.where, partial(iter, (piece,))) for piece in pieces)
+    return reduce_units(units, task, reporter, n_threads)
 
 
 def reduce_units(units: Iterable[Unit], task: Task, reporter: Reporter, n_threads: int = 1) -> Any:
@@ -50,27 +49,29 @@ def reduce_units(units: Iterable[Unit], task: Task, reporter: Reporter, n_thread
 
     Units are read and summed up by threads, each by one.
     """
-
-    def run(unit: Unit) -> Any:
-        total: Any = None
-        for piece in unit.read():
-            if piece.n_rows:
-                result = run_task(task, piece)
-                total = result if total is None else merge_at(total, result, piece.where)
-        return total
-
-    return _reduce((unit for unit in units if unit.n_rows), run, reporter, n_threads)
-
-
-def _reduce(
-    items: Iterable[Any], function: Callable[[Any], Any], reporter: Reporter, n_threads: int
-) -> Any:
     total: Any = None
-    with reporter, closing(_ordered(items, function, n_threads)) as results:
-        for item, result in results:
-            total = result if total is None else merge_at(total, result, item.where)
-            reporter.add(item.n_rows, item.where)
+    with reporter, closing(_ordered(units, partial(_run_unit, task), n_threads)) as results:
+        for unit, (result, n_rows) in results:
+            if result is not None:
+                total = result if total is None else merge_at(total, result, unit.where)
+            reporter.add(n_rows, unit.where)
     return total
+
+
+def _run_unit(task: Task, unit: Unit) -> tuple[Any, int]:
+    total: Any = None
+    n_rows = 0
+    for piece in unit.read():
+        if piece.n_rows:
+            result = run_task(task, piece)
+            total = result if total is None else merge_at(total, result, piece.where)
+            n_rows += piece.n_rows
+    return total, n_rows
+
+
+def threaded(function: Callable[[Item], Any], items: Iterable[Item], n_threads: int) -> list[Any]:
+    """Return what a function gives for each item, in order, by threads."""
+    return [result for _, result in _ordered(items, function, n_threads)]
 
 
 def merge_at(total: Any, result: Any, where: str) -> Any:

@@ -5,9 +5,12 @@ from __future__ import annotations
 import os
 from typing import TYPE_CHECKING, Any
 
+from flipcost.data import list_files, sniff
 from flipcost.scale._batches import BatchTable
-from flipcost.scale._files import CsvFiles, CsvFormat, FileTable, ParquetFiles
-from flipcost.scale._optional import require
+from flipcost.scale._csv import CsvFiles
+from flipcost.scale._files import FileSet, FileTable
+from flipcost.scale._optional import cluster_module, require
+from flipcost.scale._parquet import ParquetFiles
 from flipcost.scale._rows import Layout
 
 if TYPE_CHECKING:
@@ -109,6 +112,7 @@ def scan_csv(
     positive: Any = None,
     *,
     delimiter: str | None = None,
+    encoding: str | None = None,
     null_values: Sequence[str] | None = None,
     sample_weight: str | None = None,
     fold_by: str | None = None,
@@ -120,17 +124,21 @@ def scan_csv(
 ) -> FileTable:
     r"""Open CSV files as a table, plain or compressed, with a header line each.
 
-    Types are guessed from the first block of each file; columns of features that look like whole
-    numbers are read as numbers, so that a fraction further down is no surprise.
+    Cells mean what they mean to `flipcost audit` and `flipcost predict`: ``?``, ``NA`` and the
+    like are missing, and a column is one of numbers, of yes and no (1 and 0), of dates or of
+    categories. That is learned from rows of several places of the files; a cell further on that
+    does not fit is refused by name. Labels are numbers or text. Rows are numbered through, and
+    ranges of bytes are read by threads.
 
     Parameters
     ----------
     source, target, columns, positive
         As in `scan_parquet`. ``.gz``, ``.bz2`` and ``.zst`` files are read as they are.
-    delimiter : str, optional
-        One character between fields; a tab for ``.tsv`` files and a comma for others when None.
+    delimiter, encoding : str, optional
+        One character between fields, and the encoding of text (UTF-8 when None); the delimiter is
+        found out from the first lines when None.
     null_values : sequence of str, optional
-        Spellings of what is missing; pyarrow's ("", "NA", "null", "nan", ...) when None.
+        Spellings of what is missing; "", "?", "NA", "null", "nan" and the like when None.
     sample_weight, fold_by, fold_seed, encoder, progress, n_threads, filesystem
         As in `scan_parquet`.
 
@@ -147,10 +155,13 @@ def scan_csv(
     ...     print(scan_csv(path, "late", delimiter=";").moments().mean.ravel())
     [1. 4.]
     """
-    if delimiter is None:
-        delimiter = "\t" if isinstance(source, (str, os.PathLike)) and _is_tabs(source) else ","
-    nulls = None if null_values is None else tuple(null_values)
-    files = CsvFiles(source, CsvFormat(delimiter, nulls), filesystem)
+    files = CsvFiles(
+        source,
+        delimiter=delimiter,
+        encoding=encoding,
+        missing=null_values,
+        filesystem=filesystem,
+    )
     layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
     return FileTable(files, layout, positive, progress=progress, n_threads=n_threads)
 
@@ -215,9 +226,9 @@ def scan_dask(
     Parameters
     ----------
     source : dask Array of shape (n, d), dask DataFrame, path, or list of paths
-        Rows. All workers, and this process, must see files under the same path. CSV files are
-        opened as a DataFrame; workers read the row groups of Parquet files as `scan_parquet` does,
-        in constant memory, and the rows are numbered through.
+        Rows. All workers, and this process, must see files under the same path. Workers read the
+        row groups of Parquet files as `scan_parquet` does, and ranges of CSV files as `scan_csv`
+        does, in constant memory; the rows are numbered through.
     target : str, or dask Array or Series
         Column of labels in a DataFrame, or the labels themselves, partitioned as the rows are.
     columns, positive, fold_by, fold_seed, encoder
@@ -240,9 +251,7 @@ def scan_dask(
     ...     scan_dask(X, y).moments().mean.ravel()
     array([1., 4.])
     """
-    require("dask")
-    from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
-
+    module = cluster_module()
     is_column = isinstance(target, str)
     layout = _layout(
         target if is_column else None,
@@ -253,14 +262,67 @@ def scan_dask(
         fold_seed,
     )
     if isinstance(source, (str, os.PathLike, list, tuple)):
-        paths = source if isinstance(source, (list, tuple)) else [source]
-        if not _dask.is_text(paths[0]):
-            files = ParquetFiles([_dask.absolute(path) for path in paths])
-            return _dask.ClusterFiles(files, layout, positive)
-        source = _dask.read_csv(paths)
+        files = open_files(source, on_cluster=True)
+        return FileTable(files, layout, positive, on_cluster=True)
     labels = None if is_column else target
     weight = None if isinstance(sample_weight, str) else sample_weight
-    return _dask.DaskTable(source, labels, weight, layout, positive)
+    table: Table = module.DaskTable(source, labels, weight, layout, positive)
+    return table
+
+
+def open_files(
+    source: Paths,
+    *,
+    on_cluster: bool = False,
+    as_text: bool = False,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> FileSet:
+    r"""Find out whether files are CSV or Parquet, and return the way to read them.
+
+    Parameters
+    ----------
+    source : path, or sequence of paths
+        Files of one kind, as in `scan_parquet`; a folder may hold others, which are passed over.
+    on_cluster : bool, default=False
+        Whether workers of a cluster read them, who run in folders of their own.
+    as_text : bool, default=False
+        Whether cells of CSV files stay text, for a `flipcost.data.ColumnReader` to read.
+    delimiter, encoding : str, optional
+        Of text, as in `scan_csv`.
+
+    Returns
+    -------
+    FileSet
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.csv")
+    ...     _ = path.write_text("x,late\n1,0\n3,1\n")
+    ...     open_files(path).names
+    ['x', 'late']
+    """
+    given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    if on_cluster:
+        given = [_absolute(path) for path in given]
+    filesystem, paths = list_files(given, ParquetFiles.suffixes)
+    elsewhere = None if filesystem.type_name == "local" else filesystem
+    form = sniff(
+        paths[0], delimiter=delimiter, encoding=encoding, filesystem=elsewhere, may_be_empty=True
+    )
+    if form.kind == "parquet":
+        return ParquetFiles(paths, filesystem)
+    _, paths = list_files(given, CsvFiles.suffixes)
+    known = {"delimiter": form.delimiter, "encoding": form.encoding}
+    return CsvFiles(paths, **known, as_text=as_text, filesystem=filesystem)
+
+
+def _absolute(source: str | os.PathLike[str]) -> str:
+    """Return a path, or a pattern of paths, that means the same in the folder of a worker."""
+    path = os.fspath(source)
+    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100 - patterns too
 
 
 def dask_client(address: str, timeout: float = 10.0) -> AbstractContextManager[Any]:
@@ -292,9 +354,8 @@ def dask_client(address: str, timeout: float = 10.0) -> AbstractContextManager[A
     ConnectionError: A Dask scheduler must answer at 'tcp://127.0.0.1:1'; none did within 0.1 s. ...
     """
     require("distributed")
-    from flipcost.scale import _dask  # noqa: PLC0415 - dask is an extra
-
-    return _dask.connect(address, timeout)
+    client: AbstractContextManager[Any] = cluster_module().connect(address, timeout)
+    return client
 
 
 def moments_from_parquet(
@@ -429,8 +490,3 @@ def _layout(
         raise TypeError(msg)
     named = None if columns is None else tuple(columns)
     return Layout(target, named, weight, fold_by, encoder, fold_seed)
-
-
-def _is_tabs(source: str | os.PathLike[str]) -> bool:
-    name = os.fspath(source).lower()
-    return name.endswith((".tsv", ".tsv.gz", ".tsv.bz2", ".tsv.zst"))

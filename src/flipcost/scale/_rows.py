@@ -159,6 +159,10 @@ class Layout:
         named = (self.target, self.weight, self.fold_by)
         return tuple(dict.fromkeys(name for name in named if name is not None))
 
+    def role_of(self, name: str) -> str:
+        """Return whether a column holds labels, keys of folds, or numbers to learn from."""
+        return {self.target: "label", self.fold_by: "key"}.get(name, "feature")
+
     def resolved(self, names: list[str]) -> Layout:
         """Return the layout with the features named, given all columns of the source."""
         if self.columns is not None:

@@ -28,8 +28,7 @@ from flipcost.estimators.flipcost.scores import (
     plain_basis,
     solve_scores,
 )
-from flipcost.scale import ScoreHistogram, Table, score_limits
-from flipcost.scale._tasks import Together
+from flipcost.scale import ScoreHistogram, Table, Together, score_limits
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -43,6 +43,7 @@ class TextRange:
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "a.csv"
     ...     _ = path.write_text("age,ill\n50,yes\n31,no\n")
@@ -91,6 +92,7 @@ class TextRange:
         Examples
         --------
         >>> import tempfile
+        >>> from pathlib import Path
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     path = Path(folder) / "a.csv"
         ...     _ = path.write_text('age,ill\n50,"yes\n"\n31,no\n')
@@ -186,6 +188,7 @@ def split_text(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "a.csv"
     ...     _ = path.write_text("age,ill\n" + "50,yes\n" * 1000)
@@ -236,6 +239,7 @@ def read_places(
     Examples
     --------
     >>> import tempfile
+    >>> from pathlib import Path
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder) / "a.csv"
     ...     _ = path.write_text("age,ill\n50,yes\n31,no\n")

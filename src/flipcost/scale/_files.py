@@ -49,7 +49,27 @@ class Reading:
 
 
 class FileSet(ABC):
-    """Files of one format with the same columns, looked at before any of their rows are read."""
+    r"""Files of one format with the same columns, looked at before any of their rows are read.
+
+    Made by `open_files`.
+
+    Parameters
+    ----------
+    source : path, or sequence of paths
+        The files.
+    filesystem : pyarrow.fs.FileSystem, optional
+        Where they are, when `source` does not say.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from flipcost.scale import open_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.csv")
+    ...     _ = path.write_text("x,late\n1,0\n3,1\n")
+    ...     open_files(path).look(["x"], 10)[0].to_pydict()
+    {'x': ['1', '3']}
+    """
 
     suffixes: tuple[str, ...] = ()
 
@@ -157,7 +177,31 @@ class FileSet(ABC):
 
 
 class FileTable(Table):
-    """A table in one or more files."""
+    r"""A table in one or more files.
+
+    Parameters
+    ----------
+    files : FileSet
+        The files, as `open_files` returns them.
+    layout : Layout
+        Roles of the columns.
+    positive : label, optional
+        The positive label; the larger one when None.
+    progress, n_threads, batch_rows
+        As in `scan_parquet`.
+    on_cluster : bool, default=False
+        Whether the workers of a Dask cluster read them.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> from flipcost.scale import Layout, open_files
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.csv")
+    ...     _ = path.write_text("x,late\n1,0\n3,1\n")
+    ...     FileTable(open_files(path), Layout("late")).moments().mean.ravel()
+    array([1., 3.])
+    """
 
     def __init__(
         self,

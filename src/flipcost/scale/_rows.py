@@ -121,6 +121,11 @@ class Layout:
         How columns become features; numbers as they are when None.
     fold_seed : int
         Seed of the folds.
+
+    Examples
+    --------
+    >>> Layout("sick", weight="n").resolved(["age", "sick", "n"]).columns
+    ('age',)
     """
 
     target: str | None = None

@@ -268,12 +268,36 @@ def test_prices_and_labels_of_any_kind():
     assert "'ill'" in model.summary()
 
 
-def test_weights_count_as_repetitions_in_the_calibration():
-    """Doubling all weights narrows the posterior as doubling the rows would."""
-    X, noisy, _ = noisy_syn3d(600)
+# Not "range": its quantiles are interpolated, and so differ between a weight and copies.
+@pytest.mark.parametrize("method", ["integrate", "minimax", "likelihood", 0.25])
+def test_weights_count_as_repetitions(method):
+    """A row of weight k gives what k copies of it in the same fold give, intervals included."""
+    X, noisy, _ = noisy_syn3d(300)
+    rng = np.random.default_rng(0)
+    times, folds = rng.integers(0, 4, 300), rng.integers(0, 4, 300)
+
+    def fitted(rows, weight=None):
+        inside = [np.flatnonzero(folds[rows] == k) for k in range(4)]
+        everything = np.arange(len(rows))
+        cv = [(np.setdiff1d(everything, test), test) for test in inside]
+        model = FlipCostClassifier(cost=0.3, noise_rate=method, features="linear", cv=cv)
+        return model.fit(X[rows], noisy[rows], weight)
+
+    weighed = fitted(np.arange(300), times.astype(float))
+    repeated = fitted(np.repeat(np.arange(300), times))
+    np.testing.assert_allclose(weighed.predict_proba(X), repeated.predict_proba(X), atol=1e-9)
+    assert weighed.chosen_ == repeated.chosen_
+    for name in ("noise_rate_", "noise_rate_interval_", "cost_estimate_"):
+        np.testing.assert_allclose(getattr(weighed, name), getattr(repeated, name), atol=1e-9)
+
+
+def test_more_weight_narrows_the_interval_as_more_rows_do():
+    """Four times the weight halves the width of a rate's interval, to within a fifth."""
+    X, noisy, _ = noisy_syn3d(2000)
     one = FlipCostClassifier(random_state=0).fit(X, noisy)
-    two = FlipCostClassifier(random_state=0).fit(X, noisy, sample_weight=np.full(600, 4.0))
-    assert np.diff(two.noise_rate_interval_)[0] < np.diff(one.noise_rate_interval_)[0]
+    four = FlipCostClassifier(random_state=0).fit(X, noisy, sample_weight=np.full(2000, 4.0))
+    width = [np.diff(model.noise_rate_interval_)[0] for model in (one, four)]
+    assert width[1] == pytest.approx(width[0] / 2, rel=0.2)
 
 
 @pytest.mark.parametrize(

@@ -7,6 +7,7 @@ import re
 from dataclasses import dataclass
 from typing import IO, TYPE_CHECKING, Any
 
+import numpy as np
 import pyarrow as pa
 
 from flipcost.data._open import FileFormat, file_size, open_bytes, sniff
@@ -14,12 +15,14 @@ from flipcost.data._read import read_text
 from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
 # What is read to find where a row begins, and the fields that it must have at least to convince.
 _WINDOW, _FIELDS = 1 << 18, 80
 # A longer range, of a file that could not be cut, is not held.
 _MOST_BYTES = 1 << 27
+# Lines are counted in blocks of this size, which stay in a second-level cache.
+_CACHED_BYTES = 1 << 19
 # Places of a file that are looked at without reading it whole, and what is read of each at least.
 _PLACES = 16
 _LEAST_BYTES = 1 << 16
@@ -59,7 +62,7 @@ class TextRange:
     filesystem: Any = None
 
     def batches(
-        self, columns: Sequence[str] | None = None, numbers: Collection[str] = ()
+        self, columns: Sequence[str] | None = None, numbers: Mapping[str, Any] | None = None
     ) -> Iterator[Any]:
         """Yield the rows as record batches.
 
@@ -67,11 +70,11 @@ class TextRange:
         ----------
         columns : sequence of str, optional
             Columns to read; all when None.
-        numbers : collection of str, default=()
+        numbers : mapping of str to pyarrow.DataType, optional
             Columns to read as numbers where all their cells are; others are read as text.
         """
         if self.form.decimal == ",":  # pyarrow would take other texts for numbers than we do
-            numbers = ()
+            numbers = None
         done = 0
         try:
             for batch in self._read(columns, numbers):
@@ -81,7 +84,7 @@ class TextRange:
             if not numbers or not isinstance(error.__cause__, pa.ArrowInvalid):
                 raise
             # A cell is no number as it stands (blanks around a missing value, say): text knows.
-            for batch in self._read(columns, ()):
+            for batch in self._read(columns):
                 if batch.num_rows > done:
                     yield batch.slice(done)
                 done = max(0, done - batch.num_rows)
@@ -99,15 +102,17 @@ class TextRange:
         ...     TextRange(str(path), sniff(path), 0, 24).count_rows()
         2
         """
-        if can_be_cut(self.form) and self.stop - self.start <= _MOST_BYTES:
+        if can_be_cut(self.form):
             with open_bytes(self.path, filesystem=self.filesystem) as file:
                 file.seek(self.start)
-                block = file.read(self.stop - self.start)
-            if _are_plain_lines(block):
-                return block.count(b"\n") + (not block.endswith(b"\n")) - (self.start == 0)
-        return sum(batch.num_rows for batch in self._read(self.form.names[:1], ()))
+                lines = _count_lines(file, self.stop - self.start)
+            if lines is not None:
+                return lines - (self.start == 0)
+        return sum(batch.num_rows for batch in self._read(self.form.names[:1]))
 
-    def _read(self, columns: Sequence[str] | None, numbers: Collection[str]) -> Iterator[Any]:
+    def _read(
+        self, columns: Sequence[str] | None, numbers: Mapping[str, Any] | None = None
+    ) -> Iterator[Any]:
         length = self.stop - self.start
         cut = can_be_cut(self.form)
         options: dict[str, Any] = {"columns": columns, "numbers": numbers, "threads": not cut}
@@ -120,15 +125,25 @@ class TextRange:
                 block = file.read(length)
                 if not block.strip():
                     return
-                source = pa.BufferReader(block)
+                source, options["quotes"] = pa.BufferReader(block), b'"' in block
             yield from read_text(self.path, self.form, source, start=self.start, **options)
 
 
-def _are_plain_lines(block: bytes) -> bool:
-    """Tell whether each line is a row: no quotes around line breaks, and no empty lines."""
-    if b'"' in block or b"\n\n" in block or b"\n\r" in block or block[:1] in (b"", b"\n", b"\r"):
-        return False
-    return block.count(b"\r") == block.count(b"\r\n")  # a return alone ends a line, too
+def _count_lines(file: IO[bytes], length: int) -> int | None:
+    """Return how many lines come next, if each is a row; None where only reading can tell.
+
+    Quotes may hold line breaks, returns may end lines on their own, and empty lines are no rows.
+    """
+    lines, before = 0, b"\n"
+    while length > 0 and (block := file.read(min(length, _CACHED_BYTES))):
+        if b'"' in block or b"\r" in block:
+            return None
+        ends = np.frombuffer(before + block, np.uint8) == ord("\n")
+        if np.any(ends[1:] & ends[:-1]):
+            return None
+        lines += np.count_nonzero(ends[1:])
+        length, before = length - len(block), block[-1:]
+    return lines + (before != b"\n")
 
 
 class _Bounded:

@@ -22,7 +22,7 @@ from flipcost.data._open import FileFormat, check_names, no_rows, not_utf8, open
 from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Iterator, Sequence
+    from collections.abc import Iterator, Mapping, Sequence
 
     from numpy.typing import NDArray
 
@@ -186,7 +186,8 @@ def read_text(
     *,
     start: int = 0,
     columns: Sequence[str] | None = None,
-    numbers: Collection[str] = (),
+    numbers: Mapping[str, Any] | None = None,
+    quotes: bool = True,
     threads: bool = True,
     on_bad_row: Any = None,
 ) -> Iterator[Any]:
@@ -204,9 +205,11 @@ def read_text(
         Byte of the file that the source begins with; the header is skipped at 0.
     columns : sequence of str, optional
         Columns to read; all when None.
-    numbers : collection of str, default=()
+    numbers : mapping of str to pyarrow.DataType, optional
         Columns to read as numbers at once, instead of as text; an error that pyarrow raises says
         that a cell is none as it stands.
+    quotes : bool, default=True
+        Whether there may be quotes, around line breaks perhaps; reading is faster without.
     threads : bool, default=True
         Whether columns are read in parallel.
     on_bad_row : function, optional
@@ -218,7 +221,7 @@ def read_text(
     pyarrow.RecordBatch
     """
     names = list(form.names)
-    types = dict.fromkeys(names, pa.string()) | dict.fromkeys(numbers, pa.float64())
+    types = dict.fromkeys(names, pa.string()) | dict(numbers or {})
     with reading(path, form, start):
         reader = csv.open_csv(
             source,
@@ -231,7 +234,7 @@ def read_text(
             ),
             csv.ParseOptions(
                 delimiter=form.delimiter,
-                newlines_in_values=True,
+                newlines_in_values=quotes,
                 ignore_empty_lines=True,
                 invalid_row_handler=on_bad_row,
             ),

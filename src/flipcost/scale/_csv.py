@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 # A range of text that a thread or a worker reads, and holds, at a time.
 _RANGE_BYTES = 1 << 25
 # Files that are looked at, of many, and rows that tell what columns hold.
-_FILES, _LOOK_ROWS = 16, 10_000
+_FILES, _LOOK_ROWS = 16, 4_000
 
 
 class CsvFiles(FileSet):
@@ -73,6 +73,7 @@ class CsvFiles(FileSet):
         self._ranges: list[TextRange] = []
         self._starts: list[int] = []
         self._n_rows: int | None = None
+        self._typed: tuple[Layout, dict[str, Any]] | None = None
         super().__init__(source, filesystem)
         if any(form.decimal == "," for form in self._forms.values()):
             self._forms = {p: replace(f, decimal=",") for p, f in self._forms.items()}
@@ -147,7 +148,9 @@ class CsvFiles(FileSet):
         self._ranges, self._starts = ranges, starts
 
     def _types(self, layout: Layout) -> dict[str, Any]:
-        """Find out what the columns hold from a look at some rows."""
+        """Find out what the columns hold from a look at some rows, once for all passes."""
+        if self._typed is not None and self._typed[0] == layout:
+            return self._typed[1]
         stored = [name for name in layout.wanted if name in self.names]
         blocks = self.look(stored, _LOOK_ROWS)
         if not blocks:
@@ -157,14 +160,16 @@ class CsvFiles(FileSet):
         encoded = layout.encoder.columns if layout.encoder else ()
         levels = [column for column in encoded if isinstance(column, LevelColumn)]
         named = [c.name for c in levels if all(isinstance(level, str) for level in c.levels)]
-        return types | {name: pa.string() for name in named if name in stored}
+        types |= {name: pa.string() for name in named if name in stored}
+        self._typed = layout, types
+        return types
 
     def pieces(
         self, part: TextRange, start: int, wanted: list[str], types: dict[str, Any]
     ) -> Iterator[Piece]:
         """Yield the rows of a range, the first of which has a number."""
         stored = [name for name in wanted if name in part.form.names]
-        numbers = {name for name, kind in types.items() if kind == pa.float64()}
+        numbers = {name: kind for name, kind in types.items() if kind in (pa.float64(), pa.int64())}
         with self.naming(part.path):
             for batch in part.batches(stored, numbers):
                 columns = [_typed(batch[name], name, types) for name in batch.schema.names]

@@ -59,7 +59,7 @@ class Piece:
 
 
 @dataclass(frozen=True, eq=False)
-class Rows:
+class PieceRows:
     """Features, labels, weights and fold keys of a piece."""
 
     piece: Piece
@@ -179,7 +179,7 @@ class Layout:
         """Columns to read, once the features are named."""
         return list(dict.fromkeys((*(self.columns or ()), *self.roles)))
 
-    def rows(self, piece: Piece) -> Rows:
+    def rows(self, piece: Piece) -> PieceRows:
         """Turn a piece into features, labels, weights and fold keys."""
         if piece.arrays is not None:
             return self._array_rows(piece, *piece.arrays)
@@ -200,9 +200,9 @@ class Layout:
             keys = id_keys(arrow.take_column(frame, self.fold_by, where), self.fold_by, where)
         X = stack_columns(encoder.encode(frame, where), piece.n_rows)
         y = arrow.take_column(frame, self.target, where)
-        return Rows(piece, X, y, weight, keys, encoder.feature_names, self.fold_seed)
+        return PieceRows(piece, X, y, weight, keys, encoder.feature_names, self.fold_seed)
 
-    def _array_rows(self, piece: Piece, X: Any, y: Any, weight: Any) -> Rows:
+    def _array_rows(self, piece: Piece, X: Any, y: Any, weight: Any) -> PieceRows:
         if self.columns is not None or self.encoder is not None or self.fold_by is not None:
             msg = (
                 f"{piece.where}: `columns`, `encoder` and `fold_by` speak of named columns; "
@@ -221,4 +221,4 @@ class Layout:
             msg = f"{piece.where}: X must hold numbers; got dtype {rows.dtype}."
             raise SourceError(msg)
         w = None if weight is None else np.asarray(weight, dtype=float)
-        return Rows(piece, rows, labels, w, None, None, self.fold_seed)
+        return PieceRows(piece, rows, labels, w, None, None, self.fold_seed)

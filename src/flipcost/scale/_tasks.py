@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.confusion import ConfusionCounts
-    from flipcost.scale._rows import Layout, Piece, Rows
+    from flipcost.scale._rows import Layout, Piece, PieceRows
 
     Task = Callable[[Piece], Any]
 
@@ -169,7 +169,7 @@ class Results:
         return Results(tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
 
 
-def _finite_rows(layout: Layout, piece: Piece) -> Rows:
+def _finite_rows(layout: Layout, piece: Piece) -> PieceRows:
     """Return rows; refuse what is not finite, which scores would turn into silent misses."""
     rows = layout.rows(piece)
     values = rows.X.data if sparse.issparse(rows.X) else rows.X

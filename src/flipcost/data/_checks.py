@@ -2,15 +2,22 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 
 from flipcost.exceptions import TableError, shorten
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.data._reader import ColumnReader
 
 _MOST_LEVELS = 1000
 _FEW_LEVELS = 50
 
 
-def check_features(schema, n_rows):
+def check_features(schema: list[dict[str, Any]], n_rows: int) -> None:
     """Refuse columns that cannot be used, all of them in one message.
 
     Parameters
@@ -42,7 +49,7 @@ def check_features(schema, n_rows):
     raise TableError(msg)
 
 
-def unusable_columns(schema, n_rows):
+def unusable_columns(schema: list[dict[str, Any]], n_rows: int) -> dict[str, str]:
     """Return the names of columns that cannot be used, each with the reason.
 
     Examples
@@ -71,7 +78,7 @@ _WHAT = {
 }
 
 
-def _sentence(what, names):
+def _sentence(what: str, names: list[str]) -> str:
     if not names:
         return ""
     one, many = _WHAT[what]
@@ -79,7 +86,9 @@ def _sentence(what, names):
     return f"Column {listed} {one}" if len(names) == 1 else f"Columns {listed} {many}"
 
 
-def find_leaks(reader, numbers, positive):
+def find_leaks(
+    reader: ColumnReader, numbers: NDArray[np.float64], positive: NDArray[np.bool_]
+) -> list[str]:
     """Return the names of columns that tell the label without a single mistake.
 
     Such a column is mostly the label itself under another name, or was filled in after it.
@@ -116,7 +125,7 @@ def find_leaks(reader, numbers, positive):
     return sorted(found, key=lambda name: found[name] == "number")
 
 
-def _separates(values, positive):
+def _separates(values: NDArray[np.float64], positive: NDArray[np.bool_]) -> bool:
     """Whether a threshold parts the classes, in a column that most rows have."""
     known = ~np.isnan(values)
     above, below = values[known & positive], values[known & ~positive]
@@ -125,7 +134,7 @@ def _separates(values, positive):
     return bool(above.min() > below.max() or above.max() < below.min())
 
 
-def _determines(values, positive):
+def _determines(values: NDArray[np.float64], positive: NDArray[np.bool_]) -> bool:
     """Whether each level is of one class; levels of few rows prove nothing."""
     codes, levels = np.unique(np.where(np.isnan(values), -2, values), return_inverse=True)
     rows = np.bincount(levels)

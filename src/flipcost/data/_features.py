@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
 from sklearn.compose import ColumnTransformer
 from sklearn.impute import SimpleImputer
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+if TYPE_CHECKING:
+    from flipcost.data._reader import ColumnReader
 
 # Levels beyond these, and those of fewer rows than that, share one column. Many columns of
 # categories get fewer each: the moments of a linear score grow with the square of all features.
@@ -16,7 +21,7 @@ _ALL_LEVELS = 400
 _MIN_ROWS = 5
 
 
-def make_features(reader):
+def make_features(reader: ColumnReader) -> ColumnTransformer:
     """Return the transformer from what a `ColumnReader` reads to features for a linear score.
 
     Numbers, yes and no among them, are imputed by their median, with a column that says where, and

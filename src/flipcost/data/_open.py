@@ -141,13 +141,14 @@ def sniff(
 
 def open_bytes(path: Any, compression: str | None = None, filesystem: Any = None) -> IO[bytes]:
     """Open a file for reading bytes, decompressed."""
-    file = path if filesystem is None else filesystem.open_input_file(path)
-    if compression in ("zstd", "lz4"):
-        return pa.CompressedInputStream(file, compression)
+    file: Any = path if filesystem is None else filesystem.open_input_file(path)
     openers: dict[str | None, Any] = {"gzip": gzip.open, "bz2": bz2.open, "xz": lzma.open}
-    if compression is None and filesystem is not None:
-        return file
-    return openers.get(compression, open)(file, "rb")
+    if compression in ("zstd", "lz4"):
+        file = pa.CompressedInputStream(file, compression)
+    elif compression is not None or filesystem is None:
+        file = openers.get(compression, open)(file, "rb")
+    found: IO[bytes] = file
+    return found
 
 
 def file_size(path: Any, filesystem: Any = None) -> int:

@@ -141,7 +141,7 @@ def _count_lines(file: IO[bytes], length: int) -> int | None:
         ends = np.frombuffer(before + block, np.uint8) == ord("\n")
         if np.any(ends[1:] & ends[:-1]):
             return None
-        lines += np.count_nonzero(ends[1:])
+        lines += int(np.count_nonzero(ends[1:]))
         length, before = length - len(block), block[-1:]
     return lines + (before != b"\n")
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
@@ -12,11 +14,19 @@ from flipcost.data._infer import describe_column, read_cells
 from flipcost.data.arrow import as_arrow, take_column
 from flipcost.exceptions import TableError, shorten, unknown_column
 
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+    from typing import Self
+
+    from numpy.typing import NDArray
+
+    Numbers = NDArray[np.float64]
+
 _DAY = 86400.0
 _DATE_PARTS = ("days", "year sine", "year cosine", "week sine", "week cosine")
 
 
-class ColumnReader(TransformerMixin, BaseEstimator):
+class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Read the columns of a table as numbers: categories as codes, dates as days and cycles.
 
     The first step of the models that `flipcost audit` saves. It learns what each column holds, and
@@ -54,11 +64,13 @@ class ColumnReader(TransformerMixin, BaseEstimator):
            [31.,  1.]])
     """
 
-    def __init__(self, columns=None, categorical=()):
+    def __init__(
+        self, columns: Sequence[str] | None = None, categorical: Sequence[str] = ()
+    ) -> None:
         self.columns = columns
         self.categorical = categorical
 
-    def fit(self, X, y=None):  # noqa: ARG002 - scikit-learn's convention
+    def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's convention
         """Find out what each column holds.
 
         Parameters
@@ -86,7 +98,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         self.n_features_in_ = len(names)
         return self
 
-    def transform(self, X):
+    def transform(self, X: Any) -> NDArray[np.float64]:
         """Return the columns as numbers.
 
         Parameters
@@ -109,7 +121,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         parts = [_numbers(take_column(table, c["name"], "The table"), c) for c in self.schema_]
         return np.column_stack(parts) if parts else np.empty((table.num_rows, 0))
 
-    def get_feature_names_out(self, input_features=None):  # noqa: ARG002 - likewise
+    def get_feature_names_out(self, input_features: None = None) -> NDArray[Any]:  # noqa: ARG002 - likewise
         """Return the names of the numbers.
 
         Parameters
@@ -124,7 +136,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         check_is_fitted(self)
         return np.array([name for name, _ in self.sources()], dtype=object)
 
-    def sources(self):
+    def sources(self) -> list[tuple[str, int]]:
         """Return, for each number, its name and the place of its column in `schema_`.
 
         Returns
@@ -140,7 +152,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):
         return found
 
 
-def _numbers(column, described):
+def _numbers(column: Any, described: dict[str, Any]) -> Numbers:
     kind = described["kind"]
     try:
         return _READ[kind](column, described)
@@ -153,11 +165,12 @@ def _numbers(column, described):
         raise TableError(msg) from error
 
 
-def _float(column):
-    return column.to_numpy(zero_copy_only=False).astype(float)
+def _float(column: Any) -> Numbers:
+    values: Numbers = column.to_numpy(zero_copy_only=False).astype(float)
+    return values
 
 
-def _read_number(column, _):
+def _read_number(column: Any, _: dict[str, Any]) -> Numbers:
     if pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
     values = _float(column.cast(pa.float64(), safe=False))
@@ -165,21 +178,21 @@ def _read_number(column, _):
     return values
 
 
-def _read_boolean(column, _):
+def _read_boolean(column: Any, _: dict[str, Any]) -> Numbers:
     if pa.types.is_boolean(column.type):
         return _float(column.cast(pa.float64()))
     truth = read_cells(column.cast(pa.string()), pa.bool_())
     return _float(truth.cast(pa.float64()))
 
 
-def _read_category(column, described):
+def _read_category(column: Any, described: dict[str, Any]) -> Numbers:
     text = column.cast(pa.string())
     codes = pc.index_in(text, value_set=pa.array(described["levels"], pa.string()))
     codes = pc.if_else(pc.is_valid(text), pc.fill_null(codes, -1), None)
     return _float(codes.cast(pa.float64()))
 
 
-def _read_date(column, described):
+def _read_date(column: Any, described: dict[str, Any]) -> Numbers:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = read_cells(column, described["format"] or "%Y-%m-%d")
     seconds = _float(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()))
@@ -188,7 +201,7 @@ def _read_date(column, described):
     return np.column_stack([days, np.sin(year), np.cos(year), np.sin(week), np.cos(week)])
 
 
-def _read_nothing(column, _):
+def _read_nothing(column: Any, _: dict[str, Any]) -> Numbers:
     return np.full(len(column), np.nan)
 
 

@@ -3,11 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 
 from flipcost.exceptions import TableError, shorten, unknown_column
+
+if TYPE_CHECKING:
+    from collections.abc import Iterable, Sequence
+
+    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -47,12 +53,12 @@ class Roles:
     truth: str | None = None
 
     @property
-    def used(self):
+    def used(self) -> list[str]:
         """Columns that have a role, the target first."""
         roles = (self.target, self.id, self.trusted, self.second, self.weight, self.truth)
         return [name for name in roles if name is not None]
 
-    def features(self, names, where):
+    def features(self, names: Sequence[str], where: str) -> list[str]:
         """Return the names of the features, once every role is known to be there."""
         used = self.used
         for name in (*used, *self.drop):
@@ -72,7 +78,7 @@ class Roles:
         return found
 
 
-def read_labels(column, name):
+def read_labels(column: Any, name: str) -> NDArray[Any]:
     """Return labels as text, with None where one is missing.
 
     Numbers are written in one way, so that ``1``, ``1.0`` and ``01`` are the same label.
@@ -88,7 +94,7 @@ def read_labels(column, name):
     return np.array([*values, None], dtype=object)[codes]
 
 
-def label_codes(column, name):
+def label_codes(column: Any, name: str) -> tuple[NDArray[np.int32], list[str]]:
     """Return labels as codes, -1 where one is missing, and the texts that these stand for.
 
     Examples
@@ -105,7 +111,7 @@ def label_codes(column, name):
     return codes, found.dictionary.to_pylist()
 
 
-def are_numbers(texts):
+def are_numbers(texts: Iterable[str]) -> bool:
     """Tell whether all labels are numbers.
 
     Examples
@@ -116,7 +122,7 @@ def are_numbers(texts):
     return all(_same_number(text) is not None for text in texts)
 
 
-def plain_labels(texts, *, numbers):
+def plain_labels(texts: list[str], *, numbers: bool) -> list[str]:
     """Return labels written as `read_labels` would: numbers in one way, if they are numbers.
 
     Parameters
@@ -134,7 +140,7 @@ def plain_labels(texts, *, numbers):
     return [_same_number(text) or text for text in texts] if numbers else texts
 
 
-def _same_number(label):
+def _same_number(label: str) -> str | None:
     try:
         number = float(label)
     except ValueError:
@@ -143,7 +149,7 @@ def _same_number(label):
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def read_numbers(column, name, *, what):
+def read_numbers(column: Any, name: str, *, what: str) -> NDArray[np.float64]:
     """Return a column of numbers, none of them missing or negative.
 
     Examples
@@ -153,7 +159,7 @@ def read_numbers(column, name, *, what):
     array([1. , 2.5])
     """
     try:
-        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values: NDArray[np.float64] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except (ValueError, NotImplementedError) as error:
         msg = f"Column {name!r} must hold numbers to serve as {what}."
         raise TableError(msg) from error
@@ -163,7 +169,9 @@ def read_numbers(column, name, *, what):
     return values
 
 
-def two_classes(labels, name, positive=None):
+def two_classes(
+    labels: Iterable[str | None], name: str, positive: str | None = None
+) -> tuple[str, str]:
     """Return the negative and the positive label, or say why there are not two.
 
     Examples
@@ -196,7 +204,7 @@ def two_classes(labels, name, positive=None):
     return classes[1 - classes.index(wanted)], wanted
 
 
-def _order(label):
+def _order(label: str) -> tuple[int, float, str]:
     try:
         return (0, float(label), label)
     except ValueError:

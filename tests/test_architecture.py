@@ -22,11 +22,6 @@ LAYERS = [
     {"cli"},
     {"__init__", "__main__"},  # the public names, and the way in, are gathered from everywhere
 ]
-# Private modules that another package still imports. The list only gets shorter.
-BORROWED = {
-    ("audit", "flipcost.estimators._uneven_margin"),
-    ("audit", "flipcost.noise._repeated"),
-}
 FILES = sorted(ROOT.rglob("*.py"))
 
 
@@ -94,9 +89,8 @@ def test_private_modules_stay_within_their_package(path):
     for name in imported(path):
         parts = name.split(".")
         if is_of(name, "flipcost") and top(name) != here:
-            private = [k for k, part in enumerate(parts) if k > 1 and re.match("_(?!_)", part)]
-            module = ".".join(parts[: private[0] + 1]) if private else ""
-            assert not private or (here, module) in BORROWED, f"{path} imports {name}"
+            private = [part for part in parts[2:] if re.match("_(?!_)", part)]
+            assert not private, f"{path} imports {name}"
 
 
 def test_experiments_are_imported_by_the_command_line_only(path):

@@ -15,7 +15,7 @@ from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
-from flipcost.estimators._uneven_margin import UnevenMarginClassifier
+from flipcost.estimators import UnevenMarginClassifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable

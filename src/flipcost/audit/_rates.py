@@ -9,7 +9,7 @@ import numpy as np
 
 from flipcost.core.noise import rate_pair
 from flipcost.exceptions import TableError, shorten
-from flipcost.noise._repeated import rate_of_differences, rate_of_errors
+from flipcost.noise import rate_of_differences, rate_of_errors
 
 if TYPE_CHECKING:
     from flipcost.audit._maker import TableFacts

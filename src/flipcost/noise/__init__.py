@@ -3,7 +3,12 @@
 from flipcost.core.rates import NoiseRate
 from flipcost.noise._flip import flip_labels
 from flipcost.noise._inferred import rate_bounds, rate_by_likelihood, rate_by_range
-from flipcost.noise._repeated import rate_from_repeats, rate_from_trusted
+from flipcost.noise._repeated import (
+    rate_from_repeats,
+    rate_from_trusted,
+    rate_of_differences,
+    rate_of_errors,
+)
 
 __all__ = [
     "NoiseRate",
@@ -13,4 +18,6 @@ __all__ = [
     "rate_by_range",
     "rate_from_repeats",
     "rate_from_trusted",
+    "rate_of_differences",
+    "rate_of_errors",
 ]

@@ -90,6 +90,17 @@ def rate_from_trusted(
 def rate_of_errors(errors: Sequence[int], rows: Sequence[int], level: float) -> NoiseRate:
     """Return the rate from counts of trusted labels and of those that the noisy one differs from.
 
+    Parameters
+    ----------
+    errors, rows : sequence of int
+        Labels that were wrong and labels that were checked: in all, or of each class.
+    level : float
+        Confidence level of the interval.
+
+    Returns
+    -------
+    NoiseRate
+
     Examples
     --------
     >>> print(rate_of_errors([1], [6], 0.95))
@@ -183,6 +194,17 @@ def rate_from_repeats(
 
 def rate_of_differences(differ: int, rows: int, level: float) -> NoiseRate:
     """Return the rate from counts of rows with two labels and of those where these differ.
+
+    Parameters
+    ----------
+    differ, rows : int
+        Rows whose two labels differ, and all rows that have two.
+    level : float
+        Confidence level of the interval.
+
+    Returns
+    -------
+    NoiseRate
 
     Examples
     --------

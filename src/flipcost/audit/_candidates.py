@@ -6,22 +6,29 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.base import clone
+from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
+from flipcost._validation import check_is_fitted
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.decision import bayes_calls, decide
+from flipcost.core.folds import random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
-from flipcost.estimators import UnevenMarginClassifier
+from flipcost.estimators import FlipCostClassifier, UnevenMarginClassifier
+from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from numpy.typing import NDArray
 
+    from flipcost.audit._rows import Audited, JudgedRows
+
+# Penalties of the closed form, on standardised features.
 _L2S = (0.001, 0.01, 0.1, 1.0, 10.0)
 
 
@@ -64,12 +71,12 @@ class Candidate:
     saving: Interval = field(default=Interval(0.0, 0.0, 0.0))
     test: Interval | None = None
 
-    def table(self, index):
+    def table(self, index: int) -> ConfusionCounts:
         """Return the table at one cost of the grid."""
         return ConfusionCounts(self.tables.counts[index], self.tables.squares[index])
 
 
-def cost_grid(cost):
+def cost_grid(cost: float) -> tuple[NDArray[np.float64], int]:
     """Return the costs that the report can move to, the user's among them, and where that is.
 
     Ratios of the two prices by steps of a quarter of a doubling, from 1:32 to 32:1 or to twice the
@@ -93,65 +100,110 @@ def cost_grid(cost):
     return grid, int(near)
 
 
-def flipcost_candidate(model, positive, weight, costs, index, call_squares=None):
-    """Return the chosen model: its rule, or the constant that beats it, at each cost.
+def compare(
+    rows: Audited, classifier: FlipCostClassifier, costs: NDArray[np.float64], index: int
+) -> list[Candidate]:
+    """Return the classifier and its rivals, on the rows that they are judged on.
 
-    Where the rows stand for more of them, `call_squares` gives the squared weights of the table
-    that calls of these rows make.
+    Parameters
+    ----------
+    rows : Audited
+        What was read and asked.
+    classifier : FlipCostClassifier
+        Fitted.
+    costs : ndarray
+        The grid of costs.
+    index : int
+        Where the user's cost is among them.
+
+    Returns
+    -------
+    list of Candidate
+        The classifier first.
     """
-    probability = model.oof_probability_
+    judged, model = rows.judged, rows.options.model
+    rng = np.random.default_rng(rows.options.seed)
+    folds = random_folds(judged.positive, usual_folds(len(judged.positive)), rng)
+    found = [
+        _flipcost(judged, classifier, costs, index),
+        _ignoring(judged, folds, costs, index),
+        _logistic(judged, folds, costs, index),
+        _constant(judged, "all_positive", rows.labels[1], len(costs)),
+        _constant(judged, "all_negative", rows.labels[0], len(costs)),
+    ]
+    if is_fitted(model):
+        found.append(_saved(rows, model, costs))
+    return found
+
+
+def is_fitted(model: Any) -> bool:
+    """Tell whether this is a model, not the name of one, and is fitted."""
+    try:
+        check_is_fitted(model)
+    except (NotFittedError, TypeError):
+        return False
+    return True
+
+
+def _flipcost(
+    judged: JudgedRows, model: FlipCostClassifier, costs: NDArray[np.float64], index: int
+) -> Candidate:
+    """Return the chosen model: its rule, or the constant that beats it, at each cost."""
+    probability, posterior = model.oof_probability_, model.rate_posterior_
+    known = (judged.positive, probability)
     decisions = [
-        decide(
-            positive, probability, cost, model.rate_posterior_, weight, call_squares=call_squares
-        )
+        decide(*known, cost, posterior, judged.weight, call_squares=judged.call_squares)
         for cost in costs
     ]
-    tables = [decision.table for decision in decisions]
 
     def predict(X):
         return model.predict(X) == model.pos_label
 
+    called = bayes_calls(probability, costs[index], decisions[index].chosen)
+    tables = ConfusionCounts(
+        np.stack([decision.table.counts for decision in decisions]),
+        np.stack([decision.table.squares for decision in decisions]),
+    )
+    return Candidate("flipcost", "flipcost", called, tables, predict)
+
+
+def _constant(judged: JudgedRows, key: str, label: str, n_costs: int) -> Candidate:
+    """Return the candidate that gives the same answer always."""
+    everything = key == "all_positive"
+    called = np.full(len(judged.positive), everything)
+    tables = _at_all_costs(judged.table(called), n_costs)
     return Candidate(
-        "flipcost",
-        "flipcost",
-        bayes_calls(probability, costs[index], decisions[index].chosen),
-        ConfusionCounts(
-            np.stack([table.counts for table in tables]),
-            np.stack([table.squares for table in tables]),
-        ),
-        predict,
+        key, f"always {label!r}", called, tables, lambda X: np.full(len(X), everything)
     )
 
 
-def constant_candidate(positive, weight, costs, *, everything, name, call_squares=None):
-    """Return the candidate that gives the same answer always."""
-    called = np.full(len(positive), everything)
-    one = ConfusionCounts.from_labels(positive, called, weight)
-    if call_squares is not None:
-        one = ConfusionCounts(one.counts, call_squares(called))
-    tables = ConfusionCounts(*(np.tile(a, (len(costs), 1, 1)) for a in (one.counts, one.squares)))
-    key = "all_positive" if everything else "all_negative"
-    label = f"always {name!r}"
-    return Candidate(key, label, called, tables, lambda X: np.full(len(X), everything))
+def _at_all_costs(table: ConfusionCounts, n_costs: int) -> ConfusionCounts:
+    """Return the tables of calls that do not depend on the cost."""
+    return ConfusionCounts(*(np.tile(a, (n_costs, 1, 1)) for a in (table.counts, table.squares)))
 
 
-def ignoring_candidate(X, positive, weight, folds, costs, index, parts=None):
+def _ignoring(
+    judged: JudgedRows, folds: NDArray[Any], costs: NDArray[np.float64], index: int
+) -> Candidate:
     """Return the closed form that takes the labels as they are, its penalty tuned on them.
 
-    All costs, penalties and folds come from one pass over the rows; a second one counts. Where the
-    rows are a sample, `parts` are the moments of the folds of all rows.
+    All costs, penalties and folds come from one pass over the rows; a second one counts.
     """
+    X, positive, weight = judged.X, judged.positive, judged.weight
+    parts = judged.parts
+    if judged.folds is not None:
+        folds = judged.folds
     if parts is None:
         parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
-    n_folds = len(parts)
-    path = np.stack([solve_path(m, costs, [1.0], _L2S)[:, 0, :, 0] for m in merge_others(parts)])
-    flat = path.reshape(n_folds, -1, path.shape[-1])
+    path = np.stack(
+        [solve_path(m, costs.tolist(), [1.0], _L2S)[:, 0, :, 0] for m in merge_others(parts)]
+    )
+    flat = path.reshape(len(parts), -1, path.shape[-1])
     tables = fold_confusions(X, positive, flat, folds, weight)
     shape = (len(costs), len(_L2S), 2, 2)
     counts, squares = (a.sum(axis=0).reshape(shape) for a in (tables.counts, tables.squares))
     missed, alarms = counts[..., 1, 0], counts[..., 0, 1]
-    share = np.asarray(costs)[:, None]
-    best = np.argmin((1 - share) * missed + share * alarms, axis=1)
+    best = np.argmin((1 - costs)[:, None] * missed + costs[:, None] * alarms, axis=1)
     rows = np.arange(len(costs))
     called = fold_scores(X, path[:, index, best[index]][:, None], folds)[0] > 0
     model = UnevenMarginClassifier(cost=float(costs[index]), l2=_L2S[best[index]])
@@ -160,15 +212,20 @@ def ignoring_candidate(X, positive, weight, folds, costs, index, parts=None):
     return Candidate("ignoring", "ignoring the noise", called, picked, model.predict)
 
 
-def logistic_candidate(X, positive, weight, folds, costs, index):
+def _logistic(
+    judged: JudgedRows, folds: NDArray[Any], costs: NDArray[np.float64], index: int
+) -> Candidate:
     """Return plain logistic regression, its probability cut at the cost."""
+    X, positive, weight = judged.X, judged.positive, judged.weight
     model = LogisticRegression(max_iter=1000)
-    probability = np.empty(len(positive))
-    for k in range(int(folds.max()) + 1):
-        train, test = folds != k, folds == k
-        options = {} if weight is None else {"sample_weight": weight[train]}
-        fitted = clone(model).fit(X[train], positive[train], **options)
-        probability[test] = fitted.predict_proba(X[test])[:, 1]
+    probability = cross_val_predict(
+        model,
+        X,
+        positive,
+        cv=PredefinedSplit(folds),
+        method="predict_proba",
+        params=None if weight is None else {"sample_weight": weight},
+    )[:, 1]
     model.fit(X, positive, sample_weight=weight)
     cost = float(costs[index])
     return Candidate(
@@ -180,13 +237,29 @@ def logistic_candidate(X, positive, weight, folds, costs, index):
     )
 
 
-def saved_candidate(probability, called, predict, positive, weight, costs):
-    """Return a model that was made before; rows that it was trained on flatter it."""
-    if probability is None:
-        one = ConfusionCounts.from_labels(positive, called, weight)
-        tables = ConfusionCounts(
-            *(np.tile(a, (len(costs), 1, 1)) for a in (one.counts, one.squares))
+def _saved(rows: Audited, model: Any, costs: NDArray[np.float64]) -> Candidate:
+    """Return a model that was made before, which reads tables."""
+    judged, (negative, positive) = rows.judged, rows.labels
+    classes = [str(label) for label in model.classes_]
+    if positive not in classes:
+        msg = (
+            f"The saved model tells {classes} apart, not {positive!r} and {negative!r}; give a "
+            "model of the same labels."
         )
-    else:
-        tables = confusions_at_costs(positive, probability, costs, weight)
+        raise TableError(msg)
+
+    def predict(table):
+        return np.array([str(label) for label in model.predict(table)]) == positive
+
+    rows.warnings.append(
+        "The saved model is judged on all rows; if it was trained on some of them, it looks better "
+        "than it is."
+    )
+    called = predict(judged.frame)
+    tables = _at_all_costs(
+        ConfusionCounts.from_labels(judged.positive, called, judged.weight), len(costs)
+    )
+    if hasattr(model, "predict_proba"):
+        probability = model.predict_proba(judged.frame)[:, classes.index(positive)]
+        tables = confusions_at_costs(judged.positive, probability, costs, judged.weight)
     return Candidate("saved", "saved model", called, tables, predict)

@@ -7,23 +7,13 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
-from sklearn.exceptions import NotFittedError
 from sklearn.pipeline import Pipeline
 
-from flipcost._validation import check_is_fitted
-from flipcost.audit._candidates import (
-    constant_candidate,
-    cost_grid,
-    flipcost_candidate,
-    ignoring_candidate,
-    logistic_candidate,
-    saved_candidate,
-)
+from flipcost.audit._candidates import compare, cost_grid
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
 from flipcost.audit._information import Information
 from flipcost.audit._result import AuditResult, Suspect
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.folds import random_folds, usual_folds
 from flipcost.core.information import (
     PRECISION,
     labels_needed,
@@ -31,7 +21,6 @@ from flipcost.core.information import (
     probability_wrong,
 )
 from flipcost.data import read_labels, take_column
-from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -68,7 +57,7 @@ def conclude(
     reader, prices = rows.maker.reader, options.prices
     say("fitting what it is compared with")
     costs, index = cost_grid(prices.alpha)
-    candidates = _candidates(rows, classifier, costs, index)
+    candidates = compare(rows, classifier, costs, index)
     truth = _truth(rows, judged.frame)
     candidates = [_judge(c, candidates[0], rows, truth, classifier) for c in candidates]
     say("looking for labels that are wrong")
@@ -120,56 +109,6 @@ def _wrong(rows: JudgedRows | WatchedRows, classifier: FlipCostClassifier) -> ND
     """Return the probability that each label is wrong."""
     probability = getattr(rows, "probability", classifier.oof_probability_)
     return probability_wrong(rows.positive, probability, classifier.rate_posterior_)
-
-
-def _candidates(
-    rows: Audited, classifier: FlipCostClassifier, costs: NDArray[np.float64], index: int
-) -> list[Candidate]:
-    judged = rows.judged
-    X, positive, weight = judged.X, judged.positive, judged.weight
-    call_squares = judged.call_squares
-    rng = np.random.default_rng(rows.options.seed)
-    folds = random_folds(positive, usual_folds(len(positive)), rng)
-    own = folds if judged.folds is None else judged.folds
-    found = [
-        flipcost_candidate(classifier, positive, weight, costs, index, call_squares),
-        ignoring_candidate(X, positive, weight, own, costs, index, judged.parts),
-        logistic_candidate(X, positive, weight, folds, costs, index),
-    ]
-    for everything in (True, False):
-        known = {"everything": everything, "name": rows.labels[int(everything)]}
-        found.append(
-            constant_candidate(positive, weight, costs, **known, call_squares=call_squares)
-        )
-    if not isinstance(rows.options.model, str) and is_fitted(rows.options.model):
-        found.append(_saved(rows, rows.options.model, costs))
-    return found
-
-
-def _saved(rows: Audited, model: Any, costs: NDArray[np.float64]) -> Candidate:
-    """Return the candidate of a model that was made before, which reads tables."""
-    classes = [str(label) for label in model.classes_]
-    negative, positive = rows.labels
-    if positive not in classes:
-        msg = (
-            f"The saved model tells {classes} apart, not {positive!r} and {negative!r}; give a "
-            "model of the same labels."
-        )
-        raise TableError(msg)
-
-    def predict(table):
-        return np.array([str(label) for label in model.predict(table)]) == positive
-
-    judged = rows.judged
-    probability = None
-    if hasattr(model, "predict_proba"):
-        probability = model.predict_proba(judged.frame)[:, classes.index(positive)]
-    rows.warnings.append(
-        "The saved model is judged on all rows; if it was trained on some of them, it looks better "
-        "than it is."
-    )
-    called = predict(judged.frame)
-    return saved_candidate(probability, called, predict, judged.positive, judged.weight, costs)
 
 
 def _judge(
@@ -288,12 +227,3 @@ def _pipeline(maker: RowMaker, classifier: FlipCostClassifier) -> Pipeline:
     """Return the steps from a table to predictions, to be saved."""
     steps = [("columns", maker.reader), ("features", maker.features), ("model", classifier)]
     return Pipeline(steps)
-
-
-def is_fitted(model: Any) -> bool:
-    """Tell whether a model is fitted."""
-    try:
-        check_is_fitted(model)
-    except NotFittedError:
-        return False
-    return True

@@ -9,6 +9,7 @@ import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from flipcost.audit._candidates import is_fitted
 from flipcost.audit._checks import (
     check_counts,
     check_weights,
@@ -17,7 +18,7 @@ from flipcost.audit._checks import (
     price_warnings,
 )
 from flipcost.audit._columns import learn_columns
-from flipcost.audit._conclude import conclude, is_fitted
+from flipcost.audit._conclude import conclude
 from flipcost.audit._memory import TableInMemory, limited_threads
 from flipcost.audit._options import AuditOptions
 from flipcost.audit._passes import FilesInPasses
@@ -154,7 +155,7 @@ def audit_files(
     (True, 'rule', 4000)
     """
     asked = AuditOptions(target=target, cost=cost, **options)
-    if asked.model != "linear" and (isinstance(asked.model, str) or not is_fitted(asked.model)):
+    if not (is_fitted(asked.model) or str(asked.model) == "linear"):
         msg = (
             "A table that is read in passes is learned from by the linear model; give "
             "model='linear', or audit a sample of it in memory."
@@ -217,8 +218,10 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
 
 def _scored_by(model: Any, seed: int) -> Any:
     """Return what scores the rows in place of the closed form, or None."""
+    if is_fitted(model):
+        return None
     if not isinstance(model, str):
-        return None if is_fitted(model) else clone(model)
+        return clone(model)
     if model not in ("linear", "boosting"):
         msg = f"The model must be linear, boosting or an estimator; got {model!r}."
         raise ValueError(msg)

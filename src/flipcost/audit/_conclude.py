@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._candidates import Candidate
     from flipcost.audit._maker import RowMaker
-    from flipcost.audit._rows import Audited, JudgedRows, WatchedRows
+    from flipcost.audit._rows import Audited
     from flipcost.estimators import FlipCostClassifier
 
 _MOST_SUSPECTS = 1000
@@ -62,7 +62,8 @@ def conclude(
     candidates = [_judge(c, candidates[0], rows, truth, classifier) for c in candidates]
     say("looking for labels that are wrong")
     score = _scorer(rows, classifier)
-    wrong = _wrong(rows.watched, classifier)
+    watched = rows.watched
+    wrong = probability_wrong(watched.positive, watched.probability, classifier.rate_posterior_)
     rng = np.random.default_rng(options.seed)
     return AuditResult(
         name=rows.name,
@@ -103,12 +104,6 @@ def _truth(rows: Audited, frame: Any) -> NDArray[np.bool_] | None:
     if name is None:
         return None
     return np.asarray(read_labels(take_column(frame, name, rows.name), name) == rows.labels[1])
-
-
-def _wrong(rows: JudgedRows | WatchedRows, classifier: FlipCostClassifier) -> NDArray[np.float64]:
-    """Return the probability that each label is wrong."""
-    probability = getattr(rows, "probability", classifier.oof_probability_)
-    return probability_wrong(rows.positive, probability, classifier.rate_posterior_)
 
 
 def _judge(
@@ -201,13 +196,16 @@ def _information(
     rows: Audited, classifier: FlipCostClassifier, wrong: NDArray[np.float64]
 ) -> Information:
     """Say what more labels would be worth, given the probability that watched ones are wrong."""
-    rate, level = classifier.noise_rate_, rows.options.level
+    rate, level, judged = classifier.noise_rate_, rows.options.level, rows.judged
+    of_judged = probability_wrong(
+        judged.positive, classifier.oof_probability_, classifier.rate_posterior_
+    )
     return Information(
         second_labels=labels_needed(rate, level=level),
         trusted_labels=labels_needed(rate, trusted=True, level=level),
         precision=PRECISION,
         value_of_rate=classifier.value_of_rate_,
-        wrong_labels=rows.judged.number_of(_wrong(rows.judged, classifier)),
+        wrong_labels=judged.number_of(of_judged),
         wrong_in_first_100=float(np.sort(wrong)[::-1][:100].sum()),
     )
 

@@ -8,11 +8,15 @@ from typing import TYPE_CHECKING, Any
 
 from flipcost.core.costs import Costs, cost_share
 from flipcost.data import Roles
+from flipcost.exceptions import FlipCostError, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flipcost.core.rates import NoiseRate
+
+NOISE_MODELS = ("symmetric", "class_conditional", "auto")
+MODELS = ("linear", "boosting")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -87,6 +91,20 @@ class AuditOptions:
     level: float = 0.95
     max_rows: int = 200_000
     name: str | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse what cannot be asked, before any row is read."""
+        if self.noise_model not in NOISE_MODELS:
+            msg = f"`noise_model` must be one of {shorten(NOISE_MODELS)}; got {self.noise_model!r}."
+            raise FlipCostError(msg)
+        if isinstance(self.model, str) and self.model not in MODELS:
+            msg = f"`model` must be {', '.join(MODELS)} or an estimator; got {self.model!r}."
+            raise FlipCostError(msg)
+        sources = ("noise_rate", "trusted", "second_label")
+        given = [f"`{name}`" for name in sources if getattr(self, name) is not None]
+        if len(given) > 1:
+            msg = f"Give one of {' and '.join(given)}, not both: each tells the noise rate."
+            raise FlipCostError(msg)
 
     @cached_property
     def prices(self) -> Costs:

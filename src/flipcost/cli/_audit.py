@@ -7,6 +7,7 @@ import json
 import sys
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -31,9 +32,6 @@ if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
 
     from flipcost.audit import AuditResult
-
-
-_INPUT, _KNOWN, _OUTPUT = "The table", "What is known about the noise", "Output"
 
 
 def audit_command(
@@ -116,37 +114,34 @@ def audit_command(
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but warnings.")] = False,
 ) -> None:
     """Say how noisy the labels of a table are, what mistakes cost, and which model to use."""
-    known = _known(noise_rate, trusted, second_label)
-    if noise_model not in ("symmetric", "class_conditional", "auto"):
-        msg = "--noise-model must be symmetric, class_conditional or auto."
-        raise UserError(msg)
     options = {
         "positive": positive,
-        "noise_rate": known,
+        "noise_rate": None if noise_rate is None else _rate(noise_rate),
         "noise_model": noise_model,
         "trusted": trusted,
         "second_label": second_label,
         "id": id_column,
         "sample_weight": sample_weight,
-        "drop": tuple(drop or ()),
-        "categorical": tuple(categorical or ()),
+        "drop": drop or (),
+        "categorical": categorical or (),
         "drop_unusable": drop_unusable,
         "seed": seed,
         "max_rows": max_rows,
     }
-    run = audit
+    text = {"delimiter": delimiter, "encoding": encoding}
+    run: Callable[..., AuditResult]
     if example is not None:
         if data is not None or dask is not None:
             msg = f"Give {'--dask' if data is None else 'a file'} or --example, not both."
             raise UserError(msg)
         table, looked_for, share = example_table(example, _rate(example_noise), seed)
-        target = "label"
+        prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else _default_prices(share)
+        run = partial(audit, table, "label", prices)
         options |= {
             "truth": "true_label",
             "name": f"{example} with noise {example_noise} added",
             "positive": positive or looked_for,
         }
-        prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else _default_prices(share)
     else:
         if data is None or target is None:
             msg = "Give a file and --target, or --example NAME to try it out."
@@ -154,19 +149,17 @@ def audit_command(
         prices = _prices(cost_fn, cost_fp)
         options["name"] = data.name
         if dask is not None or is_many(data) or _too_large(data, memory_share, model):
-            run, table = _audit_files, data
-            options |= {"dask": dask, "delimiter": delimiter, "encoding": encoding}
+            run = partial(_audit_files, data, target, prices, dask=dask, **text)
         else:
-            table, options["rows"], options["n_rows"] = read_sample(
-                data, max_rows, seed=seed, delimiter=delimiter, encoding=encoding
-            )
+            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **text)
+            run = partial(audit, table, target, prices, rows=rows, n_rows=n_rows)
     if test is not None:
-        options["test"] = read_table(test, delimiter=delimiter, encoding=encoding)
+        options["test"] = read_table(test, **text)
     options["model"] = _model(model)
 
     with staged_folder(out) as place:
         with _progress(silent=quiet or as_json) as say:
-            result = run(table, target, prices, progress=say, **options)
+            result = run(progress=say, **options)
         result = replace(result, warnings=[in_options(text) for text in result.warnings])
         if strict and result.warnings:
             raise UserError(result.warnings[0])
@@ -198,6 +191,7 @@ def _audit_files(*args: Any, **options: Any) -> AuditResult:
 
 
 def _write(result: AuditResult, place: Path) -> None:
+    """Write the four files of an audit."""
     (place / "report.html").write_text(render_report(result), encoding="utf-8")
     summary = json.dumps(result.summary(), indent=1, ensure_ascii=False)
     (place / "summary.json").write_text(summary + "\n", encoding="utf-8")
@@ -207,17 +201,8 @@ def _write(result: AuditResult, place: Path) -> None:
         writer = csv.writer(file)
         writer.writerow([*heads, "evidence"])
         for s in result.suspects:
-            writer.writerow(
-                [
-                    s.row,
-                    s.id,
-                    s.label,
-                    s.suggested,
-                    f"{s.wrong:.4f}",
-                    f"{s.probability:.4f}",
-                    s.evidence,
-                ]
-            )
+            likely = (f"{s.wrong:.4f}", f"{s.probability:.4f}")
+            writer.writerow([s.row, s.id, s.label, s.suggested, *likely, s.evidence])
 
 
 def _prices(fn: float | None, fp: float | None) -> Costs:
@@ -237,16 +222,7 @@ def _default_prices(share: float | None) -> Costs:
     return Costs(fn=round((1 - share) / share, 6), fp=1.0)
 
 
-def _known(noise_rate: str | None, trusted: str | None, second_label: str | None) -> Any:
-    given = {"--noise-rate": noise_rate, "--trusted": trusted, "--second-label": second_label}
-    names = [name for name, value in given.items() if value is not None]
-    if len(names) > 1:
-        msg = f"Give one of {' and '.join(names)}, not both."
-        raise UserError(msg)
-    return None if noise_rate is None else _rate(noise_rate)
-
-
-def _rate(text: str) -> Any:
+def _rate(text: str) -> float | tuple[float, ...]:
     """Return a rate as given on the command line."""
     try:
         parts = [float(part) for part in text.split(",")]
@@ -271,10 +247,10 @@ def _model(name: str) -> Any:
 
 
 @contextmanager
-def _progress(*, silent: bool) -> Iterator[Callable[[str], None]]:
+def _progress(*, silent: bool) -> Iterator[Callable[[str], object]]:
     """Yield what steps are reported to: a spinner on a terminal, lines elsewhere."""
     with ExitStack() as stack:
-        show: Callable[[str], None] = _print_step
+        show: Callable[[str], object] = _print_step
         if silent:
             show = _no_step
         elif sys.stderr.isatty():

@@ -1,5 +1,6 @@
 """`flipcost audit` on files that are not held: in passes, and on a cluster."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -47,22 +48,68 @@ def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monke
     assert json.loads(out)["data"]["reading"] == "in memory"
 
 
+@pytest.fixture(scope="module")
+def in_memory(tmp_path_factory):
+    """Return the folder that an audit of the same rows in memory writes."""
+    folder = tmp_path_factory.mktemp("memory")
+    pc.write_csv(noisy_table(3000).drop_columns("truth"), folder / "a.csv")
+    args = ["audit", folder / "a.csv", *OPTIONS, "--quiet", "--out", folder / "out"]
+    assert main([str(arg) for arg in args]) == 0
+    return folder / "out"
+
+
+def close(ours, theirs):
+    """Tell whether each of two estimates lies in the interval of the other."""
+    pairs = ((ours, theirs), (theirs, ours))
+    return all(a["low"] - 1e-9 <= b["value"] <= a["high"] + 1e-9 for a, b in pairs)
+
+
 @pytest.mark.parametrize("source", ["days", "days/*.parquet", "a.csv"])
-def test_what_is_written_is_what_memory_writes(source, rows, capsys):
-    """A folder, a pattern or a file in passes leave the same four files, and the model predicts."""
-    code, screen, err = run(
-        capsys, "audit", rows / source, *OPTIONS, "--memory-share", "0", "--out", rows / "out"
-    )
+def test_what_is_written_is_what_memory_writes(source, rows, capsys, in_memory):
+    """A folder, a pattern or a file in passes: the same four files, and the same in them.
+
+    Folds differ, rows do not: rates and costs lie in each other's intervals.
+    """
+    args = ["audit", rows / source, *OPTIONS, "--memory-share", "0", "--out", rows / "out"]
+    code, screen, err = run(capsys, *args)
     assert code == 0, err
     assert "read in two passes" in " ".join(screen.split())
     assert "read in two passes" in (rows / "out" / "report.html").read_text()
-    names = {path.name for path in (rows / "out").iterdir()}
-    assert names == {"report.html", "summary.json", "model.skops", "suspects.csv"}
-    code, _, err = run(
-        capsys, "predict", rows / "out" / "model.skops", rows / "a.csv", "--out", rows / "p.csv"
-    )
-    assert code == 0, err
-    assert len((rows / "p.csv").read_text().splitlines()) == 3001
+    assert {p.name for p in (rows / "out").iterdir()} == {p.name for p in in_memory.iterdir()}
+    ours, theirs = (json.loads((f / "summary.json").read_text()) for f in (rows / "out", in_memory))
+    assert ours.keys() == theirs.keys()
+    own = {"name": "", "reading": ""}
+    assert ours["data"] | own == theirs["data"] | own
+    for key in ("costs", "level", "seed", "chosen", "warnings"):
+        assert ours[key] == theirs[key]
+    assert close(ours["noise_rate"]["of_positives"], theirs["noise_rate"]["of_positives"])
+    for one, other in zip(ours["candidates"], theirs["candidates"], strict=True):
+        assert (one["key"], one["label"]) == (other["key"], other["label"])
+        for name in ("cost_observed", "cost_clean", "saving_of_chosen"):
+            assert close(one[name], other[name])
+    suspects = [_suspects(folder) for folder in (rows / "out", in_memory)]
+    labels = noisy_table(3000)["ill"].to_pylist()
+    assert all(labels[row - 1] == label for row, label in suspects[0])
+    assert len(set(suspects[0][:100]) & set(suspects[1][:100])) >= 80
+
+
+def _suspects(folder):
+    with (folder / "suspects.csv").open(newline="") as file:
+        return [(int(row["row"]), row["label"]) for row in csv.DictReader(file)]
+
+
+def test_models_made_in_passes_and_in_memory_predict_alike(rows, capsys, in_memory):
+    """Models from the same rows call nearly the same of them, whichever way these were read."""
+    args = ["audit", rows / "days", *OPTIONS, "--quiet", "--out", rows / "out"]
+    assert run(capsys, *args)[0] == 0
+    called = []
+    for folder in (rows / "out", in_memory):
+        args = ["predict", folder / "model.skops", rows / "a.csv", "--out", rows / "p.csv"]
+        code, _, err = run(capsys, *args)
+        assert code == 0, err
+        called.append(pc.read_csv(rows / "p.csv")["prediction"].to_pylist())
+    assert len(called[0]) == 3000
+    assert sum(a == b for a, b in zip(*called, strict=True)) > 0.95 * 3000
 
 
 def test_boosting_gets_a_sample_of_a_large_file(rows, capsys):

@@ -222,7 +222,7 @@ def _default_prices(share: float | None) -> Costs:
     return Costs(fn=round((1 - share) / share, 6), fp=1.0)
 
 
-def _rate(text: str) -> float | tuple[float, ...]:
+def _rate(text: str) -> Any:
     """Return a rate as given on the command line."""
     try:
         parts = [float(part) for part in text.split(",")]

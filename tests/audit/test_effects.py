@@ -1,0 +1,83 @@
+"""Effects of columns and evidence for rows, on a score that is known."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from flipcost.audit._effects import column_effects, row_evidence, typical_numbers
+from flipcost.data import ColumnReader
+
+TOWNS = {"Brest": -1.0, "Lyon": 0.5, "Nice": 2.0}
+N = 1001
+
+
+@pytest.fixture(scope="module")
+def rows():
+    """Return a reader, the numbers that it reads, and a score linear in two of three columns."""
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "age": rng.permutation(np.linspace(20.0, 70.0, N)),
+            "noise": rng.normal(size=N),
+            "town": rng.choice(list(TOWNS), N, p=[0.2, 0.5, 0.3]).tolist(),
+        }
+    )
+    reader = ColumnReader().fit(table)
+    by_code = np.array([TOWNS[level] for level in reader.schema_[2]["levels"]])
+
+    def score(numbers):
+        return -0.1 * numbers[:, 0] + by_code[numbers[:, 2].astype(int)]
+
+    return table, reader, reader.transform(table), score
+
+
+def test_effects_are_those_of_the_score(rows):
+    """A number counts from its 10 % to its 90 % quantile, a category from least to largest."""
+    _, reader, numbers, score = rows
+    effects = column_effects(reader, numbers, score, np.random.default_rng(1))
+    assert [effect.column for effect in effects] == ["age", "town", "noise"]
+    age, town, noise = effects
+    # Even steps of 0.05 from 20 to 70: the quantiles are 25 and 65.
+    assert (age.start, age.end) == ("25", "65")
+    assert age.change == pytest.approx(-4.0)
+    assert (town.start, town.end) == ("Brest", "Nice")
+    assert town.change == pytest.approx(3.0)
+    assert noise.change == pytest.approx(0.0, abs=1e-12)
+
+
+def test_the_typical_row_has_medians_and_frequent_levels(rows):
+    """The middle of each number, and the level of most rows."""
+    _, reader, numbers, _ = rows
+    typical = typical_numbers(reader, numbers)
+    assert typical[0] == pytest.approx(45.0)
+    assert reader.schema_[2]["levels"][int(typical[2])] == "Lyon"
+
+
+def test_evidence_names_what_speaks_for_the_other_label(rows):
+    """Columns that move a row towards the other label come first; the others are not named."""
+    table, reader, numbers, score = rows
+    typical = typical_numbers(reader, numbers)
+    young = int(np.argmin(numbers[:, 0]))
+    towards = np.ones(1)
+    (said,) = row_evidence(reader, numbers[[young]], typical, score, towards)
+    assert said.split(", ")[0] == "age = 20"
+    assert "noise" not in said
+    assert ("town = Nice" in said) == (table["town"][young].as_py() == "Nice")
+    (other,) = row_evidence(reader, numbers[[young]], typical, score, -towards)
+    assert "age" not in other
+    assert row_evidence(reader, numbers[:0], typical, score, towards[:0]) == []
+
+
+def test_missing_values_and_constants_have_no_effect():
+    """A column without two settings is left out; a missing value is called so in evidence."""
+    table = pa.table({"x": [1.0, None, 3.0, 4.0] * 25, "same": ["a"] * 100, "none": [None] * 100})
+    reader = ColumnReader().fit(table)
+    numbers = reader.transform(table)
+
+    def score(numbers):
+        return np.where(np.isnan(numbers[:, 0]), 5.0, numbers[:, 0])
+
+    effects = column_effects(reader, numbers, score, np.random.default_rng(0))
+    assert [effect.column for effect in effects] == ["x"]
+    typical = typical_numbers(reader, numbers)
+    assert row_evidence(reader, numbers[1:2], typical, score, np.ones(1)) == ["x = missing"]

@@ -1,0 +1,107 @@
+"""The figures of summary.json are those of the result and of the classifier's own summary."""
+
+import re
+
+import numpy as np
+import pyarrow.parquet as pq
+import pytest
+
+from flipcost.audit import audit, audit_files
+from flipcost.core.costs import Costs
+from flipcost.core.information import PRECISION, labels_needed
+from tests.audit.helpers import noisy_table
+
+PRICES = Costs(fn=30, fp=10)
+
+
+@pytest.fixture(scope="module", params=["memory", "passes", "weak", "given"])
+def result(request, tmp_path_factory):
+    """Return an audit in memory, in passes, of a weak signal, and at a given rate."""
+    if request.param == "given":
+        return audit(noisy_table(800), "ill", PRICES, drop=["truth"], noise_rate=(0.3, 0.2))
+    if request.param == "weak":
+        shuffled = np.random.default_rng(0).permutation(noisy_table(300)["ill"].to_numpy())
+        table = noisy_table(300).set_column(4, "ill", [shuffled.tolist()])
+        return audit(table, "ill", PRICES, drop=["truth"])
+    table = noisy_table(1500).drop_columns("truth")
+    if request.param == "memory":
+        return audit(table, "ill", PRICES)
+    path = tmp_path_factory.mktemp("rows") / "a.parquet"
+    pq.write_table(table, path, row_group_size=400)
+    return audit_files(path, "ill", PRICES)
+
+
+def interval(found):
+    return [found["value"], found["low"], found["high"]]
+
+
+def test_costs_are_the_classifiers_in_prices(result):
+    """Clean costs are those of the classifier times what a unit is worth: 40 at these prices."""
+    summary, classifier = result.summary(), result.model[-1]
+    costs = {c["key"]: interval(c["cost_clean"]) for c in summary["candidates"]}
+    expected = [classifier.cost_estimate_, *classifier.cost_interval_]
+    np.testing.assert_allclose(costs["flipcost"], 40 * np.array(expected), rtol=1e-12)
+    for key, found in classifier.constant_costs_.items():
+        expected = 40 * np.array([found.value, found.low, found.high])
+        np.testing.assert_allclose(costs[key], expected, rtol=1e-9)
+    assert summary["chosen"] == classifier.chosen_
+
+
+def test_information_is_the_classifiers(result):
+    """The value of the rate is the classifier's; labels needed follow from its rate."""
+    found, classifier = result.summary()["information"], result.model[-1]
+    assert found["value_of_knowing_rate"] == pytest.approx(40 * classifier.value_of_rate_)
+    rate = classifier.noise_rate_
+    assert found["second_labels_needed"] == labels_needed(rate)
+    assert found["trusted_labels_needed"] == labels_needed(rate, trusted=True)
+    assert found["precision"] == PRECISION
+
+
+def test_the_classifier_says_the_same_in_words(result):
+    """What `summary` of the classifier prints are the figures of summary.json, rounded."""
+    summary, text = result.summary(), result.model[-1].summary()
+    said = {
+        name: tuple(map(float, figures))
+        for name, *figures in re.findall(
+            r"(the rule|always \w+) +([\d.-]+)  \(([\d.-]+) to ([\d.-]+)\)", text
+        )
+    }
+    costs = {c["key"]: interval(c["cost_clean"]) for c in summary["candidates"]}
+    names = {"always negative": "all_negative", "always positive": "all_positive"}
+    if summary["chosen"] == "rule":
+        names["the rule"] = "flipcost"
+    for name, key in names.items():
+        # Four decimals are printed.
+        np.testing.assert_allclose(said[name], np.array(costs[key]) / 40, atol=5.1e-5)
+    for key in ("of_positives", "of_negatives"):
+        value, low, high = interval(summary["noise_rate"][key])
+        assert f"{value:.3f} ({low:.3f} to {high:.3f})" in text
+    value = re.search(r"not knowing the rate costs about ([\d.]+) a row", text)
+    if value:
+        expected = summary["information"]["value_of_knowing_rate"] / 40
+        assert float(value[1]) == pytest.approx(expected, abs=5.1e-5)
+    needed = re.search(r"label on about ([\d,]+) rows", text)
+    if needed:
+        wanted = summary["information"]["second_labels_needed"]
+        assert int(needed[1].replace(",", "")) == wanted
+
+
+def test_counts_are_those_of_the_table(result):
+    """Rows, positive labels and the four observed shares are counted, not estimated."""
+    summary = result.summary()
+    observed = {k: v["value"] for k, v in summary["confusion"]["observed"].items()}
+    assert sum(observed.values()) == pytest.approx(1.0)
+    share = observed["true_positive"] + observed["false_negative"]
+    assert share == pytest.approx(summary["data"]["positive_labels"] / summary["data"]["rows"])
+    called = observed["true_positive"] + observed["false_positive"]
+    assert called == pytest.approx(summary["candidates"][0]["called_positive"])
+    cost = 30 * observed["false_negative"] + 10 * observed["false_positive"]
+    assert summary["candidates"][0]["cost_observed"]["value"] == pytest.approx(cost)
+
+
+def test_savings_are_differences_of_costs(result):
+    """What the chosen model saves over another is what that one costs more."""
+    first, *others = result.summary()["candidates"]
+    for other in others:
+        more = other["cost_clean"]["value"] - first["cost_clean"]["value"]
+        assert other["saving_of_chosen"]["value"] == pytest.approx(more, abs=1e-9)

@@ -10,6 +10,7 @@ import numpy as np
 from flipcost.audit._maker import facts_of, given_weight
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.estimators.flipcost import gather
+from flipcost.scale import FileTable, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -18,9 +19,8 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
-    from flipcost.audit._sources import Source
     from flipcost.estimators import FlipCostClassifier
-    from flipcost.scale import Progress
+    from flipcost.scale import FileSet, Progress
 
 # Rows that columns are learned from, before the passes.
 _LOOK_ROWS = 100_000
@@ -40,35 +40,37 @@ class FilesInPasses:
 
     Parameters
     ----------
+    files : FileSet
+        How they are read: text as text.
     name : str
         What they are called in messages.
-    files : Source
-        How they are read.
     options : AuditOptions
         What is asked.
     say : callable
         Called with a word on each step.
-    dask : bool
+    on_cluster : bool
         Whether a cluster reads them.
     """
 
     def __init__(
         self,
+        files: FileSet,
         name: str,
-        files: Source,
         options: AuditOptions,
         say: Callable[[str], object],
         *,
-        dask: bool,
+        on_cluster: bool,
     ):
         self.name, self.names = name, files.names
-        self.reading = f"read in two passes{' on a Dask cluster' if dask else ''}"
+        self.reading = f"read in two passes{' on a Dask cluster' if on_cluster else ''}"
         self.notes: list[str] = []
         self._files, self._options, self._say = files, options, say
+        self._on_cluster = on_cluster
 
     def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
         """Return consecutive rows of several places."""
         self._say("looking at the columns")
+        self._files.check_columns(columns)
         blocks = self._files.look(columns, _LOOK_ROWS)
         return [(block, np.arange(block.num_rows)) for block in blocks]
 
@@ -79,7 +81,10 @@ class FilesInPasses:
         # A saved model may read other columns.
         more = getattr(options.model, "feature_names_in_", ())
         read += [name for name in more if name in self.names and name not in read]
-        table = self._files.table(read, options.seed, _reports(self._say))
+        layout = Layout(options.target, tuple(read[1:]), fold_seed=options.seed)
+        table = FileTable(
+            self._files, layout, progress=_reports(self._say), on_cluster=self._on_cluster
+        )
         self._table = table.map_pieces(maker)
         self._say("first pass")
         drawn = min(_JUDGED_ROWS, max(_FEWEST_ROWS, options.max_rows // 2))

@@ -24,11 +24,10 @@ from flipcost.audit._options import AuditOptions
 from flipcost.audit._passes import FilesInPasses
 from flipcost.audit._rates import known_rate
 from flipcost.audit._rows import Audited, clean_rows
-from flipcost.audit._sources import open_source
-from flipcost.data import two_classes
+from flipcost.data import is_many, sniff, two_classes
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import TableError
-from flipcost.scale import dask_client
+from flipcost.scale import dask_client, open_files
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -162,10 +161,25 @@ def audit_files(
         )
         raise TableError(msg)
     say = progress or _say_nothing
-    with dask_client(dask) if dask else nullcontext():
-        files = open_source(source, dask=bool(dask), delimiter=delimiter, encoding=encoding)
+    on_cluster = dask is not None
+    with dask_client(dask) if dask is not None else nullcontext():
+        if not is_many(source):
+            sniff(
+                source, delimiter=delimiter, encoding=encoding
+            )  # says why one file is not a table
+        try:
+            files = open_files(
+                source,
+                on_cluster=on_cluster,
+                as_text=True,
+                delimiter=delimiter,
+                encoding=encoding,
+            )
+        except FileNotFoundError as error:
+            msg = f"There is no file at {source}; check the folder or the pattern."
+            raise TableError(msg) from error
         name = asked.name or str(source)
-        return _walk(FilesInPasses(name, files, asked, say, dask=bool(dask)), asked, say)
+        return _walk(FilesInPasses(files, name, asked, say, on_cluster=on_cluster), asked, say)
 
 
 def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> AuditResult:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
@@ -10,14 +11,17 @@ from sklearn.utils import check_random_state
 
 from flipcost.core.folds import random_folds
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-def generator(random_state):
+
+def generator(random_state: Any) -> np.random.Generator:
     """Return a numpy generator from what scikit-learn takes as a seed."""
     seeds = check_random_state(random_state).randint(2**32, size=4, dtype=np.uint32)
     return np.random.default_rng(seeds)
 
 
-def fold_numbers(cv, codes, rng):
+def fold_numbers(cv: Any, codes: Any, rng: Any) -> NDArray[np.intp]:
     """Return the fold of each row: random and stratified for a number, else as the splitter says.
 
     Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.special import logit
@@ -15,6 +16,9 @@ from flipcost.core.noise import rate_pair
 from flipcost.core.rates import NoiseRate
 from flipcost.core.row_losses import forward_rows, weighted_logistic_eta
 from flipcost.estimators._linear_score import LinearScoreClassifier
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class ForwardLogisticClassifier(LinearScoreClassifier):
@@ -100,14 +104,14 @@ class ForwardLogisticClassifier(LinearScoreClassifier):
 
     def __init__(
         self,
-        cost=0.5,
-        noise_rate="likelihood",
-        noise_model="symmetric",
-        l2="auto",
+        cost: float | Costs = 0.5,
+        noise_rate: Any = "likelihood",
+        noise_model: str = "symmetric",
+        l2: Any = "auto",
         *,
-        level=0.95,
-        pos_label=None,
-    ):
+        level: float = 0.95,
+        pos_label: Any = None,
+    ) -> None:
         self.cost = cost
         self.noise_rate = noise_rate
         self.noise_model = noise_model
@@ -116,7 +120,7 @@ class ForwardLogisticClassifier(LinearScoreClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Maximise the likelihood.
 
         Parameters
@@ -145,7 +149,7 @@ class ForwardLogisticClassifier(LinearScoreClassifier):
         else:
             fit = design.minimise(forward_rows(positive, rates), l2)
             self.noise_rate_ = rates if np.ndim(self.noise_rate) else rates[0]
-            self.noise_rate_interval_ = None
+            self.noise_rate_interval_: Any = None
         self._cost = cost
         return self._store(fit, shift=float(logit(cost)))
 
@@ -158,5 +162,5 @@ class ForwardLogisticClassifier(LinearScoreClassifier):
         self.noise_rate_interval_ = limits[0] if symmetric else limits
         return found.fit
 
-    def _positive_eta(self, scores):
+    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return weighted_logistic_eta(scores, self._cost)

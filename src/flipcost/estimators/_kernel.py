@@ -7,6 +7,7 @@ weight of three and three copies of a row draw the same ones, in whatever order 
 from __future__ import annotations
 
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.utils.multiclass import check_classification_targets
@@ -14,8 +15,11 @@ from sklearn.utils.multiclass import check_classification_targets
 from flipcost.core.kernels import centile_widths, choose_centers
 from flipcost.estimators._folds import fold_numbers
 
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-def encode_classes(y):
+
+def encode_classes(y: Any) -> Any:
     """Return the sorted classes, two or more, and the place of each label among them."""
     check_classification_targets(y)
     classes, codes = np.unique(y, return_inverse=True)
@@ -28,7 +32,7 @@ def encode_classes(y):
     return classes, codes.reshape(-1)
 
 
-def refuse_weightless_classes(codes, n_classes, weight):
+def refuse_weightless_classes(codes: Any, n_classes: Any, weight: Any) -> None:
     """Raise an error unless every class has a row of positive weight."""
     if weight is not None and not np.all(np.bincount(codes, weight, n_classes) > 0):
         msg = (
@@ -53,34 +57,34 @@ class Rows:
         Which of the rows given these are.
     """
 
-    def __init__(self, X, codes, weight):
+    def __init__(self, X: Any, codes: Any, weight: Any) -> None:
         self.kept = slice(None) if weight is None else np.flatnonzero(weight > 0)
         self.X, self.codes = X[self.kept], codes[self.kept]
         self.weight = None if weight is None else weight[self.kept]
         self._distinct, place = np.unique(self.X, axis=0, return_inverse=True)
         self._place = place.reshape(-1)
 
-    def centers(self, members, n_centers, rng):
+    def centers(self, members: Any, n_centers: Any, rng: Any) -> NDArray[np.float64]:
         """Draw centres from the distinct rows among `members`; all of them when None."""
         candidates = self._distinct[np.unique(self._place[members])]
         if n_centers is None:
             return candidates
         return choose_centers(candidates, n_centers, rng)
 
-    def widths(self, widths, narrower, rng):
+    def widths(self, widths: Any, narrower: Any, rng: Any) -> NDArray[np.float64]:
         """Return the widths to try, ascending and without repeats."""
         if isinstance(widths, str):
             return centile_widths(self._distinct, rng, narrower=narrower)
         return ascending(widths, "widths")
 
-    def folds(self, cv, codes, rng):
+    def folds(self, cv: Any, codes: Any, rng: Any) -> NDArray[np.intp]:
         """Return the fold of each row kept; a splitter is shown all rows, `codes` theirs."""
         if isinstance(cv, Integral):
             return fold_numbers(cv, self.codes, rng)
         return fold_numbers(cv, codes, rng)[self.kept]
 
 
-def ascending(values, name):
+def ascending(values: Any, name: Any) -> NDArray[np.float64]:
     """Return positive candidates, one or more, in ascending order without repeats."""
     grid = np.unique(np.asarray(values, dtype=float))
     if not (grid.size and grid[0] > 0 and np.isfinite(grid[-1])):

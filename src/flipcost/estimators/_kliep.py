@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -25,6 +26,9 @@ from flipcost.core.kliep_search import kliep_posterior_search
 from flipcost.core.ratios import COMBINATIONS, combine_ratios, training_scales
 from flipcost.estimators._folds import generator
 from flipcost.estimators._kernel import Rows, refuse_weightless_classes
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class KLIEPClassifier(ClassifierMixin, BaseEstimator):
@@ -188,20 +192,20 @@ default="norm"
 
     def __init__(
         self,
-        combine="norm",
-        widths="centiles",
-        centers=100,
+        combine: str = "norm",
+        widths: str = "centiles",
+        centers: int = 100,
         *,
-        cv=5,
-        criterion="auto",
-        solver="certified",
-        form="corrected",
-        tol=1e-6,
-        narrower=(0.35, 0.5, 0.7),
-        halved=True,
-        pos_label=None,
-        random_state=None,
-    ):
+        cv: int = 5,
+        criterion: str = "auto",
+        solver: str = "certified",
+        form: Literal["corrected", "printed"] = "corrected",
+        tol: float = 1e-6,
+        narrower: Any = (0.35, 0.5, 0.7),
+        halved: bool = True,
+        pos_label: Any = None,
+        random_state: Any = None,
+    ) -> None:
         self.combine = combine
         self.widths = widths
         self.centers = centers
@@ -216,7 +220,7 @@ default="norm"
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the widths on held-out rows, and fit the two ratios to all rows.
 
         Parameters
@@ -316,7 +320,7 @@ default="norm"
     def _kernel(self, sq_distances, code):
         return gaussian_kernel(sq_distances, float(self.width_[code]), halved=self.halved)
 
-    def density_ratios(self, X):
+    def density_ratios(self, X: Any) -> NDArray[np.float64]:
         """Return the density of each class over the density of all rows.
 
         Parameters
@@ -338,7 +342,7 @@ default="norm"
             ]
         )
 
-    def eta_raw(self, X):
+    def eta_raw(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of the positive class as the formula gives it, not clipped.
 
         Parameters
@@ -364,7 +368,7 @@ default="norm"
             clip=clip,
         )
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
 
         Parameters
@@ -380,7 +384,7 @@ default="norm"
         eta = self._eta(X, clip=True)
         return np.column_stack([1 - eta, eta] if self._positive_index == 1 else [eta, 1 - eta])
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the likelier class of each row, ``classes_[0]`` when both are equally likely.
 
         Parameters
@@ -395,7 +399,7 @@ default="norm"
         likeliest = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likeliest]
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.classifier_tags.multi_class = False
         return tags

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -10,6 +11,9 @@ from sklearn.utils.extmath import safe_sparse_dot
 
 from flipcost._validation import check_is_fitted, positive_index, validate_data
 from flipcost.core.losses import uneven_squared
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -25,7 +29,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.coef_ = self._sign * coefficients[None, :-1]
         self.intercept_ = self._sign * coefficients[-1:]
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the score of each row; above zero it is called ``classes_[1]``.
 
         Parameters
@@ -41,7 +45,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
         return np.ravel(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_[0]
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row; a score of zero is called negative.
 
         Parameters
@@ -57,7 +61,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         positive = self._sign * scores > 0
         return self.classes_[(positive == (self._sign > 0)).astype(np.intp)]
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class; the class docstring says of which labels.
 
         Parameters
@@ -76,10 +80,10 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         return np.column_stack(columns)
 
     @abstractmethod
-    def _positive_eta(self, scores):
+    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         """Return the probability of the positive class that scores in its favour stand for."""
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         tags.classifier_tags.multi_class = False
@@ -93,5 +97,5 @@ class LinearMomentsClassifier(LinearClassifier):
         self._cost, self._margin = cost, margin
         self._orient(solution)
 
-    def _positive_eta(self, scores):
+    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return uneven_squared(self._cost, self._margin).inverse_link(scores)

@@ -3,11 +3,16 @@
 from __future__ import annotations
 
 from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
 
 from flipcost._validation import Interval, StrOptions, fit_context
 from flipcost.core.newton import Design
 from flipcost.core.row_losses import LINK_LOSSES, link_rows
 from flipcost.estimators._linear_score import LinearScoreClassifier
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class LinkClassifier(LinearScoreClassifier):
@@ -91,14 +96,21 @@ class LinkClassifier(LinearScoreClassifier):
         "pos_label": "no_validation",
     }
 
-    def __init__(self, loss="logistic", l2=1e-4, *, penalise_bias=False, pos_label=None):
+    def __init__(
+        self,
+        loss: Any = "logistic",
+        l2: float = 1e-4,
+        *,
+        penalise_bias: bool = False,
+        pos_label: Any = None,
+    ) -> None:
         self.loss = loss
         self.l2 = l2
         self.penalise_bias = penalise_bias
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimise the loss.
 
         Parameters
@@ -119,7 +131,7 @@ class LinkClassifier(LinearScoreClassifier):
         fit = Design(X, weight).minimise(rows, self.l2, penalise_bias=self.penalise_bias)
         return self._store(fit)
 
-    def eta_raw(self, X):
+    def eta_raw(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of the positive class before it is clipped to [0, 1].
 
         The squared losses can leave that range, and the paper's columns for squared loss measure
@@ -139,5 +151,5 @@ class LinkClassifier(LinearScoreClassifier):
             return (1 + scores) / 2
         return self._positive_eta(scores)
 
-    def _positive_eta(self, scores):
+    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return LINK_LOSSES[self.loss].inverse_link(scores)

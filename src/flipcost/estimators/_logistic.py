@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 
@@ -23,6 +24,9 @@ from flipcost.core.row_losses import (
 )
 from flipcost.estimators._linear_score import LinearScoreClassifier
 from flipcost.exceptions import DenoisingWarning
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # An even coefficient this far below zero is rounding at the edge of the convex region.
 _ROUNDING = 1e-12
@@ -102,14 +106,21 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
         "pos_label": "no_validation",
     }
 
-    def __init__(self, cost=0.5, noise_rate=None, l2=1e-3, *, pos_label=None):
+    def __init__(
+        self,
+        cost: float | Costs = 0.5,
+        noise_rate: Any = None,
+        l2: float = 1e-3,
+        *,
+        pos_label: Any = None,
+    ) -> None:
         self.cost = cost
         self.noise_rate = noise_rate
         self.l2 = l2
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimise the unbiased loss.
 
         Parameters
@@ -144,7 +155,7 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
         self._cost = cost
         return self._store(design.minimise(even_odd_rows(even, odd), self.l2))
 
-    def _positive_eta(self, scores):
+    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return weighted_logistic_eta(scores, self._cost)
 
 
@@ -213,7 +224,15 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
         "pos_label": "no_validation",
     }
 
-    def __init__(self, cost=0.5, noise_rate=None, target="cost", l2=1e-4, *, pos_label=None):
+    def __init__(
+        self,
+        cost: float | Costs = 0.5,
+        noise_rate: Any = None,
+        target: str = "cost",
+        l2: float = 1e-4,
+        *,
+        pos_label: Any = None,
+    ) -> None:
         self.cost = cost
         self.noise_rate = noise_rate
         self.target = target
@@ -221,7 +240,7 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Minimise the weighted loss.
 
         Parameters
@@ -249,7 +268,7 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
         rows = weighted_logistic_rows(positive, self.threshold_)
         return self._store(design.minimise(rows, self.l2))
 
-    def _positive_eta(self, scores):
+    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return clean_eta(weighted_logistic_eta(scores, self.threshold_), self._rates)
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin
@@ -24,6 +25,9 @@ from flipcost.estimators._kernel import (
     encode_classes,
     refuse_weightless_classes,
 )
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Half decades. Without noise the best penalties are small; flipped labels ask for large ones.
 _L2S = tuple(10.0 ** (k / 2) for k in range(-12, 3))
@@ -157,17 +161,17 @@ class LSPClassifier(ClassifierMixin, BaseEstimator):
 
     def __init__(
         self,
-        widths="centiles",
-        l2s=None,
-        centers=100,
+        widths: str = "centiles",
+        l2s: Any = None,
+        centers: int = 100,
         *,
-        cv=None,
-        criterion="brier",
-        basis="class",
-        narrower=(),
-        halved=True,
-        random_state=None,
-    ):
+        cv: Any = None,
+        criterion: Literal["squared", "brier", "accuracy"] = "brier",
+        basis: str = "class",
+        narrower: Any = (),
+        halved: bool = True,
+        random_state: Any = None,
+    ) -> None:
         self.widths = widths
         self.l2s = l2s
         self.centers = centers
@@ -179,7 +183,7 @@ class LSPClassifier(ClassifierMixin, BaseEstimator):
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the width and the penalty on held-out rows, and fit all rows.
 
         Parameters
@@ -237,7 +241,7 @@ class LSPClassifier(ClassifierMixin, BaseEstimator):
     def _kernel(self, sq_distances):
         return gaussian_kernel(sq_distances, self.width_, halved=self.halved)
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class.
 
         Parameters
@@ -255,7 +259,7 @@ class LSPClassifier(ClassifierMixin, BaseEstimator):
         phis = [self._kernel(squared_distances(X, centers)) for centers in self.centers_]
         return lspc_probabilities(lspc_outputs(phis, self.weights_), self.class_prior_)
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the likeliest class of each row; of equally likely ones the first.
 
         Parameters

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -24,6 +25,9 @@ from flipcost.core.resampling import (
 )
 from flipcost.estimators._link import LinkClassifier
 from flipcost.estimators._wrapping import WrappingClassifier, take_rows, weight_params
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 # Candidates whose scores differ by rounding only are tied.
 _TIE = 1e-12
@@ -153,21 +157,21 @@ class CostResamplingClassifier(WrappingClassifier):
 
     def __init__(
         self,
-        estimator=None,
-        cost=0.5,
-        margin="tune",
-        mode="undersample",
-        scoring="cost",
-        noise_rate=None,
+        estimator: Any = None,
+        cost: float | Costs = 0.5,
+        margin: Any = "tune",
+        mode: str = "undersample",
+        scoring: Any = "cost",
+        noise_rate: Any = None,
         *,
-        margins="implied",
-        include_even=True,
-        relabel="cost",
-        cv=5,
-        n_jobs=None,
-        random_state=None,
-        pos_label=None,
-    ):
+        margins: Any = "implied",
+        include_even: bool = True,
+        relabel: str | None = "cost",
+        cv: Any = 5,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        pos_label: Any = None,
+    ) -> None:
         self.estimator = estimator
         self.cost = cost
         self.margin = margin
@@ -183,7 +187,7 @@ class CostResamplingClassifier(WrappingClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Choose the margin, re-sample, and fit the estimator.
 
         Parameters
@@ -308,7 +312,7 @@ class CostResamplingClassifier(WrappingClassifier):
             "rank": rankdata(-worst, method="min").astype(np.int32),
         }
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the re-sampled probability less one half, positive for ``classes_[1]``.
 
         Parameters
@@ -323,7 +327,7 @@ class CostResamplingClassifier(WrappingClassifier):
         excess = self._resampled_eta(X) - 0.5
         return excess if self._index == 1 else -excess
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class in the original balance; clean, given a rate.
 
         Parameters
@@ -347,18 +351,20 @@ class CostResamplingClassifier(WrappingClassifier):
 class _Rows:
     """The training rows, and how to fit to some of them with the negatives re-sampled."""
 
-    def __init__(self, estimator, X, labels, positive, weight, mode):
+    def __init__(
+        self, estimator: Any, X: Any, labels: Any, positive: Any, weight: Any, mode: Any
+    ) -> None:
         self.estimator, self.X, self.labels = estimator, X, labels
         self.positive, self.weight, self.mode = positive, weight, mode
 
-    def negatives(self, index):
+    def negatives(self, index: Any) -> NDArray[np.intp]:
         """Return those of the rows that are negative and have a weight."""
         drawn = ~self.positive[index]
         if self.weight is not None:
             drawn &= self.weight[index] > 0
         return index[drawn]
 
-    def fit(self, index, order, ratio):
+    def fit(self, index: Any, order: Any, ratio: Any) -> tuple[Any, float]:
         """Fit to rows with their negatives, in random order, re-sampled; return the true ratio."""
         weight = self.weight
         if self.mode == "weight":

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from itertools import chain
 from numbers import Integral
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.stats import rankdata
@@ -13,18 +14,23 @@ from flipcost.core.confusion import measure
 from flipcost.core.folds import stratified_folds
 from flipcost.core.scoring import fold_confusions
 
+if TYPE_CHECKING:
+    from flipcost.core.confusion import ConfusionCounts
 
-def count_fold_mistakes(X, positive, folds, weight, paths):
+
+def count_fold_mistakes(
+    X: Any, positive: Any, folds: Any, weight: Any, paths: Any
+) -> ConfusionCounts:
     """Count labels against the calls of each fold's own candidates, coefficients last."""
     return fold_confusions(X, positive, paths, folds, weight)
 
 
-def as_list(values):
+def as_list(values: Any) -> list[Any]:
     """Return candidates as a list; a single one becomes a list of one."""
     return [values] if np.ndim(values) == 0 else list(values)
 
 
-def folds_or_splits(cv, positive, groups):
+def folds_or_splits(cv: Any, positive: Any, groups: Any) -> Any:
     """Return the fold of each row when test sets partition the rows, and any other splits as such.
 
     Splits are pairs of how often each row is trained on and tested on. They are drawn one by one:
@@ -58,7 +64,7 @@ def _times(rows, n):
     return times.astype(np.min_scalar_type(int(times.max(initial=0))))
 
 
-def chosen_rows(times, weight):
+def chosen_rows(times: Any, weight: Any) -> Any:
     """Return the chosen rows as fold 0, and their weight: a row chosen twice counts twice."""
     folds = np.where(times > 0, np.int8(0), np.int8(-1))
     if times.max() <= 1:
@@ -66,14 +72,14 @@ def chosen_rows(times, weight):
     return folds, times.astype(float) if weight is None else times * weight
 
 
-def score_candidates(table, paths, name, scoring):
+def score_candidates(table: Any, paths: Any, name: Any, scoring: Any) -> Any:
     """Return scores of shape (candidates, folds); NaN for candidates without a solution."""
     sign, cost, rate = scoring
     scores = sign * measure(table.denoised(rate), name, cost)
     return np.where(np.isnan(paths[..., -1]), np.nan, scores).T
 
 
-def search_results(candidates, scores, seconds):
+def search_results(candidates: Any, scores: Any, seconds: Any) -> dict[str, Any]:
     """Lay scores out as GridSearchCV does."""
     n_candidates, n_splits = scores.shape
     results = {}

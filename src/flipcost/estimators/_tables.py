@@ -2,23 +2,25 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 
 from flipcost._validation import positive_index
 from flipcost.scale import Table, scan_dask
 
 
-def is_dask(rows):
+def is_dask(rows: Any) -> bool:
     """Tell whether rows are a Dask collection, without importing Dask."""
     return type(rows).__module__.partition(".")[0] == "dask"
 
 
-def dask_table(X, y, sample_weight):
+def dask_table(X: Any, y: Any, sample_weight: Any) -> Table:
     """Return a Dask collection with its labels as a table."""
     return scan_dask(X, y, sample_weight=sample_weight)
 
 
-def check_table(table):
+def check_table(table: Any) -> None:
     """Refuse what is not a table."""
     if not isinstance(table, Table):
         msg = (
@@ -28,12 +30,12 @@ def check_table(table):
         raise TypeError(msg)
 
 
-def oriented(table, n_folds, pos_label):
+def oriented(table: Any, n_folds: Any, pos_label: Any) -> Any:
     """Return the sorted classes, and the labelled moments of each fold, positive label second."""
     return orient_found(table, table.fold_moments(n_folds), pos_label)
 
 
-def orient_found(table, found, pos_label):
+def orient_found(table: Any, found: Any, pos_label: Any) -> Any:
     """Do the same with the labelled moments at hand."""
     both = found.oriented()  # says so when there is one label only
     classes = np.array(sorted(both.labels))
@@ -47,7 +49,7 @@ def orient_found(table, found, pos_label):
     return classes, both.oriented(positive)
 
 
-def name_features(estimator, names):
+def name_features(estimator: Any, names: Any) -> None:
     """Keep the names of the features as scikit-learn does."""
     vars(estimator).pop("feature_names_in_", None)
     if names is not None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
+from typing import TYPE_CHECKING, Any, Self
 
 from sklearn import get_config
 from sklearn.base import clone
@@ -15,6 +16,10 @@ from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
 from flipcost.core.rates import NoiseRate
 from flipcost.estimators._link import LinkClassifier
 from flipcost.estimators._wrapping import WrappingClassifier, weight_params
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
 
 
 class NoiseAwareThresholdClassifier(WrappingClassifier):
@@ -96,8 +101,15 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
     }
 
     def __init__(
-        self, estimator=None, cost=0.5, noise_rate=None, *, calibrate=None, cv=5, pos_label=None
-    ):
+        self,
+        estimator: Any = None,
+        cost: float | Costs = 0.5,
+        noise_rate: Any = None,
+        *,
+        calibrate: Any = None,
+        cv: int = 5,
+        pos_label: Any = None,
+    ) -> None:
         self.estimator = estimator
         self.cost = cost
         self.noise_rate = noise_rate
@@ -106,7 +118,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X, y, sample_weight=None, **params):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
         """Fit the estimator to the noisy labels.
 
         Parameters
@@ -145,7 +157,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
             return inner
         return CalibratedClassifierCV(inner, method=self.calibrate, cv=self.cv)
 
-    def decision_function(self, X):
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
         """Return the noisy probability less its threshold, positive for ``classes_[1]``.
 
         Parameters
@@ -160,7 +172,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         excess = self._noisy_eta(X) - self.threshold_
         return excess if self._index == 1 else -excess
 
-    def predict_proba(self, X):
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each clean label.
 
         Parameters
@@ -179,7 +191,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         check_is_fitted(self)
         return self._inner_eta(X, self.classes_[self._index])
 
-    def get_metadata_routing(self):
+    def get_metadata_routing(self) -> Any:
         """Return what of the metadata goes to the estimator.
 
         Returns

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -123,15 +124,15 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
 
     def __init__(
         self,
-        cost=0.5,
-        margin=1.0,
-        l2=0.1,
-        noise_rate=None,
+        cost: float | Costs = 0.5,
+        margin: float = 1.0,
+        l2: float = 0.1,
+        noise_rate: Any = None,
         *,
-        l2_scale="mean",
-        penalise_bias=True,
-        pos_label=None,
-    ):
+        l2_scale: Literal["mean", "sum"] = "mean",
+        penalise_bias: bool = True,
+        pos_label: Any = None,
+    ) -> None:
         self.cost = cost
         self.margin = margin
         self.l2 = l2
@@ -141,7 +142,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
         """Learn from all rows, forgetting what was seen before.
 
         Parameters
@@ -164,7 +165,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         return self._learn(None, classes, X, second, sample_weight)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def partial_fit(self, X, y, classes=None, sample_weight=None):
+    def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
         """Learn from more rows; any split of the rows gives what `fit` gives on all of them.
 
         Parameters
@@ -196,7 +197,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         return self._solve(moments if before is None else before.merge(moments), classes)
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_moments(self, moments, classes=None):
+    def fit_moments(self, moments: Any, classes: Any = None) -> Self:
         """Learn from moments that were gathered elsewhere: a file, a stream, other machines.
 
         Parameters
@@ -223,7 +224,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         return self._solve(moments, _check_classes((0, 1) if classes is None else classes))
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_table(self, table):
+    def fit_table(self, table: Any) -> Self:
         """Learn from a table that is read in one pass and never held: files, batches, a cluster.
 
         Parameters
@@ -260,8 +261,14 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
             raise ValueError(msg)
         cost, margin = cost_share(self.cost), margin_value(self.margin)
         system = denoised_systems(moments, [self.noise_rate])[0]
-        options = {"l2_scale": self.l2_scale, "penalise_bias": self.penalise_bias}
-        path = path_of_systems([system], [cost], [margin], [self.l2], **options)
+        path = path_of_systems(
+            [system],
+            [cost],
+            [margin],
+            [self.l2],
+            l2_scale=self.l2_scale,
+            penalise_bias=self.penalise_bias,
+        )
 
         self.classes_ = classes
         self.moments_ = moments

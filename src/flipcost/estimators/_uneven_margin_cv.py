@@ -6,6 +6,7 @@ import warnings
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.model_selection import ParameterGrid
@@ -135,20 +136,20 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
 
     def __init__(
         self,
-        costs=0.5,
-        margins=1.0,
-        l2s=(0.01, 0.1, 1.0, 10.0),
-        noise_rates=None,
-        scoring="accuracy",
-        cv=5,
+        costs: float = 0.5,
+        margins: float = 1.0,
+        l2s: Any = (0.01, 0.1, 1.0, 10.0),
+        noise_rates: Any = None,
+        scoring: str = "accuracy",
+        cv: Any = 5,
         *,
-        denoised=False,
-        scoring_cost=None,
-        scoring_noise_rate=None,
-        l2_scale="mean",
-        penalise_bias=True,
-        pos_label=None,
-    ):
+        denoised: bool = False,
+        scoring_cost: Any = None,
+        scoring_noise_rate: Any = None,
+        l2_scale: Literal["mean", "sum"] = "mean",
+        penalise_bias: bool = True,
+        pos_label: Any = None,
+    ) -> None:
         self.costs = costs
         self.margins = margins
         self.l2s = l2s
@@ -163,7 +164,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X, y, sample_weight=None, groups=None):
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
         """Score every candidate on every fold, choose, and fit the choice to all rows.
 
         Parameters
@@ -196,7 +197,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         return self
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit_table(self, table):
+    def fit_table(self, table: Any) -> Self:
         """Do the same in two passes over a table that is never held: files, batches, a cluster.
 
         Parameters

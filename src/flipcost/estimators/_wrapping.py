@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING, Any
+
 import numpy as np
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from flipcost._validation import check_is_fitted, check_weights, encode_labels
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
 
 class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -40,7 +45,7 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         column = int(np.flatnonzero(inner.classes_ == label)[0])
         return np.asarray(inner.predict_proba(X), dtype=float)[:, column]
 
-    def predict(self, X):
+    def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row; one that is at the threshold is called negative.
 
         Parameters
@@ -62,16 +67,16 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return np.column_stack([1 - eta, eta] if index == 1 else [eta, 1 - eta])
 
     @property
-    def n_features_in_(self):
+    def n_features_in_(self) -> int:
         """Number of features that the inner estimator saw."""
         return self.estimator_.n_features_in_
 
     @property
-    def feature_names_in_(self):
+    def feature_names_in_(self) -> NDArray[Any]:
         """Names of the features, when the inner estimator saw them."""
         return self.estimator_.feature_names_in_
 
-    def __sklearn_tags__(self):
+    def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         inner = get_tags(self._inner())
         tags.input_tags = inner.input_tags
@@ -79,7 +84,7 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         return tags
 
 
-def weight_params(estimator, sample_weight):
+def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
     """Return weights under the name by which an estimator's fit takes them.
 
     A pipeline takes them for its last step.
@@ -98,7 +103,7 @@ def weight_params(estimator, sample_weight):
     raise TypeError(msg)
 
 
-def take_rows(X, index):
+def take_rows(X: Any, index: Any) -> Any:
     """Return some rows of an array, sparse matrix or data frame."""
     if hasattr(X, "iloc"):
         return X.iloc[index]

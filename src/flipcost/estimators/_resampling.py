@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from flipcost._validation import StrOptions, check_is_fitted, fit_context, positive_index
+from flipcost._validation import StrOptions, fit_context, positive_index
 from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
 from flipcost.core.costs import Costs, cost_share, margin_value
 from flipcost.core.noise import clean_eta, rate_pair
@@ -312,21 +312,6 @@ class CostResamplingClassifier(WrappingClassifier):
             "rank": rankdata(-worst, method="min").astype(np.int32),
         }
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the re-sampled probability less one half, positive for ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows, in any form that the estimator takes.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        excess = self._resampled_eta(X) - 0.5
-        return excess if self._index == 1 else -excess
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each class in the original balance; clean, given a rate.
 
@@ -340,12 +325,8 @@ class CostResamplingClassifier(WrappingClassifier):
         ndarray of shape (n, 2)
             Columns in the order of ``classes_``.
         """
-        observed = undo_resampling(self._resampled_eta(X), self.ratio_)
-        return self._columns(clean_eta(observed, self._rates), self._index)
-
-    def _resampled_eta(self, X):
-        check_is_fitted(self)
-        return self._inner_eta(X, self.classes_[self._index])
+        observed = undo_resampling(self._inner_eta(X), self.ratio_)
+        return self._columns(clean_eta(observed, self._rates))
 
 
 class _Rows:

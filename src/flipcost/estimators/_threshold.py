@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from flipcost._validation import StrOptions, check_is_fitted, fit_context, positive_index
+from flipcost._validation import StrOptions, fit_context, positive_index
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
 from flipcost.core.rates import NoiseRate
@@ -139,7 +139,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         self._cost, self._rates = cost_share(self.cost), rate_pair(self.noise_rate)
         labels, _, weight = self._prepare(X, y, sample_weight)
         self._index = positive_index(self.classes_, self.pos_label)
-        self.threshold_ = float(noisy_threshold(self._cost, self._rates))
+        self.threshold_ = self._cut = float(noisy_threshold(self._cost, self._rates))
 
         inner = self._inner()
         if get_config()["enable_metadata_routing"]:
@@ -157,21 +157,6 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
             return inner
         return CalibratedClassifierCV(inner, method=self.calibrate, cv=self.cv)
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
-        """Return the noisy probability less its threshold, positive for ``classes_[1]``.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows, in any form that the estimator takes.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        excess = self._noisy_eta(X) - self.threshold_
-        return excess if self._index == 1 else -excess
-
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """Return the probability of each clean label.
 
@@ -185,11 +170,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         ndarray of shape (n, 2)
             Columns in the order of ``classes_``.
         """
-        return self._columns(clean_eta(self._noisy_eta(X), self._rates), self._index)
-
-    def _noisy_eta(self, X):
-        check_is_fitted(self)
-        return self._inner_eta(X, self.classes_[self._index])
+        return self._columns(clean_eta(self._inner_eta(X), self._rates))
 
     def get_metadata_routing(self) -> Any:
         """Return what of the metadata goes to the estimator.

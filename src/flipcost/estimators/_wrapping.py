@@ -19,9 +19,11 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
     """Base of classifiers that threshold the probabilities of an inner one.
 
     X goes to the inner estimator as it came, so that a pipeline finds its columns. Subclasses give
-    `_inner`, the unfitted inner estimator, `decision_function`, and `_index`, which of the classes
-    the threshold speaks of.
+    `_inner`, the unfitted inner estimator, and set `_index`, which of the classes the threshold
+    speaks of, and `_cut`, the threshold itself.
     """
+
+    _cut = 0.5
 
     def _prepare(self, X, y, sample_weight):
         """Check the labels; return them, which are ``classes_[1]``, and weights or None."""
@@ -39,11 +41,27 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise TypeError(msg)
         return column_or_1d(y), second, weight
 
-    def _inner_eta(self, X, label):
-        """Return the inner estimator's probability of a class."""
+    def _inner_eta(self, X: Any) -> NDArray[np.float64]:
+        """Return the inner estimator's probability of the positive class."""
+        check_is_fitted(self)
         inner = self.estimator_
-        column = int(np.flatnonzero(inner.classes_ == label)[0])
+        column = int(np.flatnonzero(inner.classes_ == self.classes_[self._index])[0])
         return np.asarray(inner.predict_proba(X), dtype=float)[:, column]
+
+    def decision_function(self, X: Any) -> NDArray[np.float64]:
+        """Return the inner probability less its threshold, positive for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        excess = self._inner_eta(X) - self._cut
+        return excess if self._index == 1 else -excess
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row; one that is at the threshold is called negative.
@@ -57,14 +75,12 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         -------
         ndarray of shape (n,)
         """
-        check_is_fitted(self)
-        sign = 1.0 if self._index == 1 else -1.0
-        positive = sign * self.decision_function(X) > 0
+        positive = self._inner_eta(X) - self._cut > 0
         return self.classes_[np.where(positive, self._index, 1 - self._index)]
 
-    def _columns(self, eta, index):
-        """Lay out the probabilities of the class at an index as scikit-learn does."""
-        return np.column_stack([1 - eta, eta] if index == 1 else [eta, 1 - eta])
+    def _columns(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
+        """Lay out the probabilities of the positive class as scikit-learn does."""
+        return np.column_stack([1 - eta, eta] if self._index == 1 else [eta, 1 - eta])
 
     @property
     def n_features_in_(self) -> int:

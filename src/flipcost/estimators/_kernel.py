@@ -6,10 +6,12 @@ weight of three and three copies of a row draw the same ones, in whatever order 
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
 from flipcost.core.kernels import centile_widths, choose_centers
@@ -40,6 +42,29 @@ def refuse_weightless_classes(codes: Any, n_classes: Any, weight: Any) -> None:
             "Check the weights, or drop the rows of that class."
         )
         raise ValueError(msg)
+
+
+class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
+    """Base of classifiers that estimate probabilities with kernels and call the likeliest class."""
+
+    @abstractmethod
+    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+        """Return the probability of each class."""
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the likeliest class of each row; of equally likely ones the first.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        likeliest = self.predict_proba(X).argmax(axis=1)
+        return self.classes_[likeliest]
 
 
 class Rows:

@@ -7,7 +7,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.exceptions import ConvergenceWarning
 
 from flipcost._validation import (
@@ -25,13 +24,13 @@ from flipcost.core.kliep import kliep, kliep_reference
 from flipcost.core.kliep_search import kliep_posterior_search
 from flipcost.core.ratios import COMBINATIONS, combine_ratios, training_scales
 from flipcost.estimators._folds import generator
-from flipcost.estimators._kernel import Rows, refuse_weightless_classes
+from flipcost.estimators._kernel import KernelClassifier, Rows, refuse_weightless_classes
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
 
-class KLIEPClassifier(ClassifierMixin, BaseEstimator):
+class KLIEPClassifier(KernelClassifier):
     r"""Class probabilities from the density ratio of each class to all rows, by KLIEP.
 
     A generative counterpart of `LSPClassifier` for two classes: the density of each class over
@@ -383,21 +382,6 @@ default="norm"
         """
         eta = self._eta(X, clip=True)
         return np.column_stack([1 - eta, eta] if self._positive_index == 1 else [eta, 1 - eta])
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likelier class of each row, ``classes_[0]`` when both are equally likely.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        likeliest = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[likeliest]
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -6,7 +6,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, Literal, Self
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from flipcost._validation import (
     Interval,
@@ -20,6 +19,7 @@ from flipcost.core.kernels import gaussian_kernel, squared_distances
 from flipcost.core.lspc import lspc_fit, lspc_outputs, lspc_probabilities, lspc_search
 from flipcost.estimators._folds import generator
 from flipcost.estimators._kernel import (
+    KernelClassifier,
     Rows,
     ascending,
     encode_classes,
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
 _L2S = tuple(10.0 ** (k / 2) for k in range(-12, 3))
 
 
-class LSPClassifier(ClassifierMixin, BaseEstimator):
+class LSPClassifier(KernelClassifier):
     r"""Least-squares probabilistic classifier: smooth class probabilities by ridge regression.
 
     Probabilities of two or more classes as sums of Gaussian kernels, fitted in closed form, with
@@ -258,18 +258,3 @@ class LSPClassifier(ClassifierMixin, BaseEstimator):
         X = validate_data(self, X, reset=False, dtype=np.float64)
         phis = [self._kernel(squared_distances(X, centers)) for centers in self.centers_]
         return lspc_probabilities(lspc_outputs(phis, self.weights_), self.class_prior_)
-
-    def predict(self, X: Any) -> NDArray[Any]:
-        """Return the likeliest class of each row; of equally likely ones the first.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        likeliest = self.predict_proba(X).argmax(axis=1)
-        return self.classes_[likeliest]

@@ -36,8 +36,9 @@ def test_the_encoder_is_scikit_learns(frame):
     encoder = table.summary(categorical=["code"]).encoder(impute="mean", standardise=True)
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
     # scikit-learn scales by the deviation after imputing; ours is that of the values present.
+    missing = frame["town"][frame["town"].isna()].iloc[0]  # None before pandas 3, NaN since
     levels = make_pipeline(
-        SimpleImputer(strategy="most_frequent", missing_values=np.nan),
+        SimpleImputer(strategy="most_frequent", missing_values=missing),
         OneHotEncoder(sparse_output=False),
     )
     codes = OneHotEncoder(sparse_output=False)

@@ -62,7 +62,7 @@ DATA = {
     "text": ((np.full((N, 2), "a"), Y), r"[Cc]onvert"),
     "weights short": ((X, Y, np.ones(3)), r"sample_weight.shape == \(3,\), expected \(60,\)"),
     "weights negative": ((X, Y, -np.ones(N)), r"Negative values in data passed to `sample_weight`"),
-    "weights zero": ((X, Y, np.zeros(N)), r"at least one non-zero"),
+    "weights zero": ((X, Y, np.zeros(N)), r"at least one non-zero|positive weight"),
     "too many features": (
         (sparse.csr_array((np.ones(N), (np.arange(N), np.arange(N))), (N, 2_000_000)), Y),
         r"2000000 features need about .* GB.*may use.*fewer features \(here at most \d+\)",

@@ -384,7 +384,7 @@ def test_a_file_that_changes_between_the_passes_is_refused(form, is_gone, tmp_pa
 def test_facts_merge_in_any_split():
     """Counts of pieces add up to those of the whole, and rows keep their numbers."""
     table = rich_table(500)
-    roles = Roles("ill", second="town", weight="w")
+    roles = Roles("ill", second_label="town", sample_weight="w")
     reader = ColumnReader(["x0", "x1"]).fit(table)
     features = make_features(reader)
     width = features.fit_transform(reader.transform(table)).shape[1]

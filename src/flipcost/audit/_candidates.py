@@ -156,8 +156,8 @@ def _flipcost(
         for cost in costs
     ]
 
-    def predict(X):
-        return model.predict(X) == model.pos_label
+    def predict(X: Any) -> NDArray[np.bool_]:
+        return np.asarray(model.predict(X) == model.pos_label)
 
     called = bayes_calls(probability, costs[index], decisions[index].chosen)
     tables = ConfusionCounts(
@@ -248,8 +248,8 @@ def _saved(rows: Audited, model: Any, costs: NDArray[np.float64]) -> Candidate:
         )
         raise TableError(msg)
 
-    def predict(table):
-        return np.array([str(label) for label in model.predict(table)]) == positive
+    def predict(table: Any) -> NDArray[np.bool_]:
+        return np.array([str(label) == positive for label in model.predict(table)])
 
     rows.warnings.append(
         "The saved model is judged on all rows; if it was trained on some of them, it looks better "

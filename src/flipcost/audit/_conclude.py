@@ -11,8 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from flipcost.audit._candidates import compare, cost_grid
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
-from flipcost.audit._information import Information
-from flipcost.audit._result import AuditResult, Suspect
+from flipcost.audit._result import AuditResult, Information, Suspect
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.information import (
     PRECISION,
@@ -145,7 +144,7 @@ def _scorer(
     """Return what scores numbers, as the reader reads them, by log-odds of the positive label."""
     place = int(np.flatnonzero(classifier.classes_ == rows.labels[1])[0])
 
-    def score(numbers):
+    def score(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
         X = np.asarray(rows.maker.features.transform(numbers), dtype=float)
         return log_odds(classifier.predict_proba(X)[:, place])
 

@@ -3,9 +3,20 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy.special import logit
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from flipcost.data import ColumnReader
+
+    Array: TypeAlias = NDArray[np.float64]
+    Score: TypeAlias = Callable[[Array], Array]
 
 _SAMPLE = 400
 _MOST_LEVELS = 12
@@ -32,7 +43,9 @@ class Effect:
     end: str
 
 
-def column_effects(reader, numbers, score, rng):
+def column_effects(
+    reader: ColumnReader, numbers: Array, score: Score, rng: np.random.Generator
+) -> list[Effect]:
     """Return the effects of all columns, the largest first.
 
     Parameters
@@ -72,7 +85,9 @@ def column_effects(reader, numbers, score, rng):
     return sorted(effects, key=lambda effect: -abs(effect.change))
 
 
-def row_evidence(reader, chosen, typical, score, towards):
+def row_evidence(
+    reader: ColumnReader, chosen: Array, typical: Array, score: Score, towards: Array
+) -> list[str]:
     """Return, for some rows, the columns that speak most for the other label, in words.
 
     Each column of a row is set to its typical value; what that takes away from the log-odds of the
@@ -107,11 +122,12 @@ def row_evidence(reader, chosen, typical, score, towards):
     found = []
     for i in range(len(chosen)):
         order = [j for j in np.argsort(-said[:, i])[:3] if said[j, i] > 0.05]
-        found.append(", ".join(_show(reader.schema_[j], chosen[i, places[j]]) for j in order))
+        said_by = [(reader.schema_[j], chosen[i, places[j]]) for j in order]
+        found.append(", ".join(f"{c['name']} = {_word(c, values)}" for c, values in said_by))
     return found
 
 
-def log_odds(probability):
+def log_odds(probability: Array) -> Array:
     """Return log-odds, finite also for probabilities of 0 and 1.
 
     Examples
@@ -119,16 +135,16 @@ def log_odds(probability):
     >>> log_odds(np.array([0.5, 1.0])).round(2)
     array([ 0.  , 13.82])
     """
-    return logit(np.clip(probability, 1e-6, 1 - 1e-6))
+    return np.asarray(logit(np.clip(probability, 1e-6, 1 - 1e-6)))
 
 
-def _places(reader):
+def _places(reader: ColumnReader) -> list[NDArray[np.intp]]:
     """Return, for each column, which numbers are of it."""
     sources = np.array([place for _, place in reader.sources()])
     return [np.flatnonzero(sources == place) for place in range(len(reader.schema_))]
 
 
-def _settings(column, values):
+def _settings(column: dict[str, Any], values: Array) -> list[tuple[str, Any]]:
     """Return the values that a column is moved between, with how to call them."""
     known = values[~np.isnan(values).any(axis=1)]
     if not len(known) or column["kind"] in ("empty", "constant"):
@@ -144,7 +160,7 @@ def _settings(column, values):
     return [(_word(column, np.array([level])), level) for level in frequent]
 
 
-def typical_numbers(reader, numbers):
+def typical_numbers(reader: ColumnReader, numbers: Array) -> Array:
     """Return the median of each column of numbers and the most frequent level of each category."""
     found = np.empty(numbers.shape[1])
     for column, where in zip(reader.schema_, _places(reader), strict=True):
@@ -160,11 +176,7 @@ def typical_numbers(reader, numbers):
     return found
 
 
-def _show(column, values):
-    return f"{column['name']} = {_word(column, values)}"
-
-
-def _word(column, values):
+def _word(column: dict[str, Any], values: Array) -> str:
     """Return a value as the table writes it, or nearly so."""
     value = float(values[0])
     if np.isnan(value):

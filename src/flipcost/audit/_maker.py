@@ -15,7 +15,7 @@ from flipcost.scale import Piece
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from flipcost.data import Roles
+    from flipcost.data import ColumnReader, Roles
 
 
 @dataclass(frozen=True, eq=False)
@@ -28,7 +28,7 @@ class TableFacts:
         Rows of each piece, by the position of its first row.
     unlabelled : int
         Rows without a label, which are left out.
-    rows, weight : Counter of str
+    rows, weight : dict of str
         Rows of each label, and what they weigh.
     pairs : Counter of (str, str)
         Rows with each label and other label, where there is a trusted or second one.
@@ -38,12 +38,12 @@ class TableFacts:
 
     lengths: dict[int, int]
     unlabelled: int
-    rows: Counter = field(default_factory=Counter)
-    weight: Counter = field(default_factory=Counter)
-    pairs: Counter = field(default_factory=Counter)
-    unseen: Counter = field(default_factory=Counter)
+    rows: Counter[str] = field(default_factory=Counter)
+    weight: dict[str, float] = field(default_factory=dict)
+    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    unseen: Counter[str] = field(default_factory=Counter)
 
-    def merge(self, other):
+    def merge(self, other: TableFacts) -> TableFacts:
         """Return the facts of both sets of rows; pieces that follow each other become one."""
         lengths, (start, *_) = dict(self.lengths), other.lengths
         last = next(reversed(lengths))
@@ -56,18 +56,17 @@ class TableFacts:
             lengths,
             self.unlabelled + other.unlabelled,
             self.rows + other.rows,
-            # Unlike +, this keeps a label whose rows weigh nothing.
-            Counter({k: self.weight[k] + other.weight[k] for k in self.weight | other.weight}),
+            self.weight | {k: w + self.weight.get(k, 0.0) for k, w in other.weight.items()},
             self.pairs + other.pairs,
             self.unseen + other.unseen,
         )
 
     @property
-    def n_rows(self):
+    def n_rows(self) -> int:
         """All rows, with a label or without."""
         return sum(self.lengths.values())
 
-    def row_numbers(self, positions):
+    def row_numbers(self, positions: NDArray[Any]) -> NDArray[np.int64]:
         """Return which rows of the table stand at these positions, the first being 0.
 
         Positions of partitions whose length is not known begin far apart.
@@ -80,7 +79,7 @@ class TableFacts:
         starts = np.array(sorted(self.lengths), dtype=np.int64)
         before = np.cumsum([0, *(self.lengths[int(start)] for start in starts)])[:-1]
         place = np.searchsorted(starts, positions, side="right") - 1
-        return before[place] + positions - starts[place]
+        return np.asarray(before[place] + positions - starts[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +113,7 @@ class RowMaker:
         Whether labels are numbers, as far as was seen.
     """
 
-    reader: Any
+    reader: ColumnReader
     features: Any
     n_features: int
     roles: Roles
@@ -144,29 +143,29 @@ class RowMaker:
             self._note_unseen(numbers, facts)
             X = np.asarray(self.features.transform(numbers), dtype=float)
         weight = given_weight(frame, self.roles, piece.where)
-        for count, values in ((facts.rows, None), (facts.weight, weight)):
-            totals = np.bincount(codes[kept], values, minlength=len(names))
-            for name, total in zip(names, totals.tolist(), strict=True):
-                count[name] += total
+        rows, weights = (np.bincount(codes[kept], w, minlength=len(names)) for w in (None, weight))
+        for k, name in enumerate(names):
+            facts.rows[name] += int(rows[k])
+            facts.weight[name] = facts.weight.get(name, 0.0) + float(weights[k])
         places = piece.positions[kept]
         return MadePiece(piece.where, piece.start, frame, (X, labels[kept], weight), places, facts)
 
-    def _labels(self, frame, column):
+    def _labels(self, frame: Any, column: str) -> tuple[NDArray[Any], list[str], NDArray[Any]]:
         """Return the labels of a column as codes, the label of each code, and those of the rows."""
         codes, texts = label_codes(take_column(frame, column, "The table"), column)
         names = plain_labels(texts, numbers=self.numbers)
         return codes, names, np.array([*names, ""])[codes]
 
-    def _read(self, frame):
+    def _read(self, frame: Any) -> NDArray[np.float64]:
         try:
             return self.reader.transform(frame)
         except TableError as error:
             msg = f"{error} If the rows looked at first misled, give `categorical` or `drop`."
             raise TableError(msg) from error
 
-    def _pairs(self, frame, codes, names):
+    def _pairs(self, frame: Any, codes: NDArray[Any], names: list[str]) -> Counter[tuple[str, str]]:
         """Count the pairs of a label and another one, where there are both."""
-        column = self.roles.trusted or self.roles.second
+        column = self.roles.trusted or self.roles.second_label
         pairs: Counter[tuple[str, str]] = Counter()
         if column is not None:
             others, other_names, _ = self._labels(frame, column)
@@ -177,7 +176,7 @@ class RowMaker:
                 pairs[names[i], other_names[j]] += n
         return pairs
 
-    def _note_unseen(self, numbers, facts):
+    def _note_unseen(self, numbers: NDArray[np.float64], facts: TableFacts) -> None:
         for j, (_, place) in enumerate(self.reader.sources()):
             column = self.reader.schema_[place]
             if column["kind"] == "category":
@@ -188,6 +187,7 @@ class RowMaker:
 
 def given_weight(frame: Any, roles: Roles, where: str) -> NDArray[np.float64] | None:
     """Return the weights that a column gives, if one does."""
-    if roles.weight is None:
+    name = roles.sample_weight
+    if name is None:
         return None
-    return read_numbers(take_column(frame, roles.weight, where), roles.weight, what="weights")
+    return read_numbers(take_column(frame, name, where), name, what="weights")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
@@ -116,12 +116,5 @@ class AuditOptions:
     @cached_property
     def roles(self) -> Roles:
         """What the columns are for."""
-        return Roles(
-            self.target,
-            self.id,
-            self.trusted,
-            self.second_label,
-            self.sample_weight,
-            tuple(self.drop),
-            self.truth,
-        )
+        known = {field.name: getattr(self, field.name) for field in fields(Roles)}
+        return Roles(**known | {"drop": tuple(self.drop)})

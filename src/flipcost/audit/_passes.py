@@ -89,8 +89,9 @@ class FilesInPasses:
         self._say("first pass")
         drawn = min(_JUDGED_ROWS, max(_FEWEST_ROWS, options.max_rows // 2))
         self._first = gather(classifier, self._table, drawn, frames=True, beside=(facts_of,))
-        self._facts: TableFacts = self._first.beside[0]
-        return self._facts
+        facts: TableFacts = self._first.beside[0]
+        self._facts = facts
+        return facts
 
     def fit(self, classifier: FlipCostClassifier) -> tuple[JudgedRows, WatchedRows]:
         """Make the second pass, and fit."""

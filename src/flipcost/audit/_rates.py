@@ -12,8 +12,12 @@ from flipcost.exceptions import TableError, shorten
 from flipcost.noise import rate_of_differences, rate_of_errors
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from flipcost.audit._maker import TableFacts
     from flipcost.audit._options import AuditOptions
+    from flipcost.core.rates import NoiseRate
+    from flipcost.data import Roles
 
 
 def known_rate(
@@ -32,7 +36,13 @@ def known_rate(
     return rate_from_pairs(facts.pairs, options.roles, labels, options.level, options.noise_model)
 
 
-def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):
+def rate_from_pairs(
+    pairs: Mapping[tuple[str, str], int],
+    roles: Roles,
+    labels: tuple[str, str],
+    level: float,
+    noise_model: str = "symmetric",
+) -> tuple[NoiseRate, list[str]]:
     """Return the noise rate that counts of (label, other label) tell, and what to warn of.
 
     Parameters
@@ -61,7 +71,7 @@ def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):
     >>> print(rate)
     0.100, 95% interval 0.049 to 0.176 (disagreement with 100 trusted labels)
     """
-    name = roles.trusted or roles.second
+    name = roles.trusted or roles.second_label
     if not pairs:
         msg = f"Column {name!r} is empty; fill in some rows, or leave it out."
         raise TableError(msg)
@@ -88,7 +98,7 @@ def rate_from_pairs(pairs, roles, labels, level, noise_model="symmetric"):
     return rate, notes + [" ".join(str(w.message).split()) for w in caught]
 
 
-def _checked_rate(noise_rate, share, n_rows, positive_label):
+def _checked_rate(noise_rate: Any, share: float, n_rows: int, positive_label: str) -> Any:
     """Return a rate that was given, once the share of positive labels allows for it.
 
     Under flips at these rates that share lies between ``rho_neg`` and ``1 - rho_pos``; four

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._candidates import Candidate
     from flipcost.audit._effects import Effect
-    from flipcost.audit._information import Information
+    from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
     from flipcost.core.rate_posterior import RatePosterior
 
@@ -52,6 +52,34 @@ class Suspect:
     wrong: float
     probability: float
     evidence: str
+
+
+@dataclass(frozen=True)
+class Information:
+    """What further information would be worth.
+
+    Attributes
+    ----------
+    second_labels : int
+        Rows to have labelled again, independently, to know the rate within `precision`.
+    trusted_labels : int
+        Rows to have labelled by someone who does not err, for the same.
+    precision : float
+        Half the width of the interval that these give.
+    value_of_rate : float
+        What a row would cost less if the rate were known exactly.
+    wrong_labels : float
+        Expected number of wrong labels in the table.
+    wrong_in_first_100 : float
+        Expected number of wrong labels among the hundred most suspicious.
+    """
+
+    second_labels: int
+    trusted_labels: int
+    precision: float
+    value_of_rate: float
+    wrong_labels: float
+    wrong_in_first_100: float
 
 
 @dataclass(frozen=True, eq=False)
@@ -223,7 +251,7 @@ class AuditResult:
         }
 
     def _candidate(self, candidate: Candidate) -> dict[str, Any]:
-        def priced(found):
+        def priced(found: Interval) -> dict[str, float]:
             return _interval(*(self.unit * x for x in (found.value, found.low, found.high)))
 
         return {
@@ -237,10 +265,10 @@ class AuditResult:
         }
 
 
-def _interval(value, low, high):
+def _interval(value: float, low: float, high: float) -> dict[str, float]:
     return {"value": float(value), "low": float(low), "high": float(high)}
 
 
-def _cells(cells):
+def _cells(cells: NDArray[np.float64]) -> dict[str, dict[str, float]]:
     names = (("true_negative", "false_positive"), ("false_negative", "true_positive"))
     return {names[i][j]: _interval(*cells[i, j]) for i in (0, 1) for j in (0, 1)}

@@ -28,9 +28,9 @@ class Roles:
         Names of rows, shown where a row is.
     trusted : str or None
         Labels known to be right, on some rows.
-    second : str or None
+    second_label : str or None
         Labels given again, independently.
-    weight : str or None
+    sample_weight : str or None
         Weights of rows.
     drop : tuple of str
         Columns left out.
@@ -47,16 +47,16 @@ class Roles:
     target: str
     id: str | None = None
     trusted: str | None = None
-    second: str | None = None
-    weight: str | None = None
+    second_label: str | None = None
+    sample_weight: str | None = None
     drop: tuple[str, ...] = field(default=())
     truth: str | None = None
 
     @property
     def used(self) -> list[str]:
         """Columns that have a role, the target first."""
-        roles = (self.target, self.id, self.trusted, self.second, self.weight, self.truth)
-        return [name for name in roles if name is not None]
+        own = (self.target, self.id, self.trusted, self.second_label)
+        return [name for name in (*own, self.sample_weight, self.truth) if name is not None]
 
     def features(self, names: Sequence[str], where: str) -> list[str]:
         """Return the names of the features, once every role is known to be there."""

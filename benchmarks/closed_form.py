@@ -23,7 +23,7 @@ L2S = [0.01, 0.1, 1.0, 10.0]
 
 
 class WeightedRidge(ClassifierMixin, BaseEstimator):
-    """The same minimiser by way of scikit-learn: ridge with weights on rows with a column of ones.
+    """The same minimizer by way of scikit-learn: ridge with weights on rows with a column of ones.
 
     Completing the square in each class turns the uneven squared loss into weighted least squares
     with targets +1 and -1/margin; the penalty on the mean loss becomes one on the weighted sum.

@@ -59,7 +59,7 @@ class Trial(NamedTuple):
 
 
 def make_trial(name: str, seed: int, rate) -> Trial:
-    """Split, standardise on the training part, and flip its labels."""
+    """Split, standardize on the training part, and flip its labels."""
     if name == "syn3d_imbalanced":
         data = datasets.make_syn3d_imbalanced(random_state=seed)
     else:

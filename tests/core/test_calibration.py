@@ -105,7 +105,7 @@ def test_clean_probabilities_are_calibrated():
     scores, noisy, clean = draw(60_000, 2.0, -1.0, (0.25, 0.25), seed=7)
     bins = ScoreBins.from_scores(scores, noisy)
     fit = calibrate([bins], [(0.25, 0.25)])
-    eta = fit.probability([bins.standardise(scores)])
+    eta = fit.probability([bins.standardize(scores)])
     for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 0.7), (0.7, 0.9), (0.9, 1.0)):
         inside = (eta >= low) & (eta < high)
         error = np.sqrt(eta[inside].mean() * (1 - eta[inside].mean()) / inside.sum())
@@ -118,7 +118,7 @@ def test_pooling_is_a_weighted_mean():
     scores, noisy, _ = draw(300, 1.0, 0.0, (0.1, 0.1), seed=8)
     bins = [ScoreBins.from_scores(scores, noisy), ScoreBins.from_scores(np.sin(scores), noisy)]
     fit = calibrate(bins, [(0.1, 0.1), (0.2, 0.2)])
-    standard = [bins[0].standardise(scores), bins[1].standardise(np.sin(scores))]
+    standard = [bins[0].standardize(scores), bins[1].standardize(np.sin(scores))]
     by_hand = sum(
         fit.weight[m, r] * np.interp(standard[m], TABLE, fit.curves[m, r])
         for m in (0, 1)

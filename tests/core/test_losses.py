@@ -1,4 +1,4 @@
-"""Losses: values by hand, derivatives by differences, minimisers by search, links inverted."""
+"""Losses: values by hand, derivatives by differences, minimizers by search, links inverted."""
 
 import numpy as np
 import pytest
@@ -78,7 +78,7 @@ def test_derivatives_of_the_losses_without_a_link():
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_minimisers_by_search(name):
-    """The minimiser is where a search finds the expected loss at each probability to be least."""
+    """The minimizer is where a search finds the expected loss at each probability to be least."""
     loss = SMOOTH[name]
     for eta in ETA:
         found = minimize_scalar(
@@ -87,18 +87,18 @@ def test_minimisers_by_search(name):
             method="bounded",
             options={"xatol": 1e-10},
         ).x
-        assert loss.minimiser(eta) == pytest.approx(found, abs=1e-5)
-        slope = eta * loss.derivative(1, loss.minimiser(eta)) + (1 - eta) * loss.derivative(
-            -1, loss.minimiser(eta)
+        assert loss.minimizer(eta) == pytest.approx(found, abs=1e-5)
+        slope = eta * loss.derivative(1, loss.minimizer(eta)) + (1 - eta) * loss.derivative(
+            -1, loss.minimizer(eta)
         )
         assert abs(slope) < 1e-14
 
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_the_inverse_link_inverts_the_minimiser(name):
-    """Probabilities come back from their minimisers, at both ends too."""
+    """Probabilities come back from their minimizers, at both ends too."""
     loss, eta = SMOOTH[name], np.concatenate([[0.0], ETA, [1.0]])
-    np.testing.assert_allclose(loss.inverse_link(loss.minimiser(eta)), eta, rtol=0, atol=1e-15)
+    np.testing.assert_allclose(loss.inverse_link(loss.minimizer(eta)), eta, rtol=0, atol=1e-15)
 
 
 @pytest.mark.parametrize("name", SMOOTH)
@@ -112,12 +112,12 @@ def test_links_are_probabilities_of_any_score(name):
 @pytest.mark.parametrize("cost", [0.05, 0.3, 0.8])
 @pytest.mark.parametrize("margin", [0.2, 1.0, 4.0])
 def test_the_uneven_loss_changes_sign_at_the_cost(cost, margin):
-    """Whatever the margin, the minimiser is zero where eta is the cost, and lies in [-1/g, 1]."""
+    """Whatever the margin, the minimizer is zero where eta is the cost, and lies in [-1/g, 1]."""
     loss = uneven_squared(cost, margin)
-    assert loss.minimiser(cost) == 0
+    assert loss.minimizer(cost) == 0
     assert loss.inverse_link(0.0) == pytest.approx(cost, abs=1e-16)
-    np.testing.assert_allclose(loss.minimiser([0.0, 1.0]), [-1 / margin, 1], rtol=1e-15)
-    np.testing.assert_array_equal(np.sign(loss.minimiser(ETA)), np.sign(ETA - cost))
+    np.testing.assert_allclose(loss.minimizer([0.0, 1.0]), [-1 / margin, 1], rtol=1e-15)
+    np.testing.assert_array_equal(np.sign(loss.minimizer(ETA)), np.sign(ETA - cost))
 
 
 def test_the_margin_that_makes_the_link_affine():
@@ -142,7 +142,7 @@ def test_the_zero_one_threshold(cost, margin):
     at = loss.threshold
     assert at == pytest.approx(cost / (margin + (1 - margin) * cost), rel=1e-14)
     for eta in (at - 0.01, at + 0.01):
-        best = loss.minimiser(eta)
+        best = loss.minimizer(eta)
         expected = [
             float(eta * loss.value(1, call) + (1 - eta) * loss.value(-1, call))
             for call in (best, -best)
@@ -155,7 +155,7 @@ def test_the_unhinged_loss_is_symmetric():
     """Losses of both labels add up to a constant, and only the sign of the score is left."""
     f = np.linspace(-3, 3, 7)
     np.testing.assert_allclose(unhinged.value(1, f) + unhinged.value(-1, f), 2)
-    np.testing.assert_array_equal(unhinged.minimiser([0.4, 0.6]), [-1, 1])
+    np.testing.assert_array_equal(unhinged.minimizer([0.4, 0.6]), [-1, 1])
     np.testing.assert_array_equal(unhinged.inverse_link([-2, 0, 2]), [0, 0.5, 1])
 
 
@@ -164,7 +164,7 @@ def test_large_scores_do_not_overflow():
     assert logistic.value(-1, 1e6) == 1e6
     assert logistic.derivative(-1, 1e6) == 1
     assert logistic.inverse_link(-1000.0) == 0
-    np.testing.assert_array_equal(logistic.minimiser([0.0, 1.0]), [-np.inf, np.inf])
+    np.testing.assert_array_equal(logistic.minimizer([0.0, 1.0]), [-np.inf, np.inf])
 
 
 def test_bad_parameters_are_refused():

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from flipcost.core.simplex import maximise_mixture
+from flipcost.core.simplex import maximize_mixture
 
 
 def random_problem(seed, n_rows=60, n_components=12):
@@ -22,7 +22,7 @@ def test_disjoint_components_get_their_share_of_rows():
     """A component that alone explains k of n rows gets k / n, whatever its scale."""
     groups = np.repeat([0, 1, 2], [5, 2, 3])
     psi = np.eye(3)[groups] * np.array([1e-3, 1.0, 1e6])
-    fit = maximise_mixture(psi, tol=1e-12)
+    fit = maximize_mixture(psi, tol=1e-12)
     np.testing.assert_allclose(fit.mass, [0.5, 0.2, 0.3], atol=1e-11)
 
 
@@ -30,7 +30,7 @@ def test_disjoint_components_get_their_share_of_rows():
 def test_optimality_conditions_hold(seed):
     """No component pulls more than 1 + tol, and those with mass pull exactly 1."""
     psi, _ = random_problem(seed)
-    fit = maximise_mixture(psi, tol=1e-10)
+    fit = maximize_mixture(psi, tol=1e-10)
     gradient = (psi / (psi @ fit.mass)[:, None]).mean(axis=0)
     assert fit.gap <= 1e-10
     assert gradient.max() <= 1 + 1e-10
@@ -45,7 +45,7 @@ def test_optimality_conditions_hold(seed):
 def test_agrees_with_a_general_solver(seed):
     """Sequential least squares from scipy finds no better point."""
     psi, _ = random_problem(seed, n_rows=40, n_components=6)
-    fit = maximise_mixture(psi)
+    fit = maximize_mixture(psi)
     other = minimize(
         lambda q: -objective(psi, q),
         np.full(6, 1 / 6),
@@ -63,8 +63,8 @@ def test_certificate_bounds_the_optimum_at_any_stage(max_iter):
     """However early the solver stops, the optimum is at most the gap away."""
     psi, rng = random_problem(3, n_rows=200, n_components=40)
     psi[:20] **= 4
-    best = objective(psi, maximise_mixture(psi, tol=1e-12).mass)
-    fit = maximise_mixture(psi, max_iter=max_iter, tol=0.0)
+    best = objective(psi, maximize_mixture(psi, tol=1e-12).mass)
+    fit = maximize_mixture(psi, max_iter=max_iter, tol=0.0)
     assert fit.n_iter <= max_iter
     assert best <= objective(psi, fit.mass) + fit.gap + 1e-12
     anything = rng.dirichlet(np.ones(40))
@@ -75,8 +75,8 @@ def test_weights_are_repetitions():
     """A row of weight three counts as three rows."""
     psi, rng = random_problem(7)
     counts = rng.integers(1, 4, size=len(psi))
-    weighted = maximise_mixture(psi, sample_weight=counts.astype(float), tol=1e-12)
-    repeated = maximise_mixture(np.repeat(psi, counts, axis=0), tol=1e-12)
+    weighted = maximize_mixture(psi, sample_weight=counts.astype(float), tol=1e-12)
+    repeated = maximize_mixture(np.repeat(psi, counts, axis=0), tol=1e-12)
     np.testing.assert_allclose(weighted.mass, repeated.mass, atol=1e-8)
 
 
@@ -84,14 +84,14 @@ def test_row_scales_do_not_matter():
     """Multiplying rows by anything between 1e-100 and 1e100 leaves the solution where it was."""
     psi, rng = random_problem(8)
     scales = 10.0 ** rng.uniform(-100, 100, size=(len(psi), 1))
-    plain, scaled = maximise_mixture(psi, tol=1e-12), maximise_mixture(psi * scales, tol=1e-12)
+    plain, scaled = maximize_mixture(psi, tol=1e-12), maximize_mixture(psi * scales, tol=1e-12)
     np.testing.assert_allclose(scaled.mass, plain.mass, atol=1e-8)
 
 
 def test_duplicated_components_are_no_obstacle():
     """With every column three times over, the objective is that of one of each."""
     psi, _ = random_problem(9)
-    once, thrice = maximise_mixture(psi), maximise_mixture(np.tile(psi, 3))
+    once, thrice = maximize_mixture(psi), maximize_mixture(np.tile(psi, 3))
     assert thrice.gap <= 1e-6
     assert abs(objective(psi, once.mass) - objective(np.tile(psi, 3), thrice.mass)) <= 1e-6
 
@@ -101,16 +101,16 @@ def test_any_start_leads_to_the_optimum():
     rng = np.random.default_rng(10)
     psi = np.where(rng.random((100, 20)) < 0.5, rng.random((100, 20)), 0.0)
     psi = psi[psi.max(axis=1) > 0]
-    cold = maximise_mixture(psi)
+    cold = maximize_mixture(psi)
     for start in (cold.mass, np.eye(20)[0], np.eye(20)[:3].sum(axis=0)):
-        warm = maximise_mixture(psi, start=start)
+        warm = maximize_mixture(psi, start=start)
         assert warm.gap <= 1e-6
         assert abs(objective(psi, warm.mass) - objective(psi, cold.mass)) <= 1e-6
 
 
 def test_one_component_is_the_whole_mixture():
     """With a single component there is nothing to choose."""
-    fit = maximise_mixture(np.array([[0.3], [2.0]]))
+    fit = maximize_mixture(np.array([[0.3], [2.0]]))
     assert (fit.mass.tolist(), fit.gap, fit.n_iter) == ([1.0], 0.0, 0)
 
 
@@ -121,7 +121,7 @@ def test_a_row_is_never_given_up():
     psi[0] = 0.0
     psi[0, 7] = 1e-12
     psi[1:, 7] *= 1e-6
-    fit = maximise_mixture(psi)
+    fit = maximize_mixture(psi)
     assert fit.gap <= 1e-6
     # At the optimum the component's pull is one, nearly all of it from its own row.
     assert abs(fit.mass[7] - 1 / 500) < 1e-5

@@ -45,11 +45,11 @@ def test_four_rows_by_hand():
 
 
 @pytest.mark.parametrize("l2_scale", ["mean", "sum"])
-@pytest.mark.parametrize("penalise_bias", [False, True])
-def test_the_path_is_made_of_separate_solutions(moments, monkeypatch, l2_scale, penalise_bias):
+@pytest.mark.parametrize("penalize_bias", [False, True])
+def test_the_path_is_made_of_separate_solutions(moments, monkeypatch, l2_scale, penalize_bias):
     """Each cell of a path is the solution of its own problem, however the systems are stacked."""
     costs, margins, l2s = [0.2, Costs(fn=1, fp=1), 0.7], [0.5, 1.0], [0.0, 0.01, 1.0]
-    options = {"l2_scale": l2_scale, "penalise_bias": penalise_bias}
+    options = {"l2_scale": l2_scale, "penalize_bias": penalize_bias}
     path = solve_path(moments, costs, margins, l2s, RATES, **options)
     assert path.shape == (3, 2, 3, 4, 4)
     for i, cost in enumerate(costs):
@@ -71,9 +71,9 @@ def test_systems_can_be_reused(moments):
 
 
 @pytest.mark.parametrize("margin", [0.4, 1.0, 3.0])
-@pytest.mark.parametrize("penalise_bias", [False, True])
+@pytest.mark.parametrize("penalize_bias", [False, True])
 @pytest.mark.parametrize("noise_rate", [None, 0.1, (0.25, 0.1)])
-def test_swapping_the_classes_mirrors_the_cost(margin, penalise_bias, noise_rate):
+def test_swapping_the_classes_mirrors_the_cost(margin, penalize_bias, noise_rate):
     """With the classes swapped, cost 1-a, margin 1/g and penalty l/g give -g times the solution.
 
     Put f' = -g f: then (1-f)^2 = (1 + f'/g)^2 and (1 + g f)^2 = (1 - f')^2, so that the loss at
@@ -90,7 +90,7 @@ def test_swapping_the_classes_mirrors_the_cost(margin, penalise_bias, noise_rate
         margin,
         l2,
         noise_rate=noise_rate,
-        penalise_bias=penalise_bias,
+        penalize_bias=penalize_bias,
     )
     there = solve(
         ClassMoments.from_rows(X, ~positive, weight),
@@ -98,7 +98,7 @@ def test_swapping_the_classes_mirrors_the_cost(margin, penalise_bias, noise_rate
         1 / margin,
         l2 / margin,
         noise_rate=swapped_rate,
-        penalise_bias=penalise_bias,
+        penalize_bias=penalize_bias,
     )
     np.testing.assert_allclose(there, -margin * here, rtol=1e-10, atol=1e-12)
 
@@ -110,7 +110,7 @@ def test_the_margin_at_which_noise_moves_the_bias_only(cost, rho, l2):
     """At margin (1-a)/a with a free bias, noise maps f to (1-2r) f + r (1-2a)/(1-a), exactly."""
     moments = ClassMoments.from_rows(*two_classes(n=80, d=3, seed=5))
     margin = (1 - cost) / cost
-    options = {"margin": margin, "l2": l2, "penalise_bias": False}
+    options = {"margin": margin, "l2": l2, "penalize_bias": False}
     clean = solve(moments, cost, **options)
     noisy = solve(mixed_moments(moments, rho), cost, **options)
     np.testing.assert_allclose(noisy[:-1], (1 - 2 * rho) * clean[:-1], rtol=1e-10, atol=1e-12)
@@ -129,9 +129,9 @@ def test_noise_moves_the_decision_elsewhere():
 
 
 @pytest.mark.parametrize("noise_rate", [None, 0.15])
-@pytest.mark.parametrize("penalise_bias", [False, True])
+@pytest.mark.parametrize("penalize_bias", [False, True])
 @pytest.mark.parametrize("l2", [0.0, 0.1])
-def test_offsets(noise_rate, penalise_bias, l2):
+def test_offsets(noise_rate, penalize_bias, l2):
     """Features at 1e8 give the scores that exact arithmetic gives, up to the rounding of rows.
 
     Only with a free bias, or none at all, is that the solution without the offset; a penalised
@@ -140,12 +140,12 @@ def test_offsets(noise_rate, penalise_bias, l2):
     X, positive = two_classes(n=200, d=2)
     X = np.round(X * 1024) / 1024  # so that the offset rounds nothing
     offset = np.array([1e8, -5e7])
-    options = {"noise_rate": noise_rate, "penalise_bias": penalise_bias, "l2": l2}
+    options = {"noise_rate": noise_rate, "penalize_bias": penalize_bias, "l2": l2}
     moved = ClassMoments.from_rows(X + offset, positive)
     w = solve(moved, 0.3, 2.0, **options)
     centred = X - X.mean(axis=0)
     scores = centred @ w[:-1] + (w[-1] + w[:-1] @ (offset + X.mean(axis=0)))
-    if penalise_bias and l2:
+    if penalize_bias and l2:
         # The bias is b = t - (offset + mean) @ beta: make t the variable, penalise |b|.
         alpha, gamma, m = 0.3, 2.0, 200
         second = denoised_systems(ClassMoments.from_rows(centred, positive), [noise_rate])[0].second

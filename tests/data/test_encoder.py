@@ -33,7 +33,7 @@ def split(frame, sizes=(50, 0, 7, 200, 143)):
 def test_the_encoder_is_scikit_learns(frame):
     """Imputing, scaling and one-hot coding from merged summaries are those of scikit-learn."""
     table = scan_batches(split(frame), "y")
-    encoder = table.summary(categorical=["code"]).encoder(impute="mean", standardise=True)
+    encoder = table.summary(categorical=["code"]).encoder(impute="mean", standardize=True)
     numbers = make_pipeline(SimpleImputer(), StandardScaler())
     # scikit-learn scales by the deviation after imputing; ours is that of the values present.
     missing = frame["town"][frame["town"].isna()].iloc[0]  # None before pandas 3, NaN since
@@ -58,7 +58,7 @@ def test_the_encoder_is_scikit_learns(frame):
 def test_encoded_moments_are_those_of_encoded_rows(frame):
     """Encoding in the pass equals encoding all rows first."""
     table = scan_batches(split(frame), "y")
-    encoder = table.summary().encoder(impute="mean", standardise=True)
+    encoder = table.summary().encoder(impute="mean", standardize=True)
     found = table.with_encoder(encoder).moments()
     expected = ClassMoments.from_rows(encoder.transform(frame), frame["y"].to_numpy() == 1)
     np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-12 * len(frame))
@@ -92,7 +92,7 @@ def test_summaries_and_encoders_travel_as_text(frame):
     """What one site writes another reads back equal."""
     summary = TableSummary.of(frame, categorical=["code"])
     assert TableSummary.from_json(summary.to_json()) == summary
-    encoder = summary.encoder(impute="mean", standardise=True, unknown="ignore")
+    encoder = summary.encoder(impute="mean", standardize=True, unknown="ignore")
     assert TableEncoder.from_json(encoder.to_json()) == encoder
     with pytest.raises(ValueError, match="to_json"):
         TableEncoder.from_json(summary.to_json())
@@ -162,5 +162,5 @@ def test_wrong_columns_are_refused():
 
 def test_a_constant_column_is_not_divided_by_zero():
     """A column without spread is centred and left at its scale."""
-    encoder = TableSummary.of(pa.table({"x": [3.0, 3.0]})).encoder(standardise=True)
+    encoder = TableSummary.of(pa.table({"x": [3.0, 3.0]})).encoder(standardize=True)
     assert encoder.transform(pa.table({"x": [3.0, 4.0]})).tolist() == [[0.0], [1.0]]

@@ -130,7 +130,7 @@ def test_breast_cancer_raw_frame_is_categorical():
 
 def test_german_number_coding():
     """Each cell is the integer after the letter A, or the number itself."""
-    number = datasets.load_german_credit(standardise=False).data
+    number = datasets.load_german_credit(standardize=False).data
     rows = bundled_rows("german_credit.csv")
     expected = [[int(cell.lstrip("A")) for cell in list(row.values())[:20]] for row in rows]
     assert_array_equal(number, expected)
@@ -141,7 +141,7 @@ def test_german_is_standardised_by_default():
     data = datasets.load_german_credit().data
     assert_allclose(data.mean(axis=0), 0, atol=1e-12)
     assert_allclose(data.std(axis=0), 1, rtol=1e-12)
-    plain = datasets.load_german_credit(standardise=False).data
+    plain = datasets.load_german_credit(standardize=False).data
     assert_allclose(np.corrcoef(data.T), np.corrcoef(plain.T), atol=1e-12)
 
 

@@ -102,7 +102,7 @@ def test_labels_in_pandas_own_types(make, rows, dtype):
 
 def test_clones_have_the_same_parameters(make, rows):
     """Clones have equal parameters and nothing learned; fitting changes no parameter."""
-    model = make(pos_label=1, l2_scale="sum", penalise_bias=False)
+    model = make(pos_label=1, l2_scale="sum", penalize_bias=False)
     before = model.get_params()
     model.fit(*rows)
     assert model.get_params() == before

@@ -116,6 +116,6 @@ def test_penalised_bias_pulls_towards_one_half():
     data = make_syn2d(400, pi=0.2, random_state=0)
     share = np.mean(data.target == data.target.max())
     free = LinkClassifier(l2=1.0).fit(data.data, data.target).predict_proba(data.data)[:, 1]
-    held = LinkClassifier(l2=1.0, penalise_bias=True).fit(data.data, data.target)
+    held = LinkClassifier(l2=1.0, penalize_bias=True).fit(data.data, data.target)
     assert free.mean() == pytest.approx(share, abs=1e-8)
     assert held.predict_proba(data.data)[:, 1].mean() > share + 0.05

@@ -171,8 +171,8 @@ def test_relabelling_swaps_the_cost_and_restores_the_labels():
     asked = CostResamplingClassifier(
         cost=0.3, noise_rate=(0.2, 0.1), relabel=None, pos_label="no", **options
     ).fit(data.data, noisy)
-    assert swapped.relabelled_
-    assert not asked.relabelled_
+    assert swapped.relabeled_
+    assert not asked.relabeled_
     assert set(swapped.predict(data.data)) == {"no", "yes"}
     assert np.array_equal(swapped.predict(data.data), asked.predict(data.data))
     assert np.array_equal(swapped.predict_proba(data.data), asked.predict_proba(data.data))
@@ -186,7 +186,7 @@ def test_even_margin_can_be_drawn_by_default(cost):
     drawn = CostResamplingClassifier(cost=cost, margin=1.0, random_state=0)
     calls = drawn.fit(data.data, data.target).predict(data.data) == data.target.max()
     best = data.eta > cost
-    assert drawn.relabelled_ == (cost > 0.5)
+    assert drawn.relabeled_ == (cost > 0.5)
     # Half the rows of a class are thrown away at most; the boundary is off by 1 / sqrt(n).
     assert np.mean(calls != best) < 3 / np.sqrt(2000)
 

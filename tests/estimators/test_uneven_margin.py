@@ -19,7 +19,7 @@ from tests.reference.brute import mixed_moments, two_classes
 CONFIGURATIONS = {
     "plain": {},
     "uneven": {"cost": 0.3, "margin": 2.0, "l2": 0.01, "l2_scale": "sum"},
-    "prices": {"cost": Costs(fn=4, fp=1), "penalise_bias": False},
+    "prices": {"cost": Costs(fn=4, fp=1), "penalize_bias": False},
     "noise": {"cost": 0.3, "noise_rate": 0.05},
     "pair": {"cost": 0.6, "noise_rate": (0.1, 0.02), "margin": 0.5},
 }
@@ -47,7 +47,7 @@ def test_the_solution_is_the_cores(classifier):
         classifier.l2,
         noise_rate=classifier.noise_rate,
         l2_scale=classifier.l2_scale,
-        penalise_bias=classifier.penalise_bias,
+        penalize_bias=classifier.penalize_bias,
     )
     np.testing.assert_array_equal(coefficients(model), expected)
     assert model.coef_.shape == (1, 3)

@@ -13,7 +13,7 @@ import pytest
 
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
-from flipcost.experiments import TABLES, needed_units, reproduce, summarise, verdict
+from flipcost.experiments import TABLES, needed_units, reproduce, summarize, verdict
 from flipcost.experiments.run._store import FILE, UnitStore
 from flipcost.experiments.tables._errata import errata_of, is_impossible
 from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN
@@ -198,7 +198,7 @@ def test_impossible_spreads_are_the_three_known_ones_and_their_kin():
 
 def test_the_summary_counts_cells_that_errata_touch_apart(whole):
     """Every compared cell is counted once, on the side that it belongs to."""
-    entries = summarise(whole.rows)
+    entries = summarize(whole.rows)
     assert sum(e["cells"] + e["touched_cells"] for e in entries) == 27
     assert errata_of({**cell(0.7, 0.1), "method": "usq_regerm"}) == ["E1"]
 

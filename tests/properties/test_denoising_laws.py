@@ -14,11 +14,11 @@ from tests.reference.brute import mixed_moments, moments_of_seconds, two_classes
 
 
 @given(seeds, noise_rates, costs, margins, penalties, st.booleans())
-def test_expected_flips_are_undone(seed, noise_rate, cost, margin, l2, penalise_bias):
+def test_expected_flips_are_undone(seed, noise_rate, cost, margin, l2, penalize_bias):
     """Expected flipped moments, denoised, give back the clean solution to 1e-10 at every rate."""
     moments = ClassMoments.from_rows(*two_classes(n=40, d=3, seed=seed))
     noisy = mixed_moments(moments, noise_rate)
-    options = {"penalise_bias": penalise_bias}
+    options = {"penalize_bias": penalize_bias}
     clean = solve(moments, cost, margin, l2, **options)
     denoised = solve(noisy, cost, margin, l2, noise_rate=noise_rate, **options)
     np.testing.assert_allclose(denoised, clean, rtol=0, atol=1e-10 * max(1, np.abs(clean).max()))

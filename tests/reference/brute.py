@@ -83,26 +83,26 @@ def moments_of_seconds(second, centre, n_rows):
     return ClassMoments(n_rows, weight, centre + offset, scatter)
 
 
-def objective(w, X, positive, cost, margin, l2, *, weight=None, mean=True, penalise_bias=True):
+def objective(w, X, positive, cost, margin, l2, *, weight=None, mean=True, penalize_bias=True):
     """Return the objective as the paper states it (or with the summed loss), from the rows."""
     f = X @ w[:-1] + w[-1]
     rows = np.where(positive, (1 - cost) * (1 - f) ** 2, cost / margin * (1 + margin * f) ** 2)
     share = np.ones(len(X)) if weight is None else weight
     loss = (share * rows).sum() / (share.sum() if mean else 1.0)
-    return loss + l2 * np.sum((w if penalise_bias else w[:-1]) ** 2)
+    return loss + l2 * np.sum((w if penalize_bias else w[:-1]) ** 2)
 
 
-def gradient(w, X, positive, cost, margin, l2, *, weight=None, mean=True, penalise_bias=True):
+def gradient(w, X, positive, cost, margin, l2, *, weight=None, mean=True, penalize_bias=True):
     """Return the derivative of the objective in the coefficients."""
     f = X @ w[:-1] + w[-1]
     slope = np.where(positive, -2 * (1 - cost) * (1 - f), 2 * cost * (1 + margin * f))
     share = np.ones(len(X)) if weight is None else weight
     slope = share * slope / (share.sum() if mean else 1.0)
-    penalised = w if penalise_bias else np.append(w[:-1], 0.0)
+    penalised = w if penalize_bias else np.append(w[:-1], 0.0)
     return np.append(X.T @ slope, slope.sum()) + 2 * l2 * penalised
 
 
-def minimiser(X, *args, **options):
+def minimizer(X, *args, **options):
     """Minimise the objective by a general method that knows its gradient only."""
     result = minimize(
         lambda w: objective(w, X, *args, **options),

@@ -1,4 +1,4 @@
-"""The closed form against general minimisers and against scikit-learn's ridge."""
+"""The closed form against general minimizers and against scikit-learn's ridge."""
 
 import numpy as np
 import pytest
@@ -7,7 +7,7 @@ from sklearn.linear_model import Ridge
 from benchmarks.closed_form import WeightedRidge
 from flipcost.core.moments import ClassMoments
 from flipcost.core.solve import solve
-from tests.reference.brute import gradient, minimiser, two_classes
+from tests.reference.brute import gradient, minimizer, two_classes
 
 
 def draw_problem(seed):
@@ -16,7 +16,7 @@ def draw_problem(seed):
     X, positive = two_classes(n=int(rng.integers(20, 80)), d=int(rng.integers(1, 5)), seed=seed)
     weight = None if seed % 2 else rng.gamma(1.0, size=len(X))
     cost, margin, l2 = rng.uniform(0.05, 0.95), np.exp(rng.normal()), np.exp(rng.normal() - 2)
-    options = {"mean": bool(rng.random() < 0.5), "penalise_bias": bool(rng.random() < 0.5)}
+    options = {"mean": bool(rng.random() < 0.5), "penalize_bias": bool(rng.random() < 0.5)}
     return X, positive, weight, (cost, margin, l2), options
 
 
@@ -25,15 +25,15 @@ def solved(X, positive, weight, parameters, options):
         ClassMoments.from_rows(X, positive, weight),
         *parameters,
         l2_scale="mean" if options["mean"] else "sum",
-        penalise_bias=options["penalise_bias"],
+        penalize_bias=options["penalize_bias"],
     )
 
 
 @pytest.mark.parametrize("seed", range(20))
 def test_the_solution_minimises_the_objective(seed):
-    """A general minimiser of the stated objective ends where the closed form is."""
+    """A general minimizer of the stated objective ends where the closed form is."""
     X, positive, weight, parameters, options = draw_problem(seed)
-    found = minimiser(X, positive, *parameters, weight=weight, **options)
+    found = minimizer(X, positive, *parameters, weight=weight, **options)
     expected = solved(X, positive, weight, parameters, options)
     np.testing.assert_allclose(expected, found, rtol=1e-6, atol=1e-7)
 
@@ -50,25 +50,25 @@ def test_the_gradient_vanishes_at_the_solution(seed):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("l2_scale", ["mean", "sum"])
-@pytest.mark.parametrize("penalise_bias", [False, True])
-def test_even_costs_and_margin_give_ridge_regression(weighted, l2_scale, penalise_bias):
+@pytest.mark.parametrize("penalize_bias", [False, True])
+def test_even_costs_and_margin_give_ridge_regression(weighted, l2_scale, penalize_bias):
     """At cost 1/2 and margin 1 the solution is scikit-learn's ridge on labels of -1 and +1."""
     X, positive = two_classes(n=200, d=4)
     weight = np.random.default_rng(0).random(200) if weighted else np.ones(200)
     l2 = 0.3
     # Half of the squared error is what the loss has at cost 1/2; hence twice the penalty.
     alpha = 2 * l2 * (weight.sum() if l2_scale == "mean" else 1.0)
-    rows = np.column_stack([X, np.ones(200)]) if penalise_bias else X
-    ridge = Ridge(alpha=alpha, fit_intercept=not penalise_bias, solver="cholesky")
+    rows = np.column_stack([X, np.ones(200)]) if penalize_bias else X
+    ridge = Ridge(alpha=alpha, fit_intercept=not penalize_bias, solver="cholesky")
     ridge.fit(rows, np.where(positive, 1.0, -1.0), sample_weight=weight)
-    expected = ridge.coef_ if penalise_bias else np.append(ridge.coef_, ridge.intercept_)
+    expected = ridge.coef_ if penalize_bias else np.append(ridge.coef_, ridge.intercept_)
     found = solve(
         ClassMoments.from_rows(X, positive, weight if weighted else None),
         0.5,
         1.0,
         l2,
         l2_scale=l2_scale,
-        penalise_bias=penalise_bias,
+        penalize_bias=penalize_bias,
     )
     np.testing.assert_allclose(found, expected, rtol=1e-10, atol=1e-12)
 

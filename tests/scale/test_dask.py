@@ -135,7 +135,7 @@ def test_frames_are_encoded_where_they_are(client):
     frame.loc[::10, "a"] = np.nan
     columns = ["a", "town"]
     table = scan_dask(dd.from_pandas(frame, npartitions=5), "y", columns)
-    encoder = table.summary().encoder(impute="mean", standardise=True)
+    encoder = table.summary().encoder(impute="mean", standardize=True)
     assert isinstance(encoder, TableEncoder)
     found = table.with_encoder(encoder).moments()
     expected = ClassMoments.from_rows(encoder.transform(frame), rows.positive)
@@ -308,7 +308,7 @@ def test_files_on_a_cluster_are_numbered_as_here(client, tmp_path):
     for a, b in zip(there.fold_moments(4).parts, here.fold_moments(4).parts, strict=True):
         assert_close(a, b)
     np.testing.assert_array_equal(there.sample(50).X, here.sample(50).X)
-    encoder = here.summary().encoder(standardise=True)
+    encoder = here.summary().encoder(standardize=True)
     encoded = there.with_encoder(encoder)
     assert encoded.n_parts == 3
     assert_close(encoded.moments(), here.with_encoder(encoder).moments())

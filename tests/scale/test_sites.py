@@ -32,7 +32,7 @@ def test_three_sites_learn_what_one_would(sites, tmp_path):
     common = TableSummary.from_json(texts[0])
     for text in texts[1:]:
         common = common.merge(TableSummary.from_json(text))
-    encoder = common.encoder(impute="mean", standardise=True)
+    encoder = common.encoder(impute="mean", standardize=True)
     (tmp_path / "encoder.json").write_text(encoder.to_json())
 
     for k, table in enumerate(sites):
@@ -45,7 +45,7 @@ def test_three_sites_learn_what_one_would(sites, tmp_path):
     model = UnevenMarginClassifier(cost=0.2, l2=0.01).fit_moments(merged, classes=["n", "y"])
 
     everyone = pd.concat(sites, ignore_index=True)
-    X = TableSummary.of(everyone, ["age", "ward"]).encoder(impute="mean", standardise=True)
+    X = TableSummary.of(everyone, ["age", "ward"]).encoder(impute="mean", standardize=True)
     rows = X.transform(everyone)
     peer = UnevenMarginClassifier(cost=0.2, l2=0.01).fit(rows, everyone["sick"])
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-9)

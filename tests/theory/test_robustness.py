@@ -41,7 +41,7 @@ def test_minimiser_minimises(law, cost, margin, l2):
 
 def test_free_bias_makes_the_mean_score_exact(law):
     """With an unpenalised bias the derivative of the risk in the bias is zero."""
-    coef = linear_minimiser(law, 0.3, 0.7, 0.5, penalise_bias=False)
+    coef = linear_minimiser(law, 0.3, 0.7, 0.5, penalize_bias=False)
     loss, f = uneven_squared(0.3, 0.7), law.scores(coef)
     slope = law.eta * loss.derivative(1, f) + (1 - law.eta) * loss.derivative(-1, f)
     assert abs(law.mass @ slope) < 1e-13
@@ -83,7 +83,7 @@ def test_the_proof_s_version_always_scales(law, cost, margin, l2):
 @pytest.mark.parametrize("rate", RATES)
 @pytest.mark.parametrize(("cost", "margin", "l2"), SETTINGS)
 def test_denoising_gives_the_clean_score(law, cost, margin, l2, rate):
-    """Unmixing the class moments of the noisy law gives the clean minimiser back."""
+    """Unmixing the class moments of the noisy law gives the clean minimizer back."""
     clean = linear_minimiser(law, cost, margin, l2)
     denoised = linear_minimiser(law.noisy(rate), cost, margin, l2, noise_rate=rate)
     # The inversion divides rounding errors by k, at least 0.02 here, and the solve by its rank.
@@ -91,13 +91,13 @@ def test_denoising_gives_the_clean_score(law, cost, margin, l2, rate):
 
 
 @pytest.mark.parametrize("rate", RATES)
-@pytest.mark.parametrize(("l2", "penalise_bias"), [(0.0, True), (0.3, False)])
-def test_parallel_hyperplanes(law, rate, l2, penalise_bias):
+@pytest.mark.parametrize(("l2", "penalize_bias"), [(0.0, True), (0.3, False)])
+def test_parallel_hyperplanes(law, rate, l2, penalize_bias):
     """At margin (1 - cost) / cost with a free bias, noise scales the score and shifts the bias."""
     cost = 0.2
     margin = parallel_margin(cost)
-    clean = linear_minimiser(law, cost, margin, l2, penalise_bias=penalise_bias)
-    noisy = linear_minimiser(law.noisy(rate), cost, margin, l2, penalise_bias=penalise_bias)
+    clean = linear_minimiser(law, cost, margin, l2, penalize_bias=penalize_bias)
+    noisy = linear_minimiser(law.noisy(rate), cost, margin, l2, penalize_bias=penalize_bias)
     kept = 1 - np.sum(np.broadcast_to(rate, 2))
     expected = kept * clean + [0, 0, parallel_shift(cost, rate)]
     np.testing.assert_allclose(noisy, expected, atol=1e-12 * np.abs(clean).max())
@@ -181,7 +181,7 @@ def test_negative_penalties_are_refused(law):
 
 
 def test_sampled_rows_approach_the_law(make_law):
-    """The score fitted to many noisy rows is the noisy minimiser of the law, not the clean one."""
+    """The score fitted to many noisy rows is the noisy minimizer of the law, not the clean one."""
     law, cost, margin, rate, n = make_law(3), 0.2, 0.7, 0.3, 200_000
     rng = np.random.default_rng(0)
     counts = rng.multinomial(n, law.mass)
@@ -205,7 +205,7 @@ def test_sampled_rows_approach_the_law(make_law):
 @pytest.mark.parametrize("rate", [None, 0.1, 0.37, (0.3, 0.1)])
 @pytest.mark.parametrize(("cost", "margin", "l2"), SETTINGS)
 def test_the_library_s_solver_finds_the_same_score(law, cost, margin, l2, rate):
-    """Class moments of the noisy law, solved by the core, give the clean minimiser of the law."""
+    """Class moments of the noisy law, solved by the core, give the clean minimizer of the law."""
     noisy = law.noisy(rate)
     moments = ClassMoments.from_rows(
         np.vstack([law.points, law.points]),

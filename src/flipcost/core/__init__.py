@@ -115,7 +115,7 @@ from flipcost.core.noise import (
 )
 from flipcost.core.ratios import combine_ratios, training_scales
 from flipcost.core.scoring import fold_confusions, fold_scores
-from flipcost.core.simplex import MixtureFit, maximise_mixture
+from flipcost.core.simplex import MixtureFit, maximize_mixture
 from flipcost.core.solve import solve, solve_path
 
 __all__ = [
@@ -164,7 +164,7 @@ __all__ = [
     "lspc_outputs",
     "lspc_probabilities",
     "lspc_search",
-    "maximise_mixture",
+    "maximize_mixture",
     "measure",
     "measure_gradient",
     "merge_others",

@@ -112,7 +112,7 @@ class ScoreBins:
         centre = np.where(total > 0, sums / np.where(total > 0, total, 1.0), middle)
         return cls(location, scale, centre, ones, total - ones)
 
-    def standardise(self, scores: Array) -> Array:
+    def standardize(self, scores: Array) -> Array:
         """Return scores in the units of the bins."""
         return np.asarray((scores - self.location) / self.scale)
 

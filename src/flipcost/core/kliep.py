@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.core.simplex import maximise_mixture
+from flipcost.core.simplex import maximize_mixture
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -208,7 +208,7 @@ def kliep(
         )
         raise ValueError(msg)
     everything = rows.size == len(parts.psi)
-    fit = maximise_mixture(
+    fit = maximize_mixture(
         parts.psi if everything else parts.psi[rows],
         sample_weight=None if sample_weight is None else weight[parts.reached][rows],
         start=None if start is None else np.asarray(start, dtype=float)[parts.usable],

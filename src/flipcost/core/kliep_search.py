@@ -19,7 +19,7 @@ import numpy as np
 from flipcost.core.kernels import gaussian_kernel
 from flipcost.core.kliep import RATIO_FLOOR, components, kernel_weights, row_weights
 from flipcost.core.ratios import combine_ratios
-from flipcost.core.simplex import maximise_mixture
+from flipcost.core.simplex import maximize_mixture
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -290,7 +290,7 @@ def _held_out(
         mass[parts.usable] = 1.0 / parts.usable.sum()
         if train.size:  # else nothing is within reach, and all weights are equally good
             start = None if starts is None else starts[index][parts.usable]
-            fit = maximise_mixture(
+            fit = maximize_mixture(
                 parts.psi[train], sample_weight=weight[rows[train]], start=start, tol=tol
             )
             mass[parts.usable], gaps[index] = fit.mass, fit.gap

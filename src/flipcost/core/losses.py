@@ -1,12 +1,12 @@
-r"""Margin losses: value, derivative, conditional minimiser and inverse link.
+r"""Margin losses: value, derivative, conditional minimizer and inverse link.
 
 Conventions
 -----------
 ``y > 0`` marks the positive class, so booleans and +1/-1 both work; ``f`` is the real-valued
-score; arrays broadcast. The *minimiser* is the score that minimises the expected loss at a point
+score; arrays broadcast. The *minimizer* is the score that minimises the expected loss at a point
 where the positive class has probability ``eta``; the *inverse link* leads from such a score back
 to the probability. A loss without a link (the weighted 0-1, the unhinged) is not proper composite:
-its minimiser keeps only the side of the threshold that ``eta`` is on.
+its minimizer keeps only the side of the threshold that ``eta`` is on.
 """
 
 from __future__ import annotations
@@ -36,9 +36,9 @@ class Loss(Protocol):
 
 
 class CompositeLoss(Loss, Protocol):
-    """A loss whose minimiser can be inverted to a probability."""
+    """A loss whose minimizer can be inverted to a probability."""
 
-    def minimiser(self, eta: ArrayLike) -> Array:
+    def minimizer(self, eta: ArrayLike) -> Array:
         """Score of least expected loss where the positive class has probability ``eta``."""
 
     def inverse_link(self, f: ArrayLike) -> Array:
@@ -72,7 +72,7 @@ class WeightedZeroOne:
         """Return zero, the derivative wherever there is one: no gradient can train this loss."""
         return np.zeros(np.broadcast_shapes(np.shape(y), np.shape(f)))
 
-    def minimiser(self, eta: ArrayLike) -> Array:
+    def minimizer(self, eta: ArrayLike) -> Array:
         """Return the best decision, +1 or -1, where the positive class has probability ``eta``."""
         return np.where(np.asarray(eta, dtype=float) > self.threshold, 1.0, -1.0)
 
@@ -93,7 +93,7 @@ def weighted_zero_one(cost: CostLike, margin: float = 1.0) -> WeightedZeroOne:
     >>> loss = weighted_zero_one(cost=0.2)
     >>> loss.value([1, 1, -1, -1], [0.3, -0.3, 0.3, -0.3])
     array([0. , 0.8, 0.2, 0. ])
-    >>> loss.minimiser([0.1, 0.3])
+    >>> loss.minimizer([0.1, 0.3])
     array([-1.,  1.])
     """
     return WeightedZeroOne(cost_share(cost), margin_value(margin))
@@ -108,7 +108,7 @@ class UnevenSquared:
         \ell_{+}(f) = (1-\alpha)(1-f)^2, \qquad
         \ell_{-}(f) = \frac{\alpha}{\gamma}(1+\gamma f)^2 .
 
-    Its conditional minimiser
+    Its conditional minimizer
     :math:`f = (\eta-\alpha) / ((1-\alpha)\eta + \gamma\alpha(1-\eta))` changes sign at
     :math:`\eta = \alpha` whatever the margin.
     """
@@ -130,7 +130,7 @@ class UnevenSquared:
         negative = 2 * self.cost * (1 + self.margin * score)
         return np.asarray(np.where(np.asarray(y) > 0, positive, negative))
 
-    def minimiser(self, eta: ArrayLike) -> Array:
+    def minimizer(self, eta: ArrayLike) -> Array:
         """Score of least expected loss where the positive class has probability ``eta``."""
         p = np.asarray(eta, dtype=float)
         curvature = (1 - self.cost) * p + self.margin * self.cost * (1 - p)
@@ -139,7 +139,7 @@ class UnevenSquared:
     def inverse_link(self, f: ArrayLike) -> Array:
         r"""Probability that a score stands for, the score clipped to :math:`[-1/\gamma, 1]`.
 
-        Inverting the minimiser gives
+        Inverting the minimizer gives
         :math:`\eta = \alpha(1+\gamma f) / (1 - (1-\alpha) f + \alpha\gamma f)`; scores beyond the
         ends are those of no probability.
         """
@@ -157,9 +157,9 @@ def uneven_squared(cost: CostLike, margin: float = 1.0) -> UnevenSquared:
     >>> loss = uneven_squared(cost=0.25, margin=0.4)
     >>> loss.value([1, -1], [0.5, 0.5])
     array([0.1875, 0.9   ])
-    >>> loss.minimiser(0.2).round(4)
+    >>> loss.minimizer(0.2).round(4)
     np.float64(-0.2174)
-    >>> loss.inverse_link(loss.minimiser([0.2, 0.38])).round(12)
+    >>> loss.inverse_link(loss.minimizer([0.2, 0.38])).round(12)
     array([0.2 , 0.38])
     """
     return UnevenSquared(cost_share(cost), margin_value(margin))
@@ -177,7 +177,7 @@ class _Logistic:
         sign, margin = _signed(y, f)
         return np.asarray(-sign * expit(-margin))
 
-    def minimiser(self, eta: ArrayLike) -> Array:
+    def minimizer(self, eta: ArrayLike) -> Array:
         """Log-odds of ``eta``."""
         p = np.asarray(eta, dtype=float)
         with np.errstate(divide="ignore"):
@@ -200,9 +200,9 @@ class _Exponential:
         sign, margin = _signed(y, f)
         return np.asarray(-sign * np.exp(-margin))
 
-    def minimiser(self, eta: ArrayLike) -> Array:
+    def minimizer(self, eta: ArrayLike) -> Array:
         """Half the log-odds of ``eta``."""
-        return logistic.minimiser(eta) / 2
+        return logistic.minimizer(eta) / 2
 
     def inverse_link(self, f: ArrayLike) -> Array:
         """Probability of the positive class that the score ``f`` stands for."""
@@ -221,7 +221,7 @@ class _Squared:
         sign, margin = _signed(y, f)
         return np.asarray(-2 * sign * (1 - margin))
 
-    def minimiser(self, eta: ArrayLike) -> Array:
+    def minimizer(self, eta: ArrayLike) -> Array:
         """Return ``2 eta - 1``."""
         return np.asarray(2 * np.asarray(eta, dtype=float) - 1)
 
@@ -257,7 +257,7 @@ class _Unhinged:
         """Return the derivative of the loss in the score."""
         return np.asarray(-_signed(y, f)[0])
 
-    def minimiser(self, eta: ArrayLike) -> Array:
+    def minimizer(self, eta: ArrayLike) -> Array:
         """Side of one half that ``eta`` is on, +1 or -1: the best score within [-1, 1]."""
         return np.where(np.asarray(eta, dtype=float) > 0.5, 1.0, -1.0)
 

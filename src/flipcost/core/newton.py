@@ -117,7 +117,7 @@ class Design:
     --------
     >>> from flipcost.core.row_losses import link_rows
     >>> X = np.array([[-1.0], [0.0], [0.5], [2.0]])
-    >>> fit = Design(X).minimise(link_rows("logistic", [False, True, False, True]), l2=0.1)
+    >>> fit = Design(X).minimize(link_rows("logistic", [False, True, False, True]), l2=0.1)
     >>> fit.coefficients.round(4), fit.converged
     (array([ 0.6636, -0.2393]), True)
     """
@@ -152,12 +152,12 @@ class Design:
         """Return the scores of the rows."""
         return np.asarray(self._rows @ self._to_scaled(coefficients))
 
-    def minimise(
+    def minimize(
         self,
         rows: RowLoss,
         l2: float,
         *,
-        penalise_bias: bool = False,
+        penalize_bias: bool = False,
         start: Array | None = None,
         tol: float = 1e-8,
         max_iter: int = 200,
@@ -170,7 +170,7 @@ class Design:
             The row loss.
         l2 : float
             Penalty, at least 0.
-        penalise_bias : bool, default=False
+        penalize_bias : bool, default=False
             Whether the bias is penalised too.
         start : ndarray of shape (d + 1,), optional
             Coefficients to start from; zeros when not given.
@@ -186,7 +186,7 @@ class Design:
         if not (l2 >= 0 and np.isfinite(l2)):
             msg = f"`l2` must be a number of at least 0; got {l2:g}."
             raise ValueError(msg)
-        penalty = 2 * l2 * self._penalty(penalise_bias=penalise_bias)
+        penalty = 2 * l2 * self._penalty(penalize_bias=penalize_bias)
         v = np.zeros(self.n_features + 1) if start is None else self._to_scaled(start)
         here = self._point(rows, penalty, v, np.asarray(self._rows @ v))
         flat, n_iter, bounded = 0, 0, True
@@ -261,10 +261,10 @@ class Design:
             total += scaled.T @ (scaled if convex else part)
         return total
 
-    def _penalty(self, *, penalise_bias: bool) -> Array:
+    def _penalty(self, *, penalize_bias: bool) -> Array:
         """Return the squared norm of the coefficients as a quadratic form in the scaled ones."""
         form = np.diag(np.append(self._scale**-2.0, 0.0))
-        if penalise_bias:
+        if penalize_bias:
             bias = np.append(-self._mean / self._scale, 1.0)
             form += np.outer(bias, bias)
         return form

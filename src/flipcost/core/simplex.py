@@ -82,7 +82,7 @@ class MixtureFit:
     n_iter: int
 
 
-def maximise_mixture(
+def maximize_mixture(
     psi: Matrix,
     *,
     sample_weight: Vector | None = None,
@@ -117,7 +117,7 @@ def maximise_mixture(
     Two components that do not overlap: each gets the share of the rows that it explains.
 
     >>> psi = np.array([[1.0, 0.0], [1.0, 0.0], [1.0, 0.0], [0.0, 2.0]])
-    >>> fit = maximise_mixture(psi)
+    >>> fit = maximize_mixture(psi)
     >>> fit.mass.round(9), fit.gap <= 1e-6
     (array([0.75, 0.25]), True)
     """
@@ -248,7 +248,7 @@ def _nonnegative_quadratic(
 def _admit(
     hessian: Matrix, linear: Vector, x: Vector, free: NDArray[np.intp]
 ) -> tuple[Vector, NDArray[np.intp]] | None:
-    """Move to the minimiser on ``free``, dropping whatever hits zero on the way."""
+    """Move to the minimizer on ``free``, dropping whatever hits zero on the way."""
     while True:
         trial = _solve_block(hessian, linear, free)
         if trial is None:

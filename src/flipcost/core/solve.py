@@ -1,4 +1,4 @@
-r"""The closed form: Proposition 1 of the paper as the minimiser of its stated objective.
+r"""The closed form: Proposition 1 of the paper as the minimizer of its stated objective.
 
 With :math:`z = (x, 1)`, class weights :math:`W_\pm` and :math:`m = W_+ + W_-`, minimise over
 :math:`w = (\beta, b)`
@@ -259,7 +259,7 @@ def solve(
     *,
     noise_rate: NoiseRateLike = None,
     l2_scale: Literal["mean", "sum"] = "mean",
-    penalise_bias: bool = True,
+    penalize_bias: bool = True,
 ) -> Array:
     """Return the coefficients of the uneven-margin squared-loss classifier.
 
@@ -280,7 +280,7 @@ def solve(
     l2_scale : {"mean", "sum"}, default="mean"
         Whether the penalty goes with the mean loss, as in the paper's objective, or with the sum,
         as in its printed solution.
-    penalise_bias : bool, default=True
+    penalize_bias : bool, default=True
         Whether the penalty includes the bias, as in the paper.
 
     Returns
@@ -303,7 +303,7 @@ def solve(
         [l2],
         [noise_rate],
         l2_scale=l2_scale,
-        penalise_bias=penalise_bias,
+        penalize_bias=penalize_bias,
     )
     return np.asarray(path[0, 0, 0, 0])
 
@@ -316,7 +316,7 @@ def solve_path(
     noise_rates: Sequence[NoiseRateLike] = (None,),
     *,
     l2_scale: Literal["mean", "sum"] = "mean",
-    penalise_bias: bool = True,
+    penalize_bias: bool = True,
 ) -> Array:
     """Solve a whole grid from one set of moments, without reading a row again.
 
@@ -326,7 +326,7 @@ def solve_path(
         Moments of the rows with their labels as observed.
     costs, margins, l2s, noise_rates : sequence
         Values as in `solve`.
-    l2_scale, penalise_bias
+    l2_scale, penalize_bias
         As in `solve`.
 
     Returns
@@ -343,7 +343,7 @@ def solve_path(
     """
     systems = denoised_systems(moments, noise_rates)
     return path_of_systems(
-        systems, costs, margins, l2s, l2_scale=l2_scale, penalise_bias=penalise_bias
+        systems, costs, margins, l2s, l2_scale=l2_scale, penalize_bias=penalize_bias
     )
 
 
@@ -354,7 +354,7 @@ def path_of_systems(
     l2s: Sequence[float],
     *,
     l2_scale: Literal["mean", "sum"] = "mean",
-    penalise_bias: bool = True,
+    penalize_bias: bool = True,
 ) -> Array:
     """Solve the grid of `solve_path` from systems that are denoised already.
 
@@ -382,7 +382,7 @@ def path_of_systems(
         inside = cells[start : start + step]
         equations = [normal_equations(systems[k], costs[i], margins[j]) for i, j, k in inside]
         solutions = _solve_stack(
-            equations, penalties, mean=l2_scale == "mean", penalise_bias=penalise_bias
+            equations, penalties, mean=l2_scale == "mean", penalize_bias=penalize_bias
         )
         for (i, j, k), solution in zip(inside, solutions, strict=True):
             path[i, j, :, k] = solution
@@ -401,7 +401,7 @@ def _penalty(l2: float) -> float:
 
 
 def _solve_stack(
-    equations: Sequence[NormalEquations], penalties: Array, *, mean: bool, penalise_bias: bool
+    equations: Sequence[NormalEquations], penalties: Array, *, mean: bool, penalize_bias: bool
 ) -> Array:
     """Solve each system at each penalty; shape (systems, penalties, d + 1)."""
     weight = np.array([e.weight for e in equations])[:, None]
@@ -411,7 +411,7 @@ def _solve_stack(
     scatter = np.stack([e.scatter for e in equations])[:, None, :, :]
     per_row = np.array([e.total_weight if mean else 1.0 for e in equations])[:, None]
     ridge = per_row * penalties
-    bias_ridge = ridge if penalise_bias else np.zeros_like(ridge)
+    bias_ridge = ridge if penalize_bias else np.zeros_like(ridge)
 
     d = centre.shape[-1]
     matrix = scatter + ridge[..., None, None] * np.eye(d)

@@ -151,7 +151,7 @@ def load_pima(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
 def load_german_credit(
     *,
     coding: str = "number",
-    standardise: bool = True,
+    standardize: bool = True,
     return_X_y: bool = False,
     as_frame: bool = False,
 ) -> Any:
@@ -165,7 +165,7 @@ def load_german_credit(
         ``"number"`` codes each of the 20 attributes by one number; a category such as ``A34``
         becomes the integer after the letter. ``"raw"`` gives numeric attributes as numbers and
         the others as the original codes; ``codes`` in the result says what these mean.
-    standardise : bool, default=True
+    standardize : bool, default=True
         Whether to bring the columns of the 20-number coding to mean 0 and standard deviation 1
         over all rows, as is usual for it. Has no effect on the raw coding.
     return_X_y : bool, default=False
@@ -203,7 +203,7 @@ def load_german_credit(
         data = np.array(cells, dtype=object)
     else:
         data = np.array([[german_number(row[f]) for f in features] for row in rows])
-        if standardise:
+        if standardize:
             data = (data - data.mean(axis=0)) / data.std(axis=0)
     return make_bunch(
         entry,

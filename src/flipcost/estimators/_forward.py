@@ -147,7 +147,7 @@ class ForwardLogisticClassifier(LinearScoreClassifier):
         if estimated:
             fit = self._estimate(design, positive, n_rows, l2)
         else:
-            fit = design.minimise(forward_rows(positive, rates), l2)
+            fit = design.minimize(forward_rows(positive, rates), l2)
             self.noise_rate_ = rates if np.ndim(self.noise_rate) else rates[0]
             self.noise_rate_interval_: Any = None
         self._cost = cost

@@ -29,7 +29,7 @@ class LinkClassifier(LinearScoreClassifier):
     l2 : float, default=1e-4
         Ridge penalty on the mean loss. With 0, classes that a hyperplane separates leave logistic
         and exponential loss without a minimum, which a warning then says.
-    penalise_bias : bool, default=False
+    penalize_bias : bool, default=False
         Whether the bias is penalised too.
     pos_label : label, default=None
         The positive class, which `eta_raw` speaks of; ``classes_[1]`` when None.
@@ -92,7 +92,7 @@ class LinkClassifier(LinearScoreClassifier):
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
         "loss": [StrOptions(set(LINK_LOSSES))],
         "l2": [Interval(Real, 0, None, closed="left")],
-        "penalise_bias": ["boolean"],
+        "penalize_bias": ["boolean"],
         "pos_label": "no_validation",
     }
 
@@ -101,12 +101,12 @@ class LinkClassifier(LinearScoreClassifier):
         loss: Any = "logistic",
         l2: float = 1e-4,
         *,
-        penalise_bias: bool = False,
+        penalize_bias: bool = False,
         pos_label: Any = None,
     ) -> None:
         self.loss = loss
         self.l2 = l2
-        self.penalise_bias = penalise_bias
+        self.penalize_bias = penalize_bias
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -128,7 +128,7 @@ class LinkClassifier(LinearScoreClassifier):
         """
         X, positive, weight = self._prepare(X, y, sample_weight)
         rows = link_rows(self.loss, positive)
-        fit = Design(X, weight).minimise(rows, self.l2, penalise_bias=self.penalise_bias)
+        fit = Design(X, weight).minimize(rows, self.l2, penalize_bias=self.penalize_bias)
         return self._store(fit)
 
     def eta_raw(self, X: Any) -> NDArray[np.float64]:

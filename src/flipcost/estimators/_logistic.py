@@ -148,12 +148,12 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
             even = np.maximum(even, 0.0)
         else:
             warnings.warn(_remedy_message(cost, self.noise_rate, limits), DenoisingWarning, 3)
-            plain = design.minimise(link_rows("logistic", positive), self.l2)
+            plain = design.minimize(link_rows("logistic", positive), self.l2)
             noisy = weighted_logistic_eta(design.scores(plain.coefficients), 0.5)
             mean = expected_even_coefficients(noisy, cost, self.noise_rate)
             even = mean * ((design.omega @ even) / (design.omega @ mean))
         self._cost = cost
-        return self._store(design.minimise(even_odd_rows(even, odd), self.l2))
+        return self._store(design.minimize(even_odd_rows(even, odd), self.l2))
 
     def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return weighted_logistic_eta(scores, self._cost)
@@ -266,7 +266,7 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
             self.threshold_ = float(noisy_threshold(clean, rates))
         self._rates = rates
         rows = weighted_logistic_rows(positive, self.threshold_)
-        return self._store(design.minimise(rows, self.l2))
+        return self._store(design.minimize(rows, self.l2))
 
     def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
         return clean_eta(weighted_logistic_eta(scores, self.threshold_), self._rates)

@@ -96,7 +96,7 @@ class CostResamplingClassifier(WrappingClassifier):
         The margin that was used.
     ratio_ : float
         What the negatives were multiplied by: the drawn share, or the weight.
-    relabelled_ : bool
+    relabeled_ : bool
         Whether the classes changed roles, as `relabel` says.
     cv_results_ : dict of ndarray
         For each candidate its ``margin``, ``ratio``, cross-validated ``counts`` (label, call;
@@ -207,10 +207,10 @@ class CostResamplingClassifier(WrappingClassifier):
         labels, second, weight = self._prepare(X, y, sample_weight)
         user_index = positive_index(self.classes_, self.pos_label)
         positive = second if user_index == 1 else ~second
-        self.relabelled_ = self._changes_roles(positive, weight, cost, rates)
-        if self.relabelled_:
+        self.relabeled_ = self._changes_roles(positive, weight, cost, rates)
+        if self.relabeled_:
             cost, rates, positive = 1 - cost, rates[::-1], ~positive
-        self._index = 1 - user_index if self.relabelled_ else user_index
+        self._index = 1 - user_index if self.relabeled_ else user_index
         self._rates = rates
 
         random = check_random_state(self.random_state)
@@ -286,7 +286,7 @@ class CostResamplingClassifier(WrappingClassifier):
             tables = ConfusionCounts(counts, counts).denoised(self._rates)
             pairs = zip(tables, margins, strict=True)
             return -np.array([float(measure(t, "cost", cost, m)) for t, m in pairs])
-        if self.relabelled_:  # F is of the user's positive class
+        if self.relabeled_:  # F is of the user's positive class
             counts, cost, rates = counts[:, ::-1, ::-1], 1 - cost, self._rates[::-1]
         else:
             rates = self._rates
@@ -307,7 +307,7 @@ class CostResamplingClassifier(WrappingClassifier):
         self.cv_results_ = {
             "margin": margins,
             "ratio": ratios,
-            "counts": counts[:, ::-1, ::-1] if self.relabelled_ else counts,
+            "counts": counts[:, ::-1, ::-1] if self.relabeled_ else counts,
             "score": scores,
             "rank": rankdata(-worst, method="min").astype(np.int32),
         }

@@ -51,7 +51,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         the moments first, which gives back the clean solution in expectation.
     l2_scale : {"mean", "sum"}, default="mean"
         "sum" puts the penalty on the summed loss, as in the solution that the paper prints.
-    penalise_bias : bool, default=True
+    penalize_bias : bool, default=True
         Whether the bias is penalised too, as in the paper.
     pos_label : label, default=None
         The positive class, which `cost`, `margin` and `noise_rate` speak of; ``classes_[1]`` when
@@ -118,7 +118,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         "l2": [Real],
         "noise_rate": [Real, "array-like", NoiseRate, None],
         "l2_scale": [StrOptions({"mean", "sum"})],
-        "penalise_bias": ["boolean"],
+        "penalize_bias": ["boolean"],
         "pos_label": "no_validation",
     }
 
@@ -130,7 +130,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         noise_rate: Any = None,
         *,
         l2_scale: Literal["mean", "sum"] = "mean",
-        penalise_bias: bool = True,
+        penalize_bias: bool = True,
         pos_label: Any = None,
     ) -> None:
         self.cost = cost
@@ -138,7 +138,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         self.l2 = l2
         self.noise_rate = noise_rate
         self.l2_scale = l2_scale
-        self.penalise_bias = penalise_bias
+        self.penalize_bias = penalize_bias
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -267,7 +267,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
             [margin],
             [self.l2],
             l2_scale=self.l2_scale,
-            penalise_bias=self.penalise_bias,
+            penalize_bias=self.penalize_bias,
         )
 
         self.classes_ = classes

@@ -74,7 +74,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
     cv : int, splitter or iterable, default=5
         Folds; an int makes stratified ones. Splitters whose test sets partition the rows share one
         pass; any other (repeated, shuffled) costs two passes for each split.
-    l2_scale, penalise_bias, pos_label
+    l2_scale, penalize_bias, pos_label
         As in `UnevenMarginClassifier`.
 
     Attributes
@@ -130,7 +130,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         "scoring_noise_rate": [Real, "array-like", NoiseRate, None],
         "cv": [Integral, "cv_object"],
         "l2_scale": [StrOptions({"mean", "sum"})],
-        "penalise_bias": ["boolean"],
+        "penalize_bias": ["boolean"],
         "pos_label": "no_validation",
     }
 
@@ -147,7 +147,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         scoring_cost: Any = None,
         scoring_noise_rate: Any = None,
         l2_scale: Literal["mean", "sum"] = "mean",
-        penalise_bias: bool = True,
+        penalize_bias: bool = True,
         pos_label: Any = None,
     ) -> None:
         self.costs = costs
@@ -160,7 +160,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         self.scoring_cost = scoring_cost
         self.scoring_noise_rate = scoring_noise_rate
         self.l2_scale = l2_scale
-        self.penalise_bias = penalise_bias
+        self.penalize_bias = penalize_bias
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -343,7 +343,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
                 grid["margin"],
                 grid["l2"],
                 l2_scale=self.l2_scale,
-                penalise_bias=self.penalise_bias,
+                penalize_bias=self.penalize_bias,
             )
         # Candidates in ParameterGrid's order: names sorted, the last one fastest.
         return np.swapaxes(path, 1, 2).reshape(-1, path.shape[-1])
@@ -378,7 +378,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         self.best_estimator_ = UnevenMarginClassifier(
             **self.best_params_,
             l2_scale=self.l2_scale,
-            penalise_bias=self.penalise_bias,
+            penalize_bias=self.penalize_bias,
             pos_label=self.pos_label,
         ).fit_moments(total, self.classes_)
         for name in ("moments_", "coef_", "intercept_", "n_clipped_", "_sign", "_cost", "_margin"):

@@ -7,7 +7,7 @@ table and the pages made of it.
 from flipcost.experiments.registry._paper_tables import TABLES, Table
 from flipcost.experiments.run._reproduce import Reproduction, needed_units, reproduce
 from flipcost.experiments.run._units import Unit, all_units, run_unit
-from flipcost.experiments.tables._results import summarise, tidy, verdict
+from flipcost.experiments.tables._results import summarize, tidy, verdict
 
 __all__ = [
     "TABLES",
@@ -18,7 +18,7 @@ __all__ = [
     "needed_units",
     "reproduce",
     "run_unit",
-    "summarise",
+    "summarize",
     "tidy",
     "verdict",
 ]

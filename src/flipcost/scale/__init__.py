@@ -8,7 +8,7 @@ from flipcost.core.folds import hash_folds
 from flipcost.data import LevelColumn, NumberColumn, TableEncoder
 from flipcost.scale._files import FileSet, FileTable
 from flipcost.scale._histogram import ScoreHistogram, score_limits, score_spread
-from flipcost.scale._labels import LabelledMoments
+from flipcost.scale._labels import LabeledMoments
 from flipcost.scale._memory import exceeds_memory
 from flipcost.scale._progress import Progress
 from flipcost.scale._routes import (
@@ -32,7 +32,7 @@ from flipcost.scale._tasks import Together
 __all__ = [
     "FileSet",
     "FileTable",
-    "LabelledMoments",
+    "LabeledMoments",
     "Layout",
     "LevelColumn",
     "NumberColumn",

@@ -110,7 +110,7 @@ def orient(second: NDArray[np.bool_], found: Labels, labels: Labels, where: str)
 
 
 @dataclass(frozen=True, eq=False)
-class LabelledMoments:
+class LabeledMoments:
     """Class moments by fold, with the labels and features that they are of.
 
     Parts of a source may lack a label, or all rows; merging seats each class by its label.
@@ -127,8 +127,8 @@ class LabelledMoments:
     Examples
     --------
     >>> X = np.array([[1.0], [3.0]])
-    >>> only_yes = LabelledMoments(("yes",), (ClassMoments.from_rows(X, [False, False]),))
-    >>> only_no = LabelledMoments(("no",), (ClassMoments.from_rows(-X, [False, False]),))
+    >>> only_yes = LabeledMoments(("yes",), (ClassMoments.from_rows(X, [False, False]),))
+    >>> only_no = LabeledMoments(("no",), (ClassMoments.from_rows(-X, [False, False]),))
     >>> both = only_yes.merge(only_no)
     >>> both.labels, both.parts[0].mean.ravel()
     (('no', 'yes'), array([-2.,  2.]))
@@ -138,22 +138,22 @@ class LabelledMoments:
     parts: tuple[ClassMoments, ...]
     names: tuple[str, ...] | None = None
 
-    def merge(self, other: LabelledMoments) -> LabelledMoments:
+    def merge(self, other: LabeledMoments) -> LabeledMoments:
         """Return the moments of both sets of rows, labels sorted."""
         if self.names != other.names:
             msg = f"Features must be the same to be merged; got {self.names} and {other.names}."
             raise ValueError(msg)
         labels = _union(self.labels, other.labels)
         pairs = zip(self._seated(labels), other._seated(labels), strict=True)
-        return LabelledMoments(labels, tuple(a.merge(b) for a, b in pairs), self.names)
+        return LabeledMoments(labels, tuple(a.merge(b) for a, b in pairs), self.names)
 
-    def oriented(self, positive: Any = None) -> LabelledMoments:
+    def oriented(self, positive: Any = None) -> LabeledMoments:
         """Return the same with the positive label second: the larger one when it is None.
 
         Examples
         --------
         >>> moments = ClassMoments.from_rows(np.array([[1.0], [3.0]]), [False, True])
-        >>> LabelledMoments(("bad", "good"), (moments,)).oriented("bad").labels
+        >>> LabeledMoments(("bad", "good"), (moments,)).oriented("bad").labels
         ('good', 'bad')
         """
         if positive is None:
@@ -171,7 +171,7 @@ class LabelledMoments:
         if self.labels and self.labels[0] != positive:
             return self
         swapped = tuple(map(_swap, self.parts))
-        return LabelledMoments((*others, positive), swapped, self.names)
+        return LabeledMoments((*others, positive), swapped, self.names)
 
     def _seated(self, labels: tuple[Any, ...]) -> tuple[ClassMoments, ...]:
         if self.labels and len(labels) == 2 and self.labels[0] == labels[1]:

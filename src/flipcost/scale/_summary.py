@@ -105,7 +105,7 @@ class TableSummary:
     >>> import pyarrow as pa
     >>> a = TableSummary.of(pa.record_batch({"age": [20, 40], "town": ["Lyon", "Paris"]}))
     >>> b = TableSummary.of(pa.record_batch({"age": [60, None], "town": ["Paris", "Nice"]}))
-    >>> encoder = a.merge(b).encoder(impute="mean", standardise=True)
+    >>> encoder = a.merge(b).encoder(impute="mean", standardize=True)
     >>> encoder.feature_names
     ('age', 'town=Lyon', 'town=Nice', 'town=Paris')
     >>> encoder.columns[0].fill
@@ -129,7 +129,7 @@ class TableSummary:
         batch : frame
             Rows.
         columns : sequence of str, optional
-            Columns to summarise; all when None.
+            Columns to summarize; all when None.
         categorical : sequence of str
             Columns of numbers that are codes of a category. Columns of text always are categories.
         where : str
@@ -161,7 +161,7 @@ class TableSummary:
         self,
         *,
         impute: str | Mapping[str, Any] | None = None,
-        standardise: bool = False,
+        standardize: bool = False,
         max_levels: int = 100,
         unknown: str = "error",
     ) -> TableEncoder:
@@ -173,7 +173,7 @@ class TableSummary:
             None refuses missing values. "mean" puts the mean in place of a missing number, and the
             most frequent level (the first of these in order) in place of a missing level. A
             mapping gives the value for the columns that it names, the others refuse.
-        standardise : bool, default=False
+        standardize : bool, default=False
             Whether numbers are centred at their mean and divided by their standard deviation.
         max_levels : int, default=100
             Largest number of levels of a category; each becomes a feature.
@@ -195,7 +195,7 @@ class TableSummary:
             fill = _fill(name, summary, impute)
             if isinstance(summary, NumberSummary):
                 centre, scale = 0.0, 1.0
-                if standardise:
+                if standardize:
                     centre, scale = summary.mean, summary.deviation or 1.0
                 columns.append(NumberColumn(name, fill, centre, scale))
             else:

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     from flipcost.core.moments import ClassMoments
     from flipcost.data import TableEncoder
     from flipcost.scale._histogram import ScoreHistogram
-    from flipcost.scale._labels import LabelledMoments
+    from flipcost.scale._labels import LabeledMoments
     from flipcost.scale._rows import Piece
     from flipcost.scale._sample import RowSample
     from flipcost.scale._summary import TableSummary
@@ -148,7 +148,7 @@ class Table(ABC):
         >>> from flipcost.scale import scan_batches
         >>> frame = pa.record_batch({"age": [20, 40], "town": ["Nice", "Lyon"], "y": [0, 1]})
         >>> table = scan_batches([frame], "y")
-        >>> encoder = table.summary().encoder(standardise=True)
+        >>> encoder = table.summary().encoder(standardize=True)
         >>> table.with_encoder(encoder).fold_moments(1).names
         ('age', 'town=Lyon', 'town=Nice')
         """
@@ -156,7 +156,7 @@ class Table(ABC):
         found: TableSummary = self.required(self.reduce(task))
         return found
 
-    def fold_moments(self, n_folds: int) -> LabelledMoments:
+    def fold_moments(self, n_folds: int) -> LabeledMoments:
         """Gather the moments of every fold in one pass.
 
         Parameters
@@ -167,10 +167,10 @@ class Table(ABC):
 
         Returns
         -------
-        LabelledMoments
+        LabeledMoments
             Labels in sorted order; see its `oriented`.
         """
-        found: LabelledMoments = self.required(self.reduce(MomentsTask(self._layout, n_folds)))
+        found: LabeledMoments = self.required(self.reduce(MomentsTask(self._layout, n_folds)))
         return found
 
     def moments(self) -> ClassMoments:
@@ -186,7 +186,7 @@ class Table(ABC):
             Coefficients with the bias last. Rows of fold k, by the same hash as in
             `fold_moments`, are scored by ``coefficients[k]``.
         labels : tuple of two labels
-            The negative label and the positive one, as in ``LabelledMoments.labels``.
+            The negative label and the positive one, as in ``LabeledMoments.labels``.
 
         Returns
         -------

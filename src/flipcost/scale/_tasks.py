@@ -17,7 +17,7 @@ from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
 from flipcost.exceptions import SourceError, TableError
 from flipcost.scale._histogram import ScoreHistogram
-from flipcost.scale._labels import LabelledMoments, Labels
+from flipcost.scale._labels import LabeledMoments, Labels
 from flipcost.scale._sample import RowSample
 from flipcost.scale._summary import TableSummary
 
@@ -61,7 +61,7 @@ class MomentsTask:
     layout: Layout
     n_folds: int = 1
 
-    def __call__(self, piece: Piece) -> LabelledMoments:
+    def __call__(self, piece: Piece) -> LabeledMoments:
         rows = self.layout.rows(piece)
         labels, second = rows.labels()
         try:
@@ -70,7 +70,7 @@ class MomentsTask:
             )
         except ValueError as error:
             raise rows.fault(error) from error
-        return LabelledMoments(labels, tuple(parts), rows.names)
+        return LabeledMoments(labels, tuple(parts), rows.names)
 
 
 @dataclass(frozen=True, eq=False)

@@ -209,7 +209,7 @@ def uneven_squared_scores(
     >>> print(uneven_squared_scores(0.2, 0.25, 0.4, noise_rate=0.3).round(4))
     0.3746
     """
-    return uneven_squared(cost, margin).minimiser(noisy_eta(eta, noise_rate))
+    return uneven_squared(cost, margin).minimizer(noisy_eta(eta, noise_rate))
 
 
 def noise_fixed_point(noise_rate: NoiseRateLike) -> float:

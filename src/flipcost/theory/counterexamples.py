@@ -158,7 +158,7 @@ def _between_zeros(
     points = [0.0, 1.0, sum(zeros) / 2]
     light = 0.1
     while True:
-        # Both minimisers move continuously with the mass of the third point: some mass will do.
+        # Both minimizers move continuously with the mass of the third point: some mass will do.
         mass = [(1 - light) / 2, (1 - light) / 2, light]
         law = DiscreteLaw(points, mass, [*eta, eta[1]])
         report = robustness_report(law, share, margin, noise_rate=noise_rate, l2=l2)

@@ -2,7 +2,7 @@ r"""Laws on finitely many points, on which every statement of the paper can be c
 
 A law says how likely each point is and, at each point, how likely the clean label is to be
 positive. Expected losses are then finite sums, label flips act on the probabilities alone, and a
-claim about "the minimiser of the risk" is a small linear solve: nothing is sampled.
+claim about "the minimizer of the risk" is a small linear solve: nothing is sampled.
 """
 
 from __future__ import annotations

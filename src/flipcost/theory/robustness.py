@@ -1,4 +1,4 @@
-r"""Theorem 1: whether the linear minimiser of the uneven squared loss survives label noise.
+r"""Theorem 1: whether the linear minimizer of the uneven squared loss survives label noise.
 
 Write z for a point with a 1 appended. Over linear scores :math:`f = w^\top z` the risk of the
 uneven squared loss with a ridge penalty :math:`\lambda` is least at
@@ -53,7 +53,7 @@ def linear_minimiser(
     margin: float = 1.0,
     l2: float = 0.0,
     *,
-    penalise_bias: bool = True,
+    penalize_bias: bool = True,
     noise_rate: NoiseRateLike = None,
 ) -> NDArray[np.float64]:
     r"""Return the linear score of least expected uneven squared loss plus ``l2 * |w|^2``.
@@ -68,7 +68,7 @@ def linear_minimiser(
         Uneven margin of the negative class.
     l2 : float, default=0
         Ridge penalty. Without one, and when several scores are best, the shortest is returned.
-    penalise_bias : bool, default=True
+    penalize_bias : bool, default=True
         Whether the penalty covers the bias, as in the paper.
     noise_rate : float, pair of floats, or None
         Rate of the labels at hand, to be undone: the class moments are unmixed before solving.
@@ -94,7 +94,7 @@ def linear_minimiser(
     matrix = (1 - share) * positive + gamma * share * negative
     # The last column of a raw moment is the class sum: the bias is a feature that is always 1.
     target = (1 - share) * positive[:, -1] - share * negative[:, -1]
-    return _ridge(matrix, target, l2, penalise_bias=penalise_bias)
+    return _ridge(matrix, target, l2, penalize_bias=penalize_bias)
 
 
 def proof_minimiser(
@@ -138,7 +138,7 @@ def proof_minimiser(
     # The mean of a target that flips with probability rho is 1 - 2 rho times the clean target.
     kept_pos, kept_neg = 1 - 2 * rho_pos, 1 - 2 * rho_neg
     target = (1 - share) * kept_pos * positive[:, -1] - share * kept_neg * negative[:, -1]
-    return _ridge(matrix, target, l2, penalise_bias=True)
+    return _ridge(matrix, target, l2, penalize_bias=True)
 
 
 def _class_moments(law: DiscreteLaw) -> NDArray[np.float64]:
@@ -148,13 +148,13 @@ def _class_moments(law: DiscreteLaw) -> NDArray[np.float64]:
 
 
 def _ridge(
-    matrix: NDArray[np.float64], target: NDArray[np.float64], l2: float, *, penalise_bias: bool
+    matrix: NDArray[np.float64], target: NDArray[np.float64], l2: float, *, penalize_bias: bool
 ) -> NDArray[np.float64]:
     if not l2 >= 0:
         msg = f"`l2` must be at least 0; got {l2:g}."
         raise ValueError(msg)
     penalty = np.full(len(target), float(l2))
-    if not penalise_bias:
+    if not penalize_bias:
         penalty[-1] = 0.0
     # Least squares rather than a solve: a law on one point leaves the slopes undetermined.
     return np.asarray(np.linalg.lstsq(matrix + np.diag(penalty), target, rcond=None)[0])

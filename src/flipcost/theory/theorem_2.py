@@ -1,6 +1,6 @@
 r"""Theorem 2, term by term: printed, refuted and corrected.
 
-The theorem bounds the clean risk R of :math:`\hat f`, the minimiser on m noisy rows of the mean
+The theorem bounds the clean risk R of :math:`\hat f`, the minimizer on m noisy rows of the mean
 uneven squared loss plus :math:`\lambda|w|^2`, over linear scores of length at most W:
 
 .. math::
@@ -9,11 +9,11 @@ uneven squared loss plus :math:`\lambda|w|^2`, over linear scores of length at m
     + \tfrac{4\rho}{1-2\rho} E[(\tilde f^* - (1-2\rho)\hat f)(\eta-\alpha)].
 
 Its proof rests on Theorem 1 and on Lemma 2, both false when the cost or the margin is uneven, and
-the last term is where they enter. It can be negative where the noisy minimiser is worse than the
+the last term is where they enter. It can be negative where the noisy minimizer is worse than the
 clean one, so that the printed bound is not just unproved but wrong: see
 :func:`theorem_2_counterexample`.
 
-What the same steps do prove, with :math:`f^*` the clean minimiser over the class and
+What the same steps do prove, with :math:`f^*` the clean minimizer over the class and
 :math:`N(f) = \tilde R(f) - R(f)` by the corrected Lemma 2, is
 
 .. math::
@@ -180,7 +180,7 @@ def theorem_2(
         The clean law.
     coef : array-like of shape (n_features + 1,)
         The score fitted to noisy rows by the closed form with penalty ``l2``, the bias last; of
-        length at most ``radius``, which makes it the minimiser that the bound is about.
+        length at most ``radius``, which makes it the minimizer that the bound is about.
     n_rows : int
         How many rows it was fitted to.
     cost : float or Costs
@@ -306,7 +306,7 @@ def theorem_2_counterexample(
 
     The law is that of the paper's Example 3 with a constant eta; the rows are drawn, their labels
     flipped at the rate 0.3 and the closed form is fitted. With a million rows the estimation,
-    confidence and penalty terms are next to nothing, the fitted score is the noisy minimiser, on
+    confidence and penalty terms are next to nothing, the fitted score is the noisy minimizer, on
     the wrong side of zero, and the printed noise term is *negative*: the bound says that the
     fitted score beats the best one. The probability of this is all but 1, not at most delta.
 

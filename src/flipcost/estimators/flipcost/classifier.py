@@ -27,7 +27,7 @@ from flipcost.estimators._folds import fold_numbers, generator
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.fit import SOURCES, FitOptions, FitResult, ScoredRows, fit_scores
 from flipcost.estimators.flipcost.scores import estimator_scores, moment_scores
-from flipcost.estimators.flipcost.summary import summarise
+from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.flipcost.table import Gathered, TableFit, fit_gathered, gather
 
 if TYPE_CHECKING:
@@ -406,7 +406,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         positive = self.classes_.tolist()[self._positive_index()]
-        return summarise(self._result, self.n_features_in_, positive)
+        return summarize(self._result, self.n_features_in_, positive)
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -109,7 +109,7 @@ class ScoredRows:
     def from_scores(cls, scores: Array, positive: Flags, weight: Array | None) -> ScoredRows:
         """Bin scores of shape (n_scores, n)."""
         bins = tuple(ScoreBins.from_scores(s, positive, weight) for s in scores)
-        standard = tuple(b.standardise(s) for b, s in zip(bins, scores, strict=True))
+        standard = tuple(b.standardize(s) for b, s in zip(bins, scores, strict=True))
         share = float(np.average(positive, weights=weight))
         return cls(bins, standard, positive, weight, len(positive), share)
 

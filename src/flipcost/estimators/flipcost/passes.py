@@ -17,7 +17,7 @@ from flipcost.core.calibration import N_BINS
 from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import bin_numbers, fold_scores
-from flipcost.scale import LabelledMoments, RowSample, ScoreHistogram
+from flipcost.scale import LabeledMoments, RowSample, ScoreHistogram
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -83,7 +83,7 @@ class Drawing:
 class FirstFound:
     """Moments by fold, and rows by label; the labels of a sample are fold and position here."""
 
-    moments: LabelledMoments
+    moments: LabeledMoments
     samples: dict[Any, RowSample]
 
     def merge(self, other: FirstFound) -> FirstFound:
@@ -110,7 +110,7 @@ class FirstPass:
             parts = fold_moments(rows.X, second, folds, self.n_folds, rows.weight)
         except ValueError as error:
             raise rows.fault(error) from error
-        moments = LabelledMoments(labels, tuple(parts), rows.names)
+        moments = LabeledMoments(labels, tuple(parts), rows.names)
         if self.drawing is None:
             return FirstFound(moments, {})
         keys = hash_keys(piece.positions, self.layout.fold_seed + _OTHER_SEED)

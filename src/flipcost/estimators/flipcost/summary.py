@@ -21,7 +21,7 @@ _LITTLE = 0.02
 _INDENT = " " * 9
 
 
-def summarise(fit: FitResult, n_features: int, positive: Any) -> str:
+def summarize(fit: FitResult, n_features: int, positive: Any) -> str:
     """Return the summary as text.
 
     Parameters
@@ -38,7 +38,7 @@ def summarise(fit: FitResult, n_features: int, positive: Any) -> str:
     >>> from flipcost.estimators.flipcost.fit import FitOptions, ScoredRows, fit_scores
     >>> rows = ScoredRows.from_scores(np.arange(90.0)[None], np.arange(90) % 7 > 3, None)
     >>> fit = fit_scores(rows, FitOptions(0.3, 0.1, "symmetric", 0.95))
-    >>> summarise(fit, 2, "ill").splitlines()[0]
+    >>> summarize(fit, 2, "ill").splitlines()[0]
     "FlipCostClassifier on 90 rows, 2 features; positive class 'ill'"
     """
     title = f"FlipCostClassifier on {fit.n_rows:,} rows, {n_features} features"

@@ -268,7 +268,7 @@ def _fit_second(
 ) -> tuple[FitResult, DrawnRows | GroupedRows]:
     """Calibrate on the histogram of all rows, choose by what stands for them."""
     bins = tuple(bins_of(histogram))
-    standard = tuple(b.standardise(s) for b, s in zip(bins, rows.scores, strict=True))
+    standard = tuple(b.standardize(s) for b, s in zip(bins, rows.scores, strict=True))
     scored = ScoredRows(
         bins,
         standard,

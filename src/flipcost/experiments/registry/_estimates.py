@@ -52,7 +52,7 @@ class LinkEstimate:
         """Fit to rows, and return probabilities of the positive class, a column per penalty."""
         design = Design(self._X[rows])
         loss = link_rows(self._loss, self._noisy[rows])
-        fits = [design.minimise(loss, l2 / len(rows)).coefficients for l2 in L2S]
+        fits = [design.minimize(loss, l2 / len(rows)).coefficients for l2 in L2S]
         weights = np.array(fits)
         scores = self._X[at] @ weights[:, :-1].T + weights[:, -1]
         return LINK_LOSSES[self._loss].inverse_link(scores)

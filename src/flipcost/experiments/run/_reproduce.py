@@ -16,7 +16,7 @@ from flipcost.experiments.run._store import FILE, UnitStore
 from flipcost.experiments.run._units import all_units
 from flipcost.experiments.run._workers import run_units
 from flipcost.experiments.tables._page import to_html
-from flipcost.experiments.tables._results import summarise, tidy, write_csv
+from flipcost.experiments.tables._results import summarize, tidy, write_csv
 from flipcost.experiments.tables._texts import to_latex, to_markdown
 
 if TYPE_CHECKING:
@@ -41,7 +41,7 @@ class Reproduction:
     rows : list of dict
         The tidy results, as in ``results.csv``.
     summary : list of dict
-        Agreement by table and method, see `flipcost.experiments.summarise`.
+        Agreement by table and method, see `flipcost.experiments.summarize`.
     folder : Path
         Where the files are.
     seconds : float
@@ -131,7 +131,7 @@ def reproduce(
             "choose another one; units finished so far are kept."
         )
         raise ExperimentError(msg) from error
-    return Reproduction(rows, summarise(rows), folder, seconds)
+    return Reproduction(rows, summarize(rows), folder, seconds)
 
 
 def _run(
@@ -216,7 +216,7 @@ def write_pages(rows: list[Row], folder: Path, about: dict[str, Any]) -> None:
 
 
 def _write_summary(rows: list[Row], path: Path) -> None:
-    entries = summarise(rows)
+    entries = summarize(rows)
     fields = ("table", "method", "agree", "cells", "touched_agree", "touched_cells")
     lines = [",".join(fields), *(",".join(str(e[f]) for f in fields) for e in entries)]
     path.write_text("\n".join(lines) + "\n", encoding="utf-8")

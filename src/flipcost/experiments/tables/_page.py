@@ -10,7 +10,7 @@ from flipcost.experiments.registry._paper_tables import TABLES
 from flipcost.experiments.tables._errata import WORDS
 from flipcost.experiments.tables._pivot import DATA_WORDS, figure, method_words, pivot
 from flipcost.experiments.tables._plots import Series, plot
-from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN, summarise
+from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN, summarize
 from flipcost.experiments.tables._why import REASONS
 
 if TYPE_CHECKING:
@@ -64,7 +64,7 @@ def to_html(rows: list[Row], about: dict[str, Any]) -> str:
     about : dict
         With ``trials``, ``seed`` and ``seconds``.
     """
-    summary = summarise(rows)
+    summary = summarize(rows)
     names = list(dict.fromkeys(row["table"] for row in rows))
     body = [
         "<h1>The paper's tables, printed and reproduced</h1>",

@@ -200,7 +200,7 @@ def verdict(cell: Row, row: Row) -> str:
     return WITHIN if abs(cell["mean"] - row["mean"]) <= reach + 1e-9 else DIFFERS
 
 
-def summarise(rows: list[Row]) -> list[Row]:
+def summarize(rows: list[Row]) -> list[Row]:
     """Return agreement by table and method: of cells that no erratum touches, and of the others.
 
     Returns
@@ -212,7 +212,7 @@ def summarise(rows: list[Row]) -> list[Row]:
     --------
     >>> row = {"table": "F_measure_cost", "method": "lspc", "parity": "yes", "errata": ""}
     >>> rows = [{**row, "verdict": word} for word in (WITHIN, WITHIN, DIFFERS, NOT_GIVEN)]
-    >>> summarise([*rows, {**row, "verdict": DIFFERS, "errata": "E20"}])[0]["agree"]
+    >>> summarize([*rows, {**row, "verdict": DIFFERS, "errata": "E20"}])[0]["agree"]
     2
     """
     tally: dict = defaultdict(lambda: [0, 0, 0, 0])

@@ -1,7 +1,8 @@
 """Scoring rows by linear classifiers that were not trained on them.
 
 One loop over blocks of rows (`score_parts`) ends in counts (`fold_confusions`), in a histogram
-(`flipcost.scale.ScoreHistogram`) or in the scores themselves (`fold_scores`).
+(`flipcost.scale.ScoreHistogram`) or in the scores themselves (`fold_scores`). New rows, which are
+of no fold, are scored by `row_scores`.
 """
 
 from __future__ import annotations
@@ -117,6 +118,40 @@ def fold_scores(
     for part in score_parts(X, path, folds, expand=expand):
         scores[:, part.rows] = part.scores + part.bias
     return scores
+
+
+def row_scores(
+    X: Array, coefficients: Array, expand: Callable[[Array], Array] | None = None
+) -> Array:
+    """Score new rows; a row gets the same bytes whichever rows come with it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows.
+    coefficients : ndarray of shape (n_classifiers, d + 1)
+        Coefficients with the bias last.
+    expand : callable, optional
+        From rows to the columns that the coefficients speak of.
+
+    Returns
+    -------
+    ndarray of shape (n_classifiers, n)
+
+    Examples
+    --------
+    >>> row_scores(np.array([[-1.0], [2.0]]), np.array([[2.0, 5.0]]))
+    array([[3., 9.]])
+    """
+    slopes = np.ascontiguousarray(coefficients[:, :-1])
+    scores = np.empty((len(slopes), len(X)))
+    size = block_size(coefficients.shape[1])
+    for start in range(0, len(X), size):
+        part = slice(start, start + size)
+        block = np.ascontiguousarray(X[part] if expand is None else expand(X[part]))
+        # A product by BLAS rounds a row by its place in the block; this sum does not.
+        np.einsum("kd,nd->kn", slopes, block, out=scores[:, part])
+    return scores + coefficients[:, -1:]
 
 
 @dataclass(frozen=True, eq=False)

@@ -17,7 +17,7 @@ from sklearn.utils.validation import has_fit_parameter
 
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
-from flipcost.core.scoring import fold_scores
+from flipcost.core.scoring import fold_scores, row_scores
 from flipcost.core.solve import solve_path
 
 if TYPE_CHECKING:
@@ -56,8 +56,8 @@ class MomentScores:
         """Return the chosen scores of rows, shape (len(which), n)."""
         coefficients, d = self.coefficients[which], self.basis.n_features
         if coefficients[:, d:-1].any():
-            return fold_scores(X, coefficients[None], expand=self.basis.expand)
-        return fold_scores(X, coefficients[None][..., [*range(d), -1]])
+            return row_scores(X, coefficients, self.basis.expand)
+        return row_scores(X, coefficients[:, [*range(d), -1]])
 
 
 def moment_scores(

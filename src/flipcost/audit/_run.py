@@ -154,7 +154,7 @@ def audit_files(
     (True, 'rule', 4000)
     """
     asked = AuditOptions(target=target, cost=cost, **options)
-    if not (is_fitted(asked.model) or str(asked.model) == "linear"):
+    if not (is_fitted(asked.model) or asked.model == "linear"):
         msg = (
             "A table that is read in passes is learned from by the linear model; give "
             "model='linear', or audit a sample of it in memory."
@@ -164,9 +164,8 @@ def audit_files(
     on_cluster = dask is not None
     with dask_client(dask) if dask is not None else nullcontext():
         if not is_many(source):
-            sniff(
-                source, delimiter=delimiter, encoding=encoding
-            )  # says why one file is not a table
+            # Says why one file is not a table.
+            sniff(source, delimiter=delimiter, encoding=encoding)
         try:
             files = open_files(
                 source,
@@ -232,7 +231,7 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
 
 def _scored_by(model: Any, seed: int) -> Any:
     """Return what scores the rows in place of the closed form, or None."""
-    if is_fitted(model) or str(model) == "linear":
+    if is_fitted(model) or model == "linear":
         return None
     if not isinstance(model, str):
         return clone(model)

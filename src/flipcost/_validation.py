@@ -3,18 +3,17 @@
 from __future__ import annotations
 
 import warnings
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context as fit_context
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
+from flipcost.core.arrays import Flags
 
 __all__ = [
     "HasMethods",
@@ -69,7 +68,7 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
 
 def encode_labels(
     estimator: Any, y: ArrayLike | None, n_rows: int, classes: ArrayLike | None = None
-) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+) -> tuple[NDArray[Any], Flags]:
     """Return the two classes, sorted, and whether each label is the second.
 
     Two comparisons take the place of sorting the labels, which at a million rows takes longer than

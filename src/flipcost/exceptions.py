@@ -7,10 +7,7 @@ backticks, as `drop` or ``drop=['note']``; the command line says the same in its
 from __future__ import annotations
 
 import difflib
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Sequence
 
 
 class FlipCostError(ValueError):

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 import sys
+from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
@@ -29,8 +30,6 @@ from flipcost.report import render_report
 from flipcost.scale import exceeds_memory
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from flipcost.audit import AuditResult
 
 

@@ -7,14 +7,11 @@ import errno
 import os
 import shutil
 import tempfile
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.exceptions import UserError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator
 
 
 @contextlib.contextmanager

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import sys
 import textwrap
+from collections.abc import Collection, Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 import typer
@@ -14,9 +16,6 @@ from rich.text import Text
 from flipcost.report import answers, candidate_table, reading_words
 
 if TYPE_CHECKING:
-    from collections.abc import Collection, Sequence
-    from pathlib import Path
-
     from flipcost.audit import AuditResult
 
 

@@ -9,6 +9,7 @@ Rows and moments
 - `scoring`: rows scored by classifiers that have not seen them
 - `hinges`: features that bend
 - `memory`: the one limit of memory
+- `arrays`: names of kinds of arrays, for signatures
 
 Noise
 -----

@@ -8,12 +8,10 @@ import secrets
 import zipfile
 import zlib
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from numpy.typing import NDArray
 
 FORMAT = "flipcost.ClassMoments"
 VERSION = 1

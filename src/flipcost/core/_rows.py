@@ -6,17 +6,14 @@ cache-sized blocks, and no full-size copy of them is made.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
+from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.memory import usable_memory
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array"
 Group: TypeAlias = "tuple[int, float, Array, Array]"
@@ -80,7 +77,7 @@ def group_codes(
     return np.where(fold < 0, fold, 2 * fold + group)
 
 
-def as_flags(values: ArrayLike, name: str) -> NDArray[np.bool_]:
+def as_flags(values: ArrayLike, name: str) -> Flags:
     """Return booleans, or zeros and ones, as booleans; refuse labels that would all count as true.
 
     Examples
@@ -210,9 +207,7 @@ def _gather_dense(
     ]
 
 
-def sort_groups(
-    group: NDArray[np.signedinteger], n_groups: int
-) -> tuple[NDArray[np.intp], NDArray[np.intp]]:
+def sort_groups(group: NDArray[np.signedinteger], n_groups: int) -> tuple[Indices, Indices]:
     """Return row numbers sorted by group, and where each group starts among them."""
     if n_groups == 2 and group.min() >= 0:  # twice as fast as sorting
         positive = group == 1

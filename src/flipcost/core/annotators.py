@@ -21,21 +21,16 @@ algorithm*, Applied Statistics 28(1), 1979. doi:10.2307/2346806
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize
 from scipy.special import chdtri, expit, log_expit, logit
 
+from flipcost.core.arrays import Array
 from flipcost.core.rates import check_level
-
-if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 # Rates of nought have infinite log-odds: this is as far as the search goes.
 _REACH = 30.0

@@ -23,19 +23,16 @@ cell does not pass for certainty.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from flipcost.core._rows import as_flags
+from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share, margin_value
 from flipcost.core.noise import NoiseRateLike, unmixing_matrix
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 Measure: TypeAlias = Literal["accuracy", "am", "f", "cost"]
 MEASURES: tuple[Measure, ...] = ("accuracy", "am", "f", "cost")

@@ -2,21 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
+from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts, half_a_row_more
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 
 def confusions_at_costs(

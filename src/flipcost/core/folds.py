@@ -11,14 +11,10 @@ number of folds, gives the fold. Text is turned into a key by a polynomial of it
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Keys = NDArray[np.uint64]
+from flipcost.core.arrays import Indices, Keys
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -41,7 +37,7 @@ def usual_folds(n_rows: int) -> int:
     return min(10 if n_rows < _FEW_ROWS else 5, n_rows)
 
 
-def random_folds(classes: ArrayLike, n_folds: int, rng: np.random.Generator) -> NDArray[np.intp]:
+def random_folds(classes: ArrayLike, n_folds: int, rng: np.random.Generator) -> Indices:
     """Assign rows to folds at random so that each fold has its share of every class.
 
     Rows sorted by class, at random within each, are dealt to the folds in turn, so that sizes of

@@ -14,23 +14,21 @@ With two rates, each is shown by its own end of the curve only.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq, minimize, minimize_scalar
 from scipy.special import chdtri
 
+from flipcost.core.arrays import Array
 from flipcost.core.row_losses import forward_rate_slope, forward_rows
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.newton import Design, LinearFit
 
-    Array = NDArray[np.float64]
 
 # Rates that are tried. At one half, or a sum of one, labels say nothing and there is no model.
 LARGEST_RATE = 0.49

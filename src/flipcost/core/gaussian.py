@@ -16,14 +16,12 @@ classes the squares are cancelled on paper, and the log-odds are linear in x to 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.linalg import cho_solve, solve_triangular
 from scipy.special import expit
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from flipcost.core.arrays import Array
 
 
 def gaussian_eta(
@@ -33,7 +31,7 @@ def gaussian_eta(
     cov_pos: ArrayLike,
     cov_neg: ArrayLike,
     prior: float = 0.5,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return P(y = positive given x) for two Gaussian classes.
 
     Parameters
@@ -76,7 +74,7 @@ def gaussian_log_odds(
     cov_pos: ArrayLike,
     cov_neg: ArrayLike,
     prior: float = 0.5,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the log-odds of the positive class for two Gaussian classes.
 
     The arguments are those of :func:`gaussian_eta`. Unlike the probability, the log-odds do not
@@ -103,15 +101,13 @@ def gaussian_log_odds(
     return np.asarray(log_prior_odds + half_log_det + gain / 2)
 
 
-def _square_distance(
-    points: NDArray[np.float64], mean: NDArray[np.float64], chol: NDArray[np.float64]
-) -> NDArray[np.float64]:
+def _square_distance(points: Array, mean: Array, chol: Array) -> Array:
     """Return the squared Mahalanobis distance of each row from a mean."""
     whitened = solve_triangular(chol, (points - mean).T, lower=True)
     return np.asarray(np.einsum("ij,ij->j", whitened, whitened))
 
 
-def _points(X: ArrayLike) -> NDArray[np.float64]:
+def _points(X: ArrayLike) -> Array:
     """Return the points as a checked matrix."""
     points = np.asarray(X, dtype=float)
     if points.ndim != 2 or points.shape[1] == 0:
@@ -131,7 +127,7 @@ def _log_prior_odds(prior: float) -> float:
     return float(np.log(prior) - np.log1p(-prior))
 
 
-def _mean(mean: ArrayLike, d: int, name: str) -> NDArray[np.float64]:
+def _mean(mean: ArrayLike, d: int, name: str) -> Array:
     """Return a class mean as a checked vector of length d."""
     vector = np.asarray(mean, dtype=float)
     if vector.shape not in ((), (d,)) or not np.isfinite(vector).all():
@@ -143,7 +139,7 @@ def _mean(mean: ArrayLike, d: int, name: str) -> NDArray[np.float64]:
     return np.broadcast_to(vector, (d,))
 
 
-def _covariance(cov: ArrayLike, d: int, name: str) -> NDArray[np.float64]:
+def _covariance(cov: ArrayLike, d: int, name: str) -> Array:
     """Return a class covariance as a checked symmetric matrix."""
     matrix = np.asarray(cov, dtype=float)
     if matrix.ndim == 0:
@@ -157,7 +153,7 @@ def _covariance(cov: ArrayLike, d: int, name: str) -> NDArray[np.float64]:
     return matrix
 
 
-def _cholesky(matrix: NDArray[np.float64], name: str) -> NDArray[np.float64]:
+def _cholesky(matrix: Array, name: str) -> Array:
     """Return the lower Cholesky factor, or say why there is none."""
     try:
         return np.asarray(np.linalg.cholesky(matrix))

@@ -7,14 +7,10 @@ linear combination is a piecewise-linear function of every feature.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+from flipcost.core.arrays import Array, Indices
 
 # Quantiles of a sample are close enough for knots, and cost nothing at any number of rows.
 _SAMPLE_ROWS = 2_000
@@ -42,7 +38,7 @@ class HingeBasis:
     """
 
     n_features: int
-    feature: NDArray[np.intp]
+    feature: Indices
     knot: Array
 
     @property
@@ -62,7 +58,7 @@ class HingeBasis:
         weight = np.ones(len(sample)) if sample_weight is None else sample_weight[::step]
         levels = np.arange(1, n_knots + 1) / (n_knots + 1)
         lowest, highest = sample.min(axis=0), sample.max(axis=0)
-        feature: list[NDArray[np.intp]] = []
+        feature: list[Indices] = []
         knot: list[Array] = []
         previous = lowest
         for quantile in _quantiles(sample, weight, levels):

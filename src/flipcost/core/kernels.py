@@ -12,18 +12,16 @@ or, with ``halved=False``, the same without the 2, a form that some published co
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.spatial.distance import cdist, pdist
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from flipcost.core.arrays import Array
 
 CENTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90)
 
 
-def _rows(X: ArrayLike, name: str) -> NDArray[np.float64]:
+def _rows(X: ArrayLike, name: str) -> Array:
     rows = np.asarray(X, dtype=float)
     if rows.ndim != 2:
         msg = f"`{name}` must have two axes, rows and features; got shape {rows.shape}."
@@ -31,7 +29,7 @@ def _rows(X: ArrayLike, name: str) -> NDArray[np.float64]:
     return rows
 
 
-def squared_distances(X: ArrayLike, centers: ArrayLike) -> NDArray[np.float64]:
+def squared_distances(X: ArrayLike, centers: ArrayLike) -> Array:
     """Return the squared Euclidean distance of every row to every centre.
 
     Differences are taken before squares, so that no distance is negative, that of a row to itself
@@ -66,9 +64,7 @@ def squared_distances(X: ArrayLike, centers: ArrayLike) -> NDArray[np.float64]:
     return np.asarray(cdist(rows, points, "sqeuclidean"))
 
 
-def gaussian_kernel(
-    sq_distances: ArrayLike, width: float, *, halved: bool = True
-) -> NDArray[np.float64]:
+def gaussian_kernel(sq_distances: ArrayLike, width: float, *, halved: bool = True) -> Array:
     """Return the Gaussian kernel of squared distances.
 
     Parameters
@@ -103,7 +99,7 @@ def gaussian_kernel(
     return np.asarray(np.exp(exponent, out=exponent if exponent.ndim else None))
 
 
-def choose_centers(X: ArrayLike, n_centers: int, rng: np.random.Generator) -> NDArray[np.float64]:
+def choose_centers(X: ArrayLike, n_centers: int, rng: np.random.Generator) -> Array:
     """Draw kernel centres from the rows, without replacement; all rows if there are no more.
 
     Examples
@@ -131,7 +127,7 @@ def centile_widths(
     centiles: ArrayLike = CENTILES,
     n_pairs: int = 2000,
     narrower: ArrayLike = (),
-) -> NDArray[np.float64]:
+) -> Array:
     r"""Return kernel widths to try: centiles of the distance between two rows drawn at random.
 
     At most ``n_pairs`` pairs are drawn by matching two random permutations of the rows, pairs of
@@ -190,9 +186,7 @@ def centile_widths(
     return np.unique(np.append(widths, widths[0] * np.asarray(narrower, dtype=float)))
 
 
-def _pair_distances(
-    rows: NDArray[np.float64], rng: np.random.Generator, n_pairs: int
-) -> NDArray[np.float64]:
+def _pair_distances(rows: Array, rng: np.random.Generator, n_pairs: int) -> Array:
     """Return the sorted positive distances between at most ``n_pairs`` pairs of rows."""
     n = len(rows)
     if n * (n - 1) // 2 <= n_pairs:

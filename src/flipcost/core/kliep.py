@@ -25,14 +25,12 @@ doi 10.1007/s10463-008-0197-x.
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.simplex import maximize_mixture
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 # Logarithms of ratios are floored here, so that one far point costs much but not everything.
 RATIO_FLOOR = 1e-300
@@ -60,11 +58,11 @@ class KLIEPResult:
         neighbouring widths, and can be given as ``start``.
     """
 
-    weights: NDArray[np.float64]
+    weights: Array
     objective: float
     gap: float
     n_iter: int
-    mass: NDArray[np.float64] = field(repr=False)
+    mass: Array = field(repr=False)
 
 
 @dataclass(frozen=True)
@@ -83,13 +81,13 @@ class Components:
         Numerator rows that a usable centre comes near.
     """
 
-    psi: NDArray[np.float64]
-    log_scale: NDArray[np.float64]
-    usable: NDArray[np.bool_]
-    reached: NDArray[np.bool_]
+    psi: Array
+    log_scale: Array
+    usable: Flags
+    reached: Flags
 
 
-def components(phi: NDArray[np.float64], mean: NDArray[np.float64]) -> Components:
+def components(phi: Array, mean: Array) -> Components:
     """Return kernel values divided by their denominator means, without hopeless rows and centres.
 
     Examples
@@ -115,7 +113,7 @@ def components(phi: NDArray[np.float64], mean: NDArray[np.float64]) -> Component
 
 def _checked(
     phi_num: ArrayLike, phi_den_mean: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
+) -> tuple[Array, Array, Array]:
     phi, mean = np.asarray(phi_num, dtype=float), np.asarray(phi_den_mean, dtype=float)
     if phi.ndim != 2 or mean.shape != phi.shape[1:] or not phi.size:
         msg = (
@@ -130,7 +128,7 @@ def _checked(
     return phi, mean, row_weights(sample_weight, len(phi), "sample_weight")
 
 
-def row_weights(weight: ArrayLike | None, n_rows: int, name: str) -> NDArray[np.float64]:
+def row_weights(weight: ArrayLike | None, n_rows: int, name: str) -> Array:
     """Return checked row weights, ones by default.
 
     Examples
@@ -224,7 +222,7 @@ def kliep(
     return KLIEPResult(kernel_weights(mass, mean), objective, fit.gap, fit.n_iter, mass)
 
 
-def kernel_weights(mass: NDArray[np.float64], mean: NDArray[np.float64]) -> NDArray[np.float64]:
+def kernel_weights(mass: Array, mean: Array) -> Array:
     """Return the kernel weights that give each centre its share of the denominator mean.
 
     Examples
@@ -267,11 +265,11 @@ def kliep_reference(phi_num: ArrayLike, phi_den_mean: ArrayLike) -> KLIEPResult:
     """
     phi, mean, _ = _checked(phi_num, phi_den_mean, None)
 
-    def project(alpha: NDArray[np.float64]) -> NDArray[np.float64]:
+    def project(alpha: Array) -> Array:
         alpha = np.maximum(alpha + mean * (1 - mean @ alpha) / (mean @ mean), 0.0)
         return np.asarray(alpha / (mean @ alpha))
 
-    def score(alpha: NDArray[np.float64]) -> float:
+    def score(alpha: Array) -> float:
         return float(np.log(np.maximum(phi @ alpha, RATIO_FLOOR)).mean())
 
     weights = project(np.ones(len(mean)))

@@ -11,20 +11,17 @@ with the separate choice, which the same fits give (``class_best``).
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.kernels import gaussian_kernel
 from flipcost.core.kliep import RATIO_FLOOR, components, kernel_weights, row_weights
 from flipcost.core.ratios import combine_ratios
 from flipcost.core.simplex import maximize_mixture
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
 
 
 @dataclass(frozen=True)
@@ -45,11 +42,11 @@ class KLIEPSearch:
         Mean over folds of ``mass`` at the best width: where the final fit may start.
     """
 
-    widths: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    gaps: NDArray[np.float64]
+    widths: Array
+    scores: Array
+    gaps: Array
     best: int
-    start: NDArray[np.float64] = field(repr=False)
+    start: Array = field(repr=False)
 
     @property
     def width(self) -> float:
@@ -119,8 +116,8 @@ def kliep_search(
     den_share = row_weights(den_weight, len(below), "den_weight")
     den_share = den_share / den_share.sum()
     logs, gaps = np.empty((grid.size, len(share))), np.empty((grid.size, len(blocks)))
-    masses: list[list[NDArray[np.float64]]] = [[]] * grid.size
-    starts: list[NDArray[np.float64]] | None = None
+    masses: list[list[Array]] = [[]] * grid.size
+    starts: list[Array] | None = None
     # From narrow to wide: supports shrink on the way, and dropping is cheaper than admitting.
     for row in np.argsort(grid, kind="stable"):
         phi = gaussian_kernel(distances, float(grid[row]), halved=halved)
@@ -155,13 +152,13 @@ class PosteriorSearch:
         Where the final fits of the two classes may start, for every width.
     """
 
-    widths: NDArray[np.float64]
-    scores: NDArray[np.float64]
-    class_scores: NDArray[np.float64]
-    gaps: NDArray[np.float64]
+    widths: Array
+    scores: Array
+    class_scores: Array
+    gaps: Array
     best: int
     class_best: tuple[int, int]
-    starts: tuple[NDArray[np.float64], NDArray[np.float64]] = field(repr=False)
+    starts: tuple[Array, Array] = field(repr=False)
 
     @property
     def width(self) -> float:
@@ -239,7 +236,7 @@ def kliep_posterior_search(
     means = tuple(np.empty((grid.size, base.shape[1])) for base in distances)
     for code, base in enumerate(distances):
         members = share * (above == code)
-        starts: list[NDArray[np.float64]] | None = None
+        starts: list[Array] | None = None
         for row in np.argsort(grid, kind="stable"):
             phi = gaussian_kernel(base, float(grid[row]), halved=halved)
             held = _held_out(phi, share @ phi, members, blocks, starts, tol)
@@ -252,9 +249,7 @@ def kliep_posterior_search(
     )
 
 
-def _posterior_scores(
-    ratios: NDArray[np.float64], above: NDArray[np.bool_], share: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _posterior_scores(ratios: Array, above: Flags, share: Array) -> tuple[Array, Array]:
     """Return label log-likelihoods (n_widths,) and log-ratios per class (2, n_widths)."""
     prior = float(share @ above)
     eta = combine_ratios(ratios[1], ratios[0], prior)
@@ -265,13 +260,13 @@ def _posterior_scores(
 
 
 def _held_out(
-    phi: NDArray[np.float64],
-    mean: NDArray[np.float64],
-    weight: NDArray[np.float64],
-    blocks: list[NDArray[np.intp]],
-    starts: list[NDArray[np.float64]] | None,
+    phi: Array,
+    mean: Array,
+    weight: Array,
+    blocks: list[Indices],
+    starts: list[Array] | None,
     tol: float,
-) -> tuple[NDArray[np.float64], NDArray[np.float64], list[NDArray[np.float64]]]:
+) -> tuple[Array, Array, list[Array]]:
     """Fit without each block in turn; return ratios on the blocks, certificates and masses.
 
     Rows of weight zero are no part of the numerator, but get a ratio too.
@@ -299,7 +294,7 @@ def _held_out(
     return ratio, gaps, masses
 
 
-def _blocks(folds: ArrayLike, n_rows: int) -> list[NDArray[np.intp]]:
+def _blocks(folds: ArrayLike, n_rows: int) -> list[Indices]:
     fold_of = np.asarray(folds)
     numbers = np.unique(fold_of)
     if fold_of.shape != (n_rows,) or numbers.size < 2:

@@ -12,17 +12,14 @@ its minimizer keeps only the side of the threshold that ``eta`` is on.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Protocol
+from typing import Protocol
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit
 
+from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share, margin_value
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 
 class Loss(Protocol):

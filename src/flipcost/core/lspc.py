@@ -41,21 +41,17 @@ of Symmetric Label Noise", PAKDD 2019, sections F.4 and F.5 of the supplement.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array, Indices
 from flipcost.core.kernels import gaussian_kernel
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Array: TypeAlias = NDArray[np.float64]
-    Bases: TypeAlias = Sequence[Array] | Array
-
+Bases: TypeAlias = Sequence[Array] | Array
 Criterion: TypeAlias = Literal["squared", "brier", "accuracy"]
 
 
@@ -305,7 +301,7 @@ def _held_out(
     targets: Array,
     weight: Array | None,
     l2s: Array,
-    blocks: list[NDArray[np.intp]] | None,
+    blocks: list[Indices] | None,
 ) -> Array:
     """Return raw outputs at rows not used for them, shape (n_rows, n_classes, n_l2s)."""
     pairs = _with_targets(phis, targets)
@@ -378,7 +374,7 @@ def _checked_l2s(l2s: ArrayLike) -> Array:
     return penalties
 
 
-def _blocks(folds: NDArray[np.intp], n_rows: int) -> list[NDArray[np.intp]]:
+def _blocks(folds: Indices, n_rows: int) -> list[Indices]:
     if folds.shape != (n_rows,) or len(np.unique(folds)) < 2:
         msg = f"`folds` must give a fold number to each of {n_rows} rows, at least two in all."
         raise ValueError(msg)

@@ -19,23 +19,18 @@ mixing of the classes by label noise.
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
-from typing import TYPE_CHECKING
+from pathlib import Path
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from flipcost.core import _moments_file
 from flipcost.core._rows import Matrix, check_feature_count, gather, group_codes, pool
+from flipcost.core.arrays import Array
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-    from pathlib import Path
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)

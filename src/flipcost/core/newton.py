@@ -22,15 +22,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import linalg, sparse
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
+from flipcost.core.arrays import Array
 
 # A Hessian of this many features takes 800 MB, and its factorisation minutes.
 MAX_FEATURES = 10_000

@@ -15,12 +15,12 @@ Everything follows from one affine map: the noisy probability of the positive cl
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Protocol, TypeAlias
+from typing import Protocol, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from flipcost.core.arrays import Array, Flags
 
 
 class Estimated(Protocol):
@@ -81,7 +81,7 @@ def rate_pair(noise_rate: NoiseRateLike) -> tuple[float, float]:
     return rho_pos, rho_neg
 
 
-def transition_matrix(noise_rate: NoiseRateLike) -> NDArray[np.float64]:
+def transition_matrix(noise_rate: NoiseRateLike) -> Array:
     """Return the row-stochastic matrix ``T[clean, noisy]``, negative class first.
 
     Examples
@@ -94,7 +94,7 @@ def transition_matrix(noise_rate: NoiseRateLike) -> NDArray[np.float64]:
     return np.array([[1 - rho_neg, rho_neg], [rho_pos, 1 - rho_pos]])
 
 
-def unmixing_matrix(noise_rate: NoiseRateLike) -> NDArray[np.float64]:
+def unmixing_matrix(noise_rate: NoiseRateLike) -> Array:
     r"""Return ``U`` with ``clean = U @ noisy`` for any quantity that adds up over rows of a class.
 
     Flips act on class totals by the transpose of the transition matrix, so
@@ -112,7 +112,7 @@ def unmixing_matrix(noise_rate: NoiseRateLike) -> NDArray[np.float64]:
     return np.array([[1 - rho_pos, -rho_pos], [-rho_neg, 1 - rho_neg]]) / kept
 
 
-def noisy_eta(eta: ArrayLike, noise_rate: NoiseRateLike) -> NDArray[np.float64]:
+def noisy_eta(eta: ArrayLike, noise_rate: NoiseRateLike) -> Array:
     """Return the probability of a positive noisy label, given that of a positive clean one.
 
     Examples
@@ -124,9 +124,7 @@ def noisy_eta(eta: ArrayLike, noise_rate: NoiseRateLike) -> NDArray[np.float64]:
     return np.asarray(rho_neg + (1 - rho_pos - rho_neg) * np.asarray(eta, dtype=float))
 
 
-def clean_eta(
-    noisy: ArrayLike, noise_rate: NoiseRateLike, *, clip: bool = True
-) -> NDArray[np.float64]:
+def clean_eta(noisy: ArrayLike, noise_rate: NoiseRateLike, *, clip: bool = True) -> Array:
     """Return the probability of a positive clean label, given that of a positive noisy one.
 
     Parameters
@@ -149,7 +147,7 @@ def clean_eta(
     return np.clip(clean, 0.0, 1.0) if clip else np.asarray(clean)
 
 
-def noisy_threshold(threshold: ArrayLike, noise_rate: NoiseRateLike) -> NDArray[np.float64]:
+def noisy_threshold(threshold: ArrayLike, noise_rate: NoiseRateLike) -> Array:
     """Return where the noisy probability stands when the clean one stands at ``threshold``.
 
     To honour a cost on clean labels, threshold the *noisy* probability here, not at the cost.
@@ -162,7 +160,7 @@ def noisy_threshold(threshold: ArrayLike, noise_rate: NoiseRateLike) -> NDArray[
     return noisy_eta(threshold, noise_rate)
 
 
-def clean_threshold(threshold: ArrayLike, noise_rate: NoiseRateLike) -> NDArray[np.float64]:
+def clean_threshold(threshold: ArrayLike, noise_rate: NoiseRateLike) -> Array:
     """Return the clean threshold that a threshold on the noisy probability amounts to, unclipped.
 
     A result outside [0, 1] means that the threshold makes every row positive (below 0) or
@@ -176,7 +174,7 @@ def clean_threshold(threshold: ArrayLike, noise_rate: NoiseRateLike) -> NDArray[
     return clean_eta(threshold, noise_rate, clip=False)
 
 
-def noisy_marginal(marginal: ArrayLike, noise_rate: NoiseRateLike) -> NDArray[np.float64]:
+def noisy_marginal(marginal: ArrayLike, noise_rate: NoiseRateLike) -> Array:
     """Return the share of positive noisy labels, given that of positive clean ones.
 
     Examples
@@ -187,9 +185,7 @@ def noisy_marginal(marginal: ArrayLike, noise_rate: NoiseRateLike) -> NDArray[np
     return noisy_eta(marginal, noise_rate)
 
 
-def clean_marginal(
-    marginal: ArrayLike, noise_rate: NoiseRateLike, *, clip: bool = True
-) -> NDArray[np.float64]:
+def clean_marginal(marginal: ArrayLike, noise_rate: NoiseRateLike, *, clip: bool = True) -> Array:
     """Return the share of positive clean labels, given that of positive noisy ones.
 
     Examples
@@ -200,9 +196,7 @@ def clean_marginal(
     return clean_eta(marginal, noise_rate, clip=clip)
 
 
-def flip(
-    positive: ArrayLike, noise_rate: NoiseRateLike, rng: np.random.Generator
-) -> NDArray[np.bool_]:
+def flip(positive: ArrayLike, noise_rate: NoiseRateLike, rng: np.random.Generator) -> Flags:
     """Flip each boolean label on its own with the probability of its class.
 
     Examples

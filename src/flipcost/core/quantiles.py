@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from flipcost.core.arrays import Array
 
 
 def weighted_quantile(
     values: ArrayLike, levels: ArrayLike, sample_weight: ArrayLike | None = None
-) -> NDArray[np.float64]:
+) -> Array:
     """Return quantiles of weighted values, by Hazen's rule.
 
     Each value stands at the middle of its own weight in the running total; in between, quantiles

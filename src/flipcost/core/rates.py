@@ -19,16 +19,14 @@ of the binomial*, Biometrika 26(4), 1934. doi:10.1093/biomet/26.4.404
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, TypeAlias
+from typing import TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from scipy.special import betaincinv
 from scipy.stats import binom
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
+from flipcost.core.arrays import Array
 
 Rate: TypeAlias = "float | tuple[float, float]"
 

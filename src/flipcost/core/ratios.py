@@ -39,19 +39,17 @@ Tripathi and Hemachandra, "Cost Sensitive Learning in the Presence of Symmetric 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal
+from typing import Literal
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from flipcost.core.arrays import Array
 
 COMBINATIONS = ("norm", "pos", "neg", "pos_s", "neg_s", "norm_s", "cnorm_s", "avg_s")
 
 
-def _pos_neg(
-    w_pos: ArrayLike, w_neg: ArrayLike, prior: float
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pos_neg(w_pos: ArrayLike, w_neg: ArrayLike, prior: float) -> tuple[Array, Array]:
     if not 0 < prior < 1:
         msg = f"`prior` must lie in (0, 1), the share of the positive class; got {prior:g}."
         raise ValueError(msg)
@@ -95,7 +93,7 @@ def combine_ratios(
     scales: tuple[float, float] | None = None,
     form: Literal["corrected", "printed"] = "corrected",
     clip: bool = True,
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the probability of the positive class from the two classes' density ratios.
 
     Parameters
@@ -152,9 +150,7 @@ default="norm"
     return np.clip(eta, 0.0, 1.0) if clip else eta
 
 
-def _combined(
-    pos: NDArray[np.float64], neg: NDArray[np.float64], prior: float, rule: str, form: str
-) -> NDArray[np.float64]:
+def _combined(pos: Array, neg: Array, prior: float, rule: str, form: str) -> Array:
     printed = form == "printed"
     if rule == "norm":
         return _normalised(pos, neg if printed else 1 - neg, prior)
@@ -163,9 +159,7 @@ def _combined(
     return {"pos": pos, "neg": neg, "avg": (pos + neg) / 2}[rule]
 
 
-def _normalised(
-    part: NDArray[np.float64], rest: NDArray[np.float64], prior: float
-) -> NDArray[np.float64]:
+def _normalised(part: Array, rest: Array, prior: float) -> Array:
     whole = part + rest
     return np.asarray(np.divide(part, whole, out=np.full(part.shape, prior), where=whole != 0))
 

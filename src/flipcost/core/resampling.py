@@ -8,18 +8,13 @@ The paper's Algorithm :math:`(\tilde\eta, \alpha)` uses this with
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.noise import NoiseRateLike, noisy_threshold
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 _STEP = 0.05
 _ABOVE = 0.001

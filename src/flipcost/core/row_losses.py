@@ -15,20 +15,17 @@ and that of a negative row is :math:`E(t) + t/2`: labels act on the linear part 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import Literal, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
 from flipcost.core import losses
+from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.newton import RowLoss, RowTerms
 from flipcost.core.noise import NoiseRateLike, clean_eta, rate_pair
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 LinkLoss: TypeAlias = Literal["logistic", "squared", "modified_squared", "exponential"]
 LINK_LOSSES: dict[LinkLoss, losses.CompositeLoss] = {

@@ -7,21 +7,17 @@ of no fold, are scored by `row_scores`.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy import sparse
 
 from flipcost.core._rows import block_size, group_codes, sort_groups
+from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.confusion import ConfusionCounts
-
-if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
 
 # Rows are also limited so that the scores of a block stay near the cache.
 _SCORE_BYTES = 4_000_000
@@ -173,7 +169,7 @@ class ScoredPart:
     """
 
     fold: int
-    rows: NDArray[np.intp]
+    rows: Indices
     by_label: tuple[slice, slice]
     scores: Array
     bias: Array
@@ -232,7 +228,7 @@ def score_parts(
                 )
 
 
-def bin_numbers(scores: Array, low: float, high: float, n_bins: int) -> NDArray[np.intp]:
+def bin_numbers(scores: Array, low: float, high: float, n_bins: int) -> Indices:
     """Return the bin of each score, of equal width; what is beyond goes to the first and the last.
 
     Examples
@@ -244,7 +240,7 @@ def bin_numbers(scores: Array, low: float, high: float, n_bins: int) -> NDArray[
     return np.asarray(place.astype(np.intp))
 
 
-def _take(rows: Any, order: NDArray[np.intp], buffer: Array) -> Any:
+def _take(rows: Any, order: Indices, buffer: Array) -> Any:
     if sparse.issparse(rows):
         return rows[order]
     dense = np.ascontiguousarray(rows, dtype=float)
@@ -259,7 +255,7 @@ def _scores(part: Any, coefficients: Array, out: Array) -> Array:
     return np.dot(coefficients, part.T, out=out)
 
 
-def _call_weight(calls: NDArray[np.bool_], weight: Array | None) -> Array:
+def _call_weight(calls: Flags, weight: Array | None) -> Array:
     """Return the weight of each classifier's positive calls, and their squared weight."""
     if weight is None:
         counts = np.count_nonzero(calls, axis=1)

@@ -37,16 +37,11 @@ JCGS 29, 2020.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.linalg.lapack import dposv
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Vector = NDArray[np.float64]
-    Matrix = NDArray[np.float64]
+from flipcost.core.arrays import Array, Indices
 
 # Warm-up steps: enough to empty hopeless components, too few to cost much (one costs two products
 # with the matrix; a Newton step costs a Gram matrix).
@@ -77,16 +72,16 @@ class MixtureFit:
         Newton steps taken.
     """
 
-    mass: NDArray[np.float64]
+    mass: Array
     gap: float
     n_iter: int
 
 
 def maximize_mixture(
-    psi: Matrix,
+    psi: Array,
     *,
-    sample_weight: Vector | None = None,
-    start: Vector | None = None,
+    sample_weight: Array | None = None,
+    start: Array | None = None,
     tol: float = 1e-6,
     max_iter: int = 100,
 ) -> MixtureFit:
@@ -149,13 +144,13 @@ def maximize_mixture(
 
 
 def _newton_point(
-    scaled: Matrix,
-    gradient: Vector,
-    mass: Vector,
-    window: NDArray[np.intp],
-    support: NDArray[np.intp],
+    scaled: Array,
+    gradient: Array,
+    mass: Array,
+    window: Indices,
+    support: Indices,
     damping: float,
-) -> Vector | None:
+) -> Array | None:
     """Return the simplex point that Newton's model of the components in ``window`` points to."""
     curvature = scaled.T @ scaled
     ridge = damping * np.diagonal(curvature)
@@ -171,9 +166,7 @@ def _newton_point(
     return goal
 
 
-def _starting_point(
-    psi: Matrix, share: Vector, start: Vector | None
-) -> tuple[Vector, NDArray[np.intp]]:
+def _starting_point(psi: Array, share: Array, start: Array | None) -> tuple[Array, Indices]:
     """Return weights under which every row has a likelihood worth dividing by, and a support."""
     n_components = psi.shape[1]
     uniform = np.full(n_components, 1.0 / n_components)
@@ -191,8 +184,8 @@ def _starting_point(
 
 
 def _ascend(
-    psi: Matrix, share: Vector, mass: Vector, values: Vector, gradient: Vector, goal: Vector
-) -> tuple[Vector, Vector] | None:
+    psi: Array, share: Array, mass: Array, values: Array, gradient: Array, goal: Array
+) -> tuple[Array, Array] | None:
     """Return a better point between ``mass`` and ``goal`` with its row values, or None."""
     slope = float(gradient @ goal) - 1.0
     if not slope > -_ROUNDING:
@@ -212,9 +205,7 @@ def _ascend(
     return None
 
 
-def _nonnegative_quadratic(
-    hessian: Matrix, linear: Vector, support: NDArray[np.intp]
-) -> Vector | None:
+def _nonnegative_quadratic(hessian: Array, linear: Array, support: Indices) -> Array | None:
     """Minimise ``x' hessian x / 2 - linear' x`` over ``x >= 0``; None if the matrix is singular.
 
     Lawson and Hanson's active-set method on the normal equations, from any starting support.
@@ -245,9 +236,7 @@ def _nonnegative_quadratic(
     return x if free.size else None
 
 
-def _admit(
-    hessian: Matrix, linear: Vector, x: Vector, free: NDArray[np.intp]
-) -> tuple[Vector, NDArray[np.intp]] | None:
+def _admit(hessian: Array, linear: Array, x: Array, free: Indices) -> tuple[Array, Indices] | None:
     """Move to the minimizer on ``free``, dropping whatever hits zero on the way."""
     while True:
         trial = _solve_block(hessian, linear, free)
@@ -271,6 +260,6 @@ def _admit(
             return x, free
 
 
-def _solve_block(hessian: Matrix, linear: Vector, free: NDArray[np.intp]) -> Vector | None:
+def _solve_block(hessian: Array, linear: Array, free: Indices) -> Array | None:
     _, solution, info = dposv(hessian[np.ix_(free, free)], linear[free])
     return None if info else np.asarray(solution)

@@ -52,23 +52,20 @@ How many directions were clipped is reported.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.linalg import eigh
 
+from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share, margin_value
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from flipcost.core.moments import ClassMoments
 
-    Array = NDArray[np.float64]
 
 # Grids are solved in stacks of systems of about this many bytes.
 _STACK_BYTES = 64_000_000

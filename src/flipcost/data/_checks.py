@@ -6,11 +6,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.exceptions import TableError, shorten
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from flipcost.data._reader import ColumnReader
 
 _MOST_LEVELS = 1000
@@ -86,9 +85,7 @@ def _sentence(what: str, names: list[str]) -> str:
     return f"Column {listed} {one}" if len(names) == 1 else f"Columns {listed} {many}"
 
 
-def find_leaks(
-    reader: ColumnReader, numbers: NDArray[np.float64], positive: NDArray[np.bool_]
-) -> list[str]:
+def find_leaks(reader: ColumnReader, numbers: Array, positive: Flags) -> list[str]:
     """Return the names of columns that tell the label without a single mistake.
 
     Such a column is mostly the label itself under another name, or was filled in after it.
@@ -125,7 +122,7 @@ def find_leaks(
     return sorted(found, key=lambda name: found[name] == "number")
 
 
-def _separates(values: NDArray[np.float64], positive: NDArray[np.bool_]) -> bool:
+def _separates(values: Array, positive: Flags) -> bool:
     """Whether a threshold parts the classes, in a column that most rows have."""
     known = ~np.isnan(values)
     above, below = values[known & positive], values[known & ~positive]
@@ -134,7 +131,7 @@ def _separates(values: NDArray[np.float64], positive: NDArray[np.bool_]) -> bool
     return bool(above.min() > below.max() or above.max() < below.min())
 
 
-def _determines(values: NDArray[np.float64], positive: NDArray[np.bool_]) -> bool:
+def _determines(values: Array, positive: Flags) -> bool:
     """Whether each level is of one class; levels of few rows prove nothing."""
     codes, levels = np.unique(np.where(np.isnan(values), -2, values), return_inverse=True)
     rows = np.bincount(levels)

@@ -9,13 +9,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from flipcost.core.arrays import Array
 from flipcost.data import arrow
 from flipcost.exceptions import SourceError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     Column = NDArray[Any]
 
 
@@ -172,7 +172,7 @@ class TableEncoder:
             found += column.encode(arrow.take_column(batch, column.name, where), where)
         return found
 
-    def transform(self, frame: Any) -> NDArray[np.float64]:
+    def transform(self, frame: Any) -> Array:
         """Return the features of a frame (Arrow, pandas or polars), for instance to score it."""
         batch = arrow.as_arrow(frame)
         return np.asarray(

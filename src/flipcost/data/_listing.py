@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import glob
 import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 from urllib.parse import unquote
 
 from pyarrow import fs
 
 from flipcost.exceptions import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 

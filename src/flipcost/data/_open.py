@@ -8,16 +8,14 @@ import difflib
 import gzip
 import lzma
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import pyarrow as pa
 
 from flipcost.exceptions import TableError, shorten
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
 _HEAD = 1 << 16
 _DELIMITERS = (",", ";", "\t", "|", "^", "~", ":", " ")

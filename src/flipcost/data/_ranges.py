@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import codecs
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import IO, TYPE_CHECKING, Any
+from typing import IO, Any
 
 import numpy as np
 import pyarrow as pa
@@ -13,9 +14,6 @@ import pyarrow as pa
 from flipcost.data._open import FileFormat, file_size, open_bytes, sniff
 from flipcost.data._read import read_text
 from flipcost.exceptions import TableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
 
 # What is read to find where a row begins, and the fields that it must have at least to convince.
 _WINDOW, _FIELDS = 1 << 18, 80

@@ -8,23 +8,21 @@ from __future__ import annotations
 
 import lzma
 import re
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
+from numpy.typing import NDArray
 from pyarrow import csv
 
+from flipcost.core.arrays import Array
 from flipcost.data._open import FileFormat, check_names, no_rows, not_utf8, open_bytes, sniff
 from flipcost.exceptions import TableError
-
-if TYPE_CHECKING:
-    from collections.abc import Iterator, Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 _BLOCK_BYTES = 1 << 22
 # Keeps our random numbers apart from those of a user who made labels with the same seed: a sample
@@ -109,7 +107,7 @@ def read_sample(
     (100, 100, 1000)
     """
     rng = np.random.default_rng([seed, _STREAM])
-    kept: list[tuple[Any, NDArray[np.float64], NDArray[np.int64]]] = []
+    kept: list[tuple[Any, Array, NDArray[np.int64]]] = []
     n_rows = held = 0
     limit = 1.0
     for batch in read_batches(path, delimiter=delimiter, encoding=encoding):

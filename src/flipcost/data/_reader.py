@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from flipcost.core.arrays import Array
 from flipcost.data._infer import describe_column, read_cells
 from flipcost.data.arrow import as_arrow, take_column
 from flipcost.exceptions import TableError, shorten, unknown_column
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
     from typing import Self
 
-    from numpy.typing import NDArray
-
-    Numbers = NDArray[np.float64]
 
 _DAY = 86400.0
 _DATE_PARTS = ("days", "year sine", "year cosine", "week sine", "week cosine")
@@ -98,7 +97,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.n_features_in_ = len(names)
         return self
 
-    def transform(self, X: Any) -> NDArray[np.float64]:
+    def transform(self, X: Any) -> Array:
         """Return the columns as numbers.
 
         Parameters
@@ -152,7 +151,7 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return found
 
 
-def _numbers(column: Any, described: dict[str, Any]) -> Numbers:
+def _numbers(column: Any, described: dict[str, Any]) -> Array:
     kind = described["kind"]
     try:
         return _READ[kind](column, described)
@@ -165,12 +164,12 @@ def _numbers(column: Any, described: dict[str, Any]) -> Numbers:
         raise TableError(msg) from error
 
 
-def _float(column: Any) -> Numbers:
-    values: Numbers = column.to_numpy(zero_copy_only=False).astype(float)
+def _float(column: Any) -> Array:
+    values: Array = column.to_numpy(zero_copy_only=False).astype(float)
     return values
 
 
-def _read_number(column: Any, _: dict[str, Any]) -> Numbers:
+def _read_number(column: Any, _: dict[str, Any]) -> Array:
     if pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
     values = _float(column.cast(pa.float64(), safe=False))
@@ -178,21 +177,21 @@ def _read_number(column: Any, _: dict[str, Any]) -> Numbers:
     return values
 
 
-def _read_boolean(column: Any, _: dict[str, Any]) -> Numbers:
+def _read_boolean(column: Any, _: dict[str, Any]) -> Array:
     if pa.types.is_boolean(column.type):
         return _float(column.cast(pa.float64()))
     truth = read_cells(column.cast(pa.string()), pa.bool_())
     return _float(truth.cast(pa.float64()))
 
 
-def _read_category(column: Any, described: dict[str, Any]) -> Numbers:
+def _read_category(column: Any, described: dict[str, Any]) -> Array:
     text = column.cast(pa.string())
     codes = pc.index_in(text, value_set=pa.array(described["levels"], pa.string()))
     codes = pc.if_else(pc.is_valid(text), pc.fill_null(codes, -1), None)
     return _float(codes.cast(pa.float64()))
 
 
-def _read_date(column: Any, described: dict[str, Any]) -> Numbers:
+def _read_date(column: Any, described: dict[str, Any]) -> Array:
     if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
         column = read_cells(column, described["format"] or "%Y-%m-%d")
     seconds = _float(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()))
@@ -201,7 +200,7 @@ def _read_date(column: Any, described: dict[str, Any]) -> Numbers:
     return np.column_stack([days, np.sin(year), np.cos(year), np.sin(week), np.cos(week)])
 
 
-def _read_nothing(column: Any, _: dict[str, Any]) -> Numbers:
+def _read_nothing(column: Any, _: dict[str, Any]) -> Array:
     return np.full(len(column), np.nan)
 
 

@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from flipcost.core.arrays import Array
 from flipcost.exceptions import TableError, shorten, unknown_column
-
-if TYPE_CHECKING:
-    from collections.abc import Iterable, Sequence
-
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True)
@@ -149,7 +147,7 @@ def _same_number(label: str) -> str | None:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-def read_numbers(column: Any, name: str, *, what: str) -> NDArray[np.float64]:
+def read_numbers(column: Any, name: str, *, what: str) -> Array:
     """Return a column of numbers, none of them missing or negative.
 
     Examples
@@ -159,7 +157,7 @@ def read_numbers(column: Any, name: str, *, what: str) -> NDArray[np.float64]:
     array([1. , 2.5])
     """
     try:
-        values: NDArray[np.float64] = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values: Array = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
     except (ValueError, NotImplementedError) as error:
         msg = f"Column {name!r} must hold numbers to serve as {what}."
         raise TableError(msg) from error

@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from flipcost.exceptions import SourceError, unknown_column
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def as_arrow(frame: Any, where: str = "The table") -> Any:

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.utils import Bunch
 
+from flipcost.core.arrays import Flags
 from flipcost.datasets._files import check_counts
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 
 def import_pandas() -> Any:
@@ -51,7 +49,7 @@ def describe(entry: Mapping[str, Any]) -> str:
 def make_bunch(
     entry: Mapping[str, Any],
     data: NDArray[Any],
-    positive: NDArray[np.bool_],
+    positive: Flags,
     *,
     return_X_y: bool,
     as_frame: bool,

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.datasets._bunch import make_bunch
 from flipcost.datasets._codings import (
     BREAST_CATEGORIES,
@@ -16,11 +19,6 @@ from flipcost.datasets._codings import (
 )
 from flipcost.datasets._files import read_index, read_table
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
 _CODINGS = ("number", "raw")
 
 
@@ -30,12 +28,12 @@ def _load(name: str) -> tuple[dict[str, Any], list[dict[str, str]], list[str]]:
     return entry, read_table(entry), entry["columns"][: entry["features"]]
 
 
-def _floats(rows: Sequence[dict[str, str]], features: Sequence[str]) -> NDArray[np.float64]:
+def _floats(rows: Sequence[dict[str, str]], features: Sequence[str]) -> Array:
     """Return numeric columns as a matrix."""
     return np.array([[float(row[feature]) for feature in features] for row in rows])
 
 
-def _class_is(rows: Sequence[dict[str, str]], *values: str) -> NDArray[np.bool_]:
+def _class_is(rows: Sequence[dict[str, str]], *values: str) -> Flags:
     """Return which rows have one of some classes."""
     return np.array([row["class"] in values for row in rows])
 

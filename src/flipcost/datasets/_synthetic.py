@@ -7,15 +7,14 @@ Gaussian of the label, and returns with them :math:`\eta(x) = P(y = +1 \mid x)` 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
+from flipcost.core.arrays import Array
 from flipcost.core.gaussian import gaussian_eta
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 RandomStateLike = Any  # None, an integer, a numpy Generator or a numpy RandomState
 
@@ -53,7 +52,7 @@ class GaussianLaw:
             )
             raise ValueError(msg)
 
-    def eta(self, X: ArrayLike) -> NDArray[np.float64]:
+    def eta(self, X: ArrayLike) -> Array:
         """Return P(y = +1 given x) at each row of ``X``.
 
         Examples
@@ -65,7 +64,7 @@ class GaussianLaw:
 
     def sample(
         self, n_samples: int, random_state: RandomStateLike = None
-    ) -> tuple[NDArray[np.float64], NDArray[np.int_]]:
+    ) -> tuple[Array, NDArray[np.int_]]:
         """Return features and labels (+1 and -1) of rows drawn independently.
 
         Examples

@@ -3,16 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
+from flipcost.core.arrays import Indices
 from flipcost.core.folds import random_folds
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -21,7 +19,7 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(seeds)
 
 
-def fold_numbers(cv: Any, codes: Any, rng: Any) -> NDArray[np.intp]:
+def fold_numbers(cv: Any, codes: Any, rng: Any) -> Indices:
     """Return the fold of each row: random and stratified for a number, else as the splitter says.
 
     Parameters

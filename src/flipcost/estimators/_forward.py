@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.special import logit
 
 from flipcost._validation import Interval, StrOptions, fit_context
+from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.forward import pair_of_rates, symmetric_rate
 from flipcost.core.newton import Design
@@ -16,9 +17,6 @@ from flipcost.core.noise import rate_pair
 from flipcost.core.rates import NoiseRate
 from flipcost.core.row_losses import forward_rows, weighted_logistic_eta
 from flipcost.estimators._linear_score import LinearScoreClassifier
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class ForwardLogisticClassifier(LinearScoreClassifier):
@@ -162,5 +160,5 @@ class ForwardLogisticClassifier(LinearScoreClassifier):
         self.noise_rate_interval_ = limits[0] if symmetric else limits
         return found.fit
 
-    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _positive_eta(self, scores: Array) -> Array:
         return weighted_logistic_eta(scores, self._cost)

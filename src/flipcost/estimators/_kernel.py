@@ -8,17 +8,16 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from flipcost.core.arrays import Array, Indices
 from flipcost.core.kernels import centile_widths, choose_centers
 from flipcost.estimators._folds import fold_numbers
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 def encode_classes(y: Any) -> Any:
@@ -48,7 +47,7 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
     """Base of classifiers that estimate probabilities with kernels and call the likeliest class."""
 
     @abstractmethod
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class."""
 
     def predict(self, X: Any) -> NDArray[Any]:
@@ -89,27 +88,27 @@ class Rows:
         self._distinct, place = np.unique(self.X, axis=0, return_inverse=True)
         self._place = place.reshape(-1)
 
-    def centers(self, members: Any, n_centers: Any, rng: Any) -> NDArray[np.float64]:
+    def centers(self, members: Any, n_centers: Any, rng: Any) -> Array:
         """Draw centres from the distinct rows among `members`; all of them when None."""
         candidates = self._distinct[np.unique(self._place[members])]
         if n_centers is None:
             return candidates
         return choose_centers(candidates, n_centers, rng)
 
-    def widths(self, widths: Any, narrower: Any, rng: Any) -> NDArray[np.float64]:
+    def widths(self, widths: Any, narrower: Any, rng: Any) -> Array:
         """Return the widths to try, ascending and without repeats."""
         if isinstance(widths, str):
             return centile_widths(self._distinct, rng, narrower=narrower)
         return ascending(widths, "widths")
 
-    def folds(self, cv: Any, codes: Any, rng: Any) -> NDArray[np.intp]:
+    def folds(self, cv: Any, codes: Any, rng: Any) -> Indices:
         """Return the fold of each row kept; a splitter is shown all rows, `codes` theirs."""
         if isinstance(cv, Integral):
             return fold_numbers(cv, self.codes, rng)
         return fold_numbers(cv, codes, rng)[self.kept]
 
 
-def ascending(values: Any, name: Any) -> NDArray[np.float64]:
+def ascending(values: Any, name: Any) -> Array:
     """Return positive candidates, one or more, in ascending order without repeats."""
     grid = np.unique(np.asarray(values, dtype=float))
     if not (grid.size and grid[0] > 0 and np.isfinite(grid[-1])):

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
@@ -19,15 +19,13 @@ from flipcost._validation import (
     positive_index,
     validate_data,
 )
+from flipcost.core.arrays import Array
 from flipcost.core.kernels import gaussian_kernel, squared_distances
 from flipcost.core.kliep import kliep, kliep_reference
 from flipcost.core.kliep_search import kliep_posterior_search
 from flipcost.core.ratios import COMBINATIONS, combine_ratios, training_scales
 from flipcost.estimators._folds import generator
 from flipcost.estimators._kernel import KernelClassifier, Rows, refuse_weightless_classes
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class KLIEPClassifier(KernelClassifier):
@@ -319,7 +317,7 @@ default="norm"
     def _kernel(self, sq_distances, code):
         return gaussian_kernel(sq_distances, float(self.width_[code]), halved=self.halved)
 
-    def density_ratios(self, X: Any) -> NDArray[np.float64]:
+    def density_ratios(self, X: Any) -> Array:
         """Return the density of each class over the density of all rows.
 
         Parameters
@@ -341,7 +339,7 @@ default="norm"
             ]
         )
 
-    def eta_raw(self, X: Any) -> NDArray[np.float64]:
+    def eta_raw(self, X: Any) -> Array:
         """Return the probability of the positive class as the formula gives it, not clipped.
 
         Parameters
@@ -367,7 +365,7 @@ default="norm"
             clip=clip,
         )
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class.
 
         Parameters

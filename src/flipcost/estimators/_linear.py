@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 
 from flipcost._validation import check_is_fitted, positive_index, validate_data
+from flipcost.core.arrays import Array
 from flipcost.core.losses import uneven_squared
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -29,7 +28,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         self.coef_ = self._sign * coefficients[None, :-1]
         self.intercept_ = self._sign * coefficients[-1:]
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Array:
         """Return the score of each row; above zero it is called ``classes_[1]``.
 
         Parameters
@@ -61,7 +60,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         positive = self._sign * scores > 0
         return self.classes_[(positive == (self._sign > 0)).astype(np.intp)]
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class; the class docstring says of which labels.
 
         Parameters
@@ -80,7 +79,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
         return np.column_stack(columns)
 
     @abstractmethod
-    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _positive_eta(self, scores: Array) -> Array:
         """Return the probability of the positive class that scores in its favour stand for."""
 
     def __sklearn_tags__(self) -> Any:
@@ -97,5 +96,5 @@ class LinearMomentsClassifier(LinearClassifier):
         self._cost, self._margin = cost, margin
         self._orient(solution)
 
-    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _positive_eta(self, scores: Array) -> Array:
         return uneven_squared(self._cost, self._margin).inverse_link(scores)

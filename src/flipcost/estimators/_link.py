@@ -3,16 +3,13 @@
 from __future__ import annotations
 
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from flipcost._validation import Interval, StrOptions, fit_context
+from flipcost.core.arrays import Array
 from flipcost.core.newton import Design
 from flipcost.core.row_losses import LINK_LOSSES, link_rows
 from flipcost.estimators._linear_score import LinearScoreClassifier
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class LinkClassifier(LinearScoreClassifier):
@@ -131,7 +128,7 @@ class LinkClassifier(LinearScoreClassifier):
         fit = Design(X, weight).minimize(rows, self.l2, penalize_bias=self.penalize_bias)
         return self._store(fit)
 
-    def eta_raw(self, X: Any) -> NDArray[np.float64]:
+    def eta_raw(self, X: Any) -> Array:
         """Return the probability of the positive class before it is clipped to [0, 1].
 
         The squared losses can leave that range, and the paper's columns for squared loss measure
@@ -151,5 +148,5 @@ class LinkClassifier(LinearScoreClassifier):
             return (1 + scores) / 2
         return self._positive_eta(scores)
 
-    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _positive_eta(self, scores: Array) -> Array:
         return LINK_LOSSES[self.loss].inverse_link(scores)

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import warnings
 from numbers import Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 
 from flipcost._validation import Interval, StrOptions, fit_context
+from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.newton import Design
 from flipcost.core.noise import clean_eta, clean_marginal, noisy_threshold, rate_pair
@@ -24,9 +25,6 @@ from flipcost.core.row_losses import (
 )
 from flipcost.estimators._linear_score import LinearScoreClassifier
 from flipcost.exceptions import DenoisingWarning
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # An even coefficient this far below zero is rounding at the edge of the convex region.
 _ROUNDING = 1e-12
@@ -155,7 +153,7 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
         self._cost = cost
         return self._store(design.minimize(even_odd_rows(even, odd), self.l2))
 
-    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _positive_eta(self, scores: Array) -> Array:
         return weighted_logistic_eta(scores, self._cost)
 
 
@@ -268,7 +266,7 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
         rows = weighted_logistic_rows(positive, self.threshold_)
         return self._store(design.minimize(rows, self.l2))
 
-    def _positive_eta(self, scores: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _positive_eta(self, scores: Array) -> Array:
         return clean_eta(weighted_logistic_eta(scores, self.threshold_), self._rates)
 
 

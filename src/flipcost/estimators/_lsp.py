@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Literal, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 
@@ -15,6 +15,7 @@ from flipcost._validation import (
     fit_context,
     validate_data,
 )
+from flipcost.core.arrays import Array
 from flipcost.core.kernels import gaussian_kernel, squared_distances
 from flipcost.core.lspc import lspc_fit, lspc_outputs, lspc_probabilities, lspc_search
 from flipcost.estimators._folds import generator
@@ -25,9 +26,6 @@ from flipcost.estimators._kernel import (
     encode_classes,
     refuse_weightless_classes,
 )
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Half decades. Without noise the best penalties are small; flipped labels ask for large ones.
 _L2S = tuple(10.0 ** (k / 2) for k in range(-12, 3))
@@ -241,7 +239,7 @@ class LSPClassifier(KernelClassifier):
     def _kernel(self, sq_distances):
         return gaussian_kernel(sq_distances, self.width_, halved=self.halved)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class.
 
         Parameters

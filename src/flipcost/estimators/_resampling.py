@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 import numpy as np
 from scipy.stats import rankdata
@@ -13,6 +13,7 @@ from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
 from flipcost._validation import StrOptions, fit_context, positive_index
+from flipcost.core.arrays import Array, Indices
 from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
 from flipcost.core.costs import Costs, cost_share, margin_value
 from flipcost.core.noise import clean_eta, rate_pair
@@ -25,9 +26,6 @@ from flipcost.core.resampling import (
 )
 from flipcost.estimators._link import LinkClassifier
 from flipcost.estimators._wrapping import WrappingClassifier, take_rows, weight_params
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 # Candidates whose scores differ by rounding only are tied.
 _TIE = 1e-12
@@ -312,7 +310,7 @@ class CostResamplingClassifier(WrappingClassifier):
             "rank": rankdata(-worst, method="min").astype(np.int32),
         }
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class in the original balance; clean, given a rate.
 
         Parameters
@@ -338,7 +336,7 @@ class _Rows:
         self.estimator, self.X, self.labels = estimator, X, labels
         self.positive, self.weight, self.mode = positive, weight, mode
 
-    def negatives(self, index: Any) -> NDArray[np.intp]:
+    def negatives(self, index: Any) -> Indices:
         """Return those of the rows that are negative and have a weight."""
         drawn = ~self.positive[index]
         if self.weight is not None:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from numbers import Integral, Real
-from typing import TYPE_CHECKING, Any, Self
+from typing import Any, Self
 
 from sklearn import get_config
 from sklearn.base import clone
@@ -11,15 +11,12 @@ from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
 from flipcost._validation import StrOptions, fit_context, positive_index
+from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
 from flipcost.core.rates import NoiseRate
 from flipcost.estimators._link import LinkClassifier
 from flipcost.estimators._wrapping import WrappingClassifier, weight_params
-
-if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import NDArray
 
 
 class NoiseAwareThresholdClassifier(WrappingClassifier):
@@ -157,7 +154,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
             return inner
         return CalibratedClassifierCV(inner, method=self.calibrate, cv=self.cv)
 
-    def predict_proba(self, X: Any) -> NDArray[np.float64]:
+    def predict_proba(self, X: Any) -> Array:
         """Return the probability of each clean label.
 
         Parameters

@@ -2,17 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from flipcost._validation import check_is_fitted, check_weights, encode_labels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
+from flipcost.core.arrays import Array
 
 
 class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
@@ -41,14 +40,14 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
             raise TypeError(msg)
         return column_or_1d(y), second, weight
 
-    def _inner_eta(self, X: Any) -> NDArray[np.float64]:
+    def _inner_eta(self, X: Any) -> Array:
         """Return the inner estimator's probability of the positive class."""
         check_is_fitted(self)
         inner = self.estimator_
         column = int(np.flatnonzero(inner.classes_ == self.classes_[self._index])[0])
         return np.asarray(inner.predict_proba(X), dtype=float)[:, column]
 
-    def decision_function(self, X: Any) -> NDArray[np.float64]:
+    def decision_function(self, X: Any) -> Array:
         """Return the inner probability less its threshold, positive for ``classes_[1]``.
 
         Parameters
@@ -78,7 +77,7 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         positive = self._inner_eta(X) - self._cut > 0
         return self.classes_[np.where(positive, self._index, 1 - self._index)]
 
-    def _columns(self, eta: NDArray[np.float64]) -> NDArray[np.float64]:
+    def _columns(self, eta: Array) -> Array:
         """Lay out the probabilities of the positive class as scikit-learn does."""
         return np.column_stack([1 - eta, eta] if self._index == 1 else [eta, 1 - eta])
 

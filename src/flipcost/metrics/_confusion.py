@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
+
+from flipcost.core.arrays import Array
 from flipcost.core.confusion import Interval
 from flipcost.metrics._labels import confusion
 
 if TYPE_CHECKING:
-    import numpy as np
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.costs import CostLike
     from flipcost.core.noise import NoiseRateLike
 
@@ -142,7 +142,7 @@ def denoised_confusion(
     *,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
-) -> NDArray[np.float64]:
+) -> Array:
     """Estimate the confusion counts that clean labels would have given.
 
     The estimate is unbiased when labels were flipped independently of the predictions given the

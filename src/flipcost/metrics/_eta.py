@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import rel_entr
 from sklearn.utils import column_or_1d
 
+from flipcost.core.arrays import Array
 from flipcost.metrics._labels import are_positive
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
 
 
 def eta_scores(
@@ -84,9 +83,7 @@ def eta_scores(
     }
 
 
-def _pair(
-    first: ArrayLike | None, second: ArrayLike | None, name: str
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _pair(first: ArrayLike | None, second: ArrayLike | None, name: str) -> tuple[Array, Array]:
     if first is None or second is None:
         msg = f"True and estimated {name} must be given together; got one of them only."
         raise ValueError(msg)
@@ -103,16 +100,14 @@ def _pair(
     return true, estimate
 
 
-def _divergence(eta: NDArray[np.float64], estimate: NDArray[np.float64]) -> float:
+def _divergence(eta: Array, estimate: Array) -> float:
     # rel_entr is infinite where the second argument is not positive and the first is.
     mean = float(np.mean(rel_entr(eta, estimate) + rel_entr(1 - eta, 1 - estimate)))
     inside = ((estimate >= 0) & (estimate <= 1)).all()
     return mean if inside and np.isfinite(mean) else float("nan")
 
 
-def _label_scores(
-    estimate: NDArray[np.float64], y: ArrayLike | None, pos_label: Any
-) -> tuple[float, float]:
+def _label_scores(estimate: Array, y: ArrayLike | None, pos_label: Any) -> tuple[float, float]:
     if y is None:
         return float("nan"), float("nan")
     (positive,) = are_positive([y], pos_label)

@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
+from flipcost.core.arrays import Flags
 from flipcost.core.confusion import ConfusionCounts
 
-if TYPE_CHECKING:
-    from collections.abc import Sequence
 
-    from numpy.typing import ArrayLike, NDArray
-
-
-def are_positive(labels: Sequence[ArrayLike], pos_label: Any = None) -> list[NDArray[np.bool_]]:
+def are_positive(labels: Sequence[ArrayLike], pos_label: Any = None) -> list[Flags]:
     """Return for each array of labels which are positive.
 
     Parameters

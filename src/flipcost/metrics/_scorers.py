@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
 from flipcost.core.costs import cost_share
@@ -12,10 +14,6 @@ from flipcost.metrics._confusion import am_score, f_score
 from flipcost.metrics._labels import confusion
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import ArrayLike
-
     from flipcost.core.costs import CostLike
     from flipcost.core.noise import NoiseRateLike
 

@@ -2,22 +2,20 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from collections.abc import Collection, Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 
 from flipcost._validation import positive_index
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.rates import NoiseRate
-
-if TYPE_CHECKING:
-    from collections.abc import Collection, Mapping, Sequence
-
-    from numpy.typing import ArrayLike, NDArray
 
 
 def read_columns(
     columns: Mapping[str, ArrayLike], pos_label: Any, *, optional: Collection[str] = ()
-) -> NDArray[np.float64]:
+) -> Array:
     """Return columns of labels as 1 (positive), 0 and NaN (missing).
 
     Parameters
@@ -55,7 +53,7 @@ def read_columns(
     return table
 
 
-def read_labels(y: ArrayLike, pos_label: Any, name: str = "y_noisy") -> NDArray[np.bool_]:
+def read_labels(y: ArrayLike, pos_label: Any, name: str = "y_noisy") -> Flags:
     """Return which labels of one column are positive; both classes must be there."""
     positive = read_columns({name: y}, pos_label)[:, 0] == 1
     if not 0 < np.count_nonzero(positive) < len(positive):
@@ -64,7 +62,7 @@ def read_labels(y: ArrayLike, pos_label: Any, name: str = "y_noisy") -> NDArray[
     return positive
 
 
-def read_scores(scores: ArrayLike, n_rows: int, name: str = "scores") -> NDArray[np.float64]:
+def read_scores(scores: ArrayLike, n_rows: int, name: str = "scores") -> Array:
     """Return scores as a checked float array."""
     values = np.asarray(scores, dtype=float)
     if values.shape != (n_rows,):
@@ -83,9 +81,7 @@ def read_scores(scores: ArrayLike, n_rows: int, name: str = "scores") -> NDArray
     return values
 
 
-def read_probabilities(
-    noisy_probability: ArrayLike, n_rows: int | None = None
-) -> NDArray[np.float64]:
+def read_probabilities(noisy_probability: ArrayLike, n_rows: int | None = None) -> Array:
     """Return probabilities as a checked float array."""
     n_rows = len(np.asarray(noisy_probability)) if n_rows is None else n_rows
     values = read_scores(noisy_probability, n_rows, "noisy_probability")
@@ -119,7 +115,7 @@ def _column(values: ArrayLike, name: str) -> NDArray[Any]:
     return column
 
 
-def _missing(values: NDArray[Any]) -> NDArray[np.bool_]:
+def _missing(values: NDArray[Any]) -> Flags:
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind != "O":

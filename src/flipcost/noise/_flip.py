@@ -6,14 +6,13 @@ from numbers import Integral
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
 from flipcost._validation import positive_index
 from flipcost.core.noise import flip
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.noise import NoiseRateLike
 
 

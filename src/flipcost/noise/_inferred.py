@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.forward import LARGEST_RATE, LARGEST_SUM, pair_of_rates, symmetric_rate
 from flipcost.core.newton import Design
 from flipcost.core.rates import clopper_pearson, purest_tail, quantile_interval, tail_counts
 from flipcost.noise._columns import noise_rate, read_labels, read_probabilities, read_scores
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.rates import NoiseRate
 
 
@@ -106,9 +106,7 @@ def rate_by_range(
     return noise_rate(value, low, high, source, level)
 
 
-def _range_of_quantiles(
-    probability: NDArray[np.float64], tail: float, level: float, *, pooled: bool
-) -> Any:
+def _range_of_quantiles(probability: Array, tail: float, level: float, *, pooled: bool) -> Any:
     """Return (value, low, high) of each rate, from the quantiles at either end."""
     # The mean of two limits holds when both do, so that each may fail half as often.
     each = (1 + level) / 2 if pooled else level
@@ -120,8 +118,8 @@ def _range_of_quantiles(
 
 
 def _range_of_labels(
-    probability: NDArray[np.float64],
-    positive: NDArray[np.bool_],
+    probability: Array,
+    positive: Flags,
     tail: float,
     level: float,
     *,
@@ -217,7 +215,7 @@ def rate_by_likelihood(
     return noise_rate(rates, np.minimum(low, rates), np.maximum(high, rates), source, level)
 
 
-def _bin_scores(z: NDArray[np.float64], positive: NDArray[np.bool_]) -> Any:
+def _bin_scores(z: Array, positive: Flags) -> Any:
     """Return mean scores of bins of equally many rows, and counts of (negative, positive)."""
     # By the rank of the first of ties, which so stay together whatever the order of the rows.
     rank = np.searchsorted(np.sort(z), z)

@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flipcost.core.annotators import AnnotatorModel, LabelPatterns
+from flipcost.core.arrays import Array
 from flipcost.core.rates import clopper_pearson, rate_of_disagreement
 from flipcost.noise._columns import noise_rate, read_columns
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.rates import NoiseRate
 
 
@@ -223,9 +222,7 @@ def rate_of_differences(differ: int, rows: int, level: float) -> NoiseRate:
     return noise_rate(value, low, high, f"disagreement of two labels on {rows} rows", level)
 
 
-def _of_the_first(
-    table: NDArray[np.float64], *, class_conditional: bool, level: float
-) -> NoiseRate:
+def _of_the_first(table: Array, *, class_conditional: bool, level: float) -> NoiseRate:
     missing = np.flatnonzero(np.isnan(table).all(axis=0))
     if len(missing):
         msg = (

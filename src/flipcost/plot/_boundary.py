@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array
 from flipcost.core.costs import cost_share
 from flipcost.plot._common import pos_label_of, positive_probability, read_positive, take_axes
 
 if TYPE_CHECKING:
     from typing import Self
-
-    from numpy.typing import ArrayLike, NDArray
 
     from flipcost.core.costs import CostLike
 
@@ -50,9 +50,9 @@ class DecisionBoundaryDisplay:
 
     def __init__(
         self,
-        first: NDArray[np.float64],
-        second: NDArray[np.float64],
-        probability: NDArray[np.float64],
+        first: Array,
+        second: Array,
+        probability: Array,
         threshold: float,
     ) -> None:
         self.first = first

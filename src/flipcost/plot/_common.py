@@ -2,15 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from sklearn.utils import column_or_1d
 
 from flipcost._validation import positive_index
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from flipcost.core.arrays import Array, Flags
 
 
 def take_axes(ax: Any) -> Any:
@@ -23,7 +22,7 @@ def take_axes(ax: Any) -> Any:
     return plt.subplots()[1] if ax is None else ax
 
 
-def read_positive(y: ArrayLike, pos_label: Any) -> NDArray[np.bool_]:
+def read_positive(y: ArrayLike, pos_label: Any) -> Flags:
     """Return which labels are positive; the positive one is the second in order when not given."""
     labels = column_or_1d(y)
     classes = np.unique(labels)
@@ -33,9 +32,7 @@ def read_positive(y: ArrayLike, pos_label: Any) -> NDArray[np.bool_]:
     return labels == classes[positive_index(classes, pos_label)]
 
 
-def read_probability(
-    probability: ArrayLike, n_rows: int, name: str = "y_prob"
-) -> NDArray[np.float64]:
+def read_probability(probability: ArrayLike, n_rows: int, name: str = "y_prob") -> Array:
     """Return probabilities of the positive class as a checked array."""
     values = np.asarray(probability, dtype=float)
     if values.shape != (n_rows,) or not np.all((values >= 0) & (values <= 1)):
@@ -47,7 +44,7 @@ def read_probability(
     return values
 
 
-def positive_probability(estimator: Any, X: Any, pos_label: Any) -> NDArray[np.float64]:
+def positive_probability(estimator: Any, X: Any, pos_label: Any) -> Array:
     """Return the estimator's probability of the positive class."""
     if not hasattr(estimator, "predict_proba"):
         msg = f"`estimator` must have `predict_proba`; {type(estimator).__name__} has not."
@@ -61,6 +58,6 @@ def pos_label_of(estimator: Any, pos_label: Any) -> Any:
     return getattr(estimator, "pos_label", None) if pos_label is None else pos_label
 
 
-def rates_up_to(most: float) -> NDArray[np.float64]:
+def rates_up_to(most: float) -> Array:
     """Return the assumed rates that are drawn."""
     return np.linspace(0.0, most, 91)

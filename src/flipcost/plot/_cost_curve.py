@@ -5,7 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts, measure
 from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.plot._common import (
@@ -18,8 +20,6 @@ from flipcost.plot._common import (
 
 if TYPE_CHECKING:
     from typing import Self
-
-    from numpy.typing import ArrayLike, NDArray
 
     from flipcost.core.noise import NoiseRateLike
 
@@ -60,9 +60,9 @@ class CostCurveDisplay:
 
     def __init__(
         self,
-        costs: NDArray[np.float64],
-        values: NDArray[np.float64],
-        constants: NDArray[np.float64],
+        costs: Array,
+        values: Array,
+        constants: Array,
         name: str | None = None,
     ) -> None:
         self.costs = costs

@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
+from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import costs_at_rates
 from flipcost.plot._common import pos_label_of, rates_up_to, read_positive, take_axes
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
     from typing import Self
-
-    from numpy.typing import ArrayLike, NDArray
 
     from flipcost.core.costs import CostLike
 
@@ -27,8 +27,8 @@ class RateDisplay:
     """
 
     _marked: tuple[str, ...] = ()
-    rates: NDArray[np.float64]
-    values: dict[str, NDArray[np.float64]]
+    rates: Array
+    values: dict[str, Array]
 
     def _draw(
         self, ax: Any, labels: dict[str, str], options: dict[str, Any], thick: str = ""
@@ -136,8 +136,8 @@ class NoisePathDisplay(RateDisplay):
 
     def __init__(
         self,
-        rates: NDArray[np.float64],
-        values: dict[str, NDArray[np.float64]],
+        rates: Array,
+        values: dict[str, Array],
         rate: float | None = None,
         interval: tuple[float, float] | None = None,
     ) -> None:
@@ -221,10 +221,10 @@ def path_values(
     y: ArrayLike,
     predictions: Mapping[str, ArrayLike],
     cost: CostLike,
-    rates: NDArray[np.float64],
+    rates: Array,
     sample_weight: ArrayLike | None,
     pos_label: Any,
-) -> dict[str, NDArray[np.float64]]:
+) -> dict[str, Array]:
     """Return, by name, the clean cost of predictions at each assumed rate."""
     labels = column_or_1d(y)
     positive = read_positive(labels, pos_label)

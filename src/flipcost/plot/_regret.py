@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array
 from flipcost.core.decision import minimax_regret
 from flipcost.plot._common import rates_up_to
 from flipcost.plot._noise_path import RateDisplay, path_values
 
 if TYPE_CHECKING:
     from typing import Self
-
-    from numpy.typing import ArrayLike, NDArray
 
     from flipcost.core.costs import CostLike
 
@@ -51,9 +51,7 @@ class RegretDisplay(RateDisplay):
 
     _marked = ("interval",)
 
-    def __init__(
-        self, rates: NDArray[np.float64], values: dict[str, NDArray[np.float64]], chosen: str
-    ) -> None:
+    def __init__(self, rates: Array, values: dict[str, Array], chosen: str) -> None:
         self.rates = rates
         self.values = values
         self.chosen = chosen

@@ -12,11 +12,10 @@ import numpy as np
 from markupsafe import Markup, escape
 from scipy.interpolate import PchipInterpolator
 
+from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from flipcost.audit import AuditResult
 
 
@@ -110,7 +109,7 @@ def draw_posterior(result: AuditResult) -> Markup:
     return _svg("posterior", "How likely each noise rate is", body)
 
 
-def shown_height(lines: dict[str, NDArray[np.float64]]) -> float:
+def shown_height(lines: dict[str, Array]) -> float:
     """Return the height that the axis must reach.
 
     A constant that is far worse than the rest may leave the picture; the rest must not shrink.
@@ -145,9 +144,7 @@ def _cost(
     return float(table.cost(alpha, noise_rate=(pair[0], max(pair[1], 0.0))))
 
 
-def _density(
-    rates: NDArray[np.float64], weight: NDArray[np.float64]
-) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+def _density(rates: Array, weight: Array) -> tuple[Array, Array]:
     """Return a curve of the density of a weighted sample: mass over distance, without overshoot."""
     points, where = np.unique(rates, return_inverse=True)
     mass = np.bincount(where, weight)
@@ -161,13 +158,11 @@ def _across(x: Any, first: float, last: float) -> Any:
     return LEFT + (RIGHT - LEFT) * (x - first) / (last - first)
 
 
-def _height(values: NDArray[np.float64], largest: float) -> NDArray[np.float64]:
+def _height(values: Array, largest: float) -> Array:
     return BOTTOM - (BOTTOM - TOP) * np.clip(values / largest, -0.2, 1.6)
 
 
-def _lines(
-    lines: dict[str, NDArray[np.float64]], across: NDArray[np.float64], largest: float
-) -> str:
+def _lines(lines: dict[str, Array], across: Array, largest: float) -> str:
     drawn = []
     # The chosen model comes last, on top of the others.
     for key in reversed(list(lines)):

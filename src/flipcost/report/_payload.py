@@ -7,11 +7,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.special import ndtri
 
+from flipcost.core.arrays import Array
 from flipcost.core.noise import rate_pair
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from flipcost.audit import AuditResult, Candidate
 
 
@@ -59,5 +58,5 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     }
 
 
-def _rounded(tables: NDArray[np.float64]) -> list[list[float]]:
+def _rounded(tables: Array) -> list[list[float]]:
     return [[float(f"{x:.10g}") for x in table.ravel()] for table in tables]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterable, Iterator
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,8 +16,6 @@ from flipcost.scale._rows import Layout, Piece
 from flipcost.scale._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Iterator
-
     from flipcost.scale._tasks import Task
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -24,8 +25,6 @@ from flipcost.scale._reduce import Unit, thread_count, threaded
 from flipcost.scale._rows import Layout, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from flipcost.data import FileFormat, Paths, TextRange
 
 # A range of text that a thread or a worker reads, and holds, at a time.

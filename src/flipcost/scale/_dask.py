@@ -8,6 +8,7 @@ client has to hold more than nine of them.
 
 from __future__ import annotations
 
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
@@ -27,8 +28,6 @@ from flipcost.scale._table import Table
 from flipcost.scale._tasks import packed, run
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
-
     from flipcost.scale._reduce import Unit
     from flipcost.scale._rows import Layout
     from flipcost.scale._tasks import Task

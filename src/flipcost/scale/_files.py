@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
@@ -18,7 +19,6 @@ from flipcost.scale._reduce import Unit, reduce_units, thread_count
 from flipcost.scale._table import Table
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator, Sequence
     from typing import Self
 
     from flipcost.data import Paths

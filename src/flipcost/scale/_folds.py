@@ -2,19 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
+from flipcost.core.arrays import Keys
 from flipcost.core.folds import text_keys
 from flipcost.data import arrow
 from flipcost.exceptions import SourceError
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Keys = NDArray[np.uint64]
 
 
 def position_keys(start: int, n: int) -> Keys:

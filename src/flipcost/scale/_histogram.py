@@ -10,21 +10,18 @@ only.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.scoring import score_parts
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.moments import ClassMoments
-
-    Array = NDArray[np.float64]
 
 
 @dataclass(frozen=True, eq=False)
@@ -114,7 +111,7 @@ class ScoreHistogram:
     def from_scores(
         cls,
         scores: Array,
-        positive: NDArray[np.bool_],
+        positive: Flags,
         low: ArrayLike,
         high: ArrayLike,
         n_bins: int,
@@ -256,7 +253,7 @@ def _check_limits(
 def _add(
     sums: Array,
     scores: Array,
-    labels: NDArray[np.bool_],
+    labels: Flags,
     weight: Array,
     limits: tuple[Array, Array, int],
 ) -> None:

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, TypeAlias
+from typing import Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
+from flipcost.core.arrays import Flags
 from flipcost.core.moments import ClassMoments
 from flipcost.data import arrow
 from flipcost.exceptions import SourceError
 
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
 Labels: TypeAlias = "tuple[Any, ...]"
 
 
-def split_labels(y: Any, where: str) -> tuple[Labels, NDArray[np.bool_]]:
+def split_labels(y: Any, where: str) -> tuple[Labels, Flags]:
     """Return the labels that occur, sorted and at most two, and which rows have the second.
 
     Parameters
@@ -62,7 +61,7 @@ def split_labels(y: Any, where: str) -> tuple[Labels, NDArray[np.bool_]]:
     return (others[0].item(), y[0].item()), first
 
 
-def _split_arrow(y: Any, where: str) -> tuple[Labels, NDArray[np.bool_]]:
+def _split_arrow(y: Any, where: str) -> tuple[Labels, Flags]:
     if y.null_count:
         _refuse_missing_labels(y.null_count, where)
     if arrow.is_number(y.type) and not pa.types.is_boolean(y.type):
@@ -89,7 +88,7 @@ def _too_many(found: list[Any], where: str) -> str:
     )
 
 
-def orient(second: NDArray[np.bool_], found: Labels, labels: Labels, where: str) -> NDArray[Any]:
+def orient(second: Flags, found: Labels, labels: Labels, where: str) -> NDArray[Any]:
     """Return which rows have the second of the labels that the whole source has.
 
     Examples

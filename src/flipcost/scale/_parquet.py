@@ -9,6 +9,7 @@ batch for each thread.
 from __future__ import annotations
 
 from bisect import bisect_right
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any
@@ -21,8 +22,6 @@ from flipcost.scale._reduce import Unit
 from flipcost.scale._rows import Layout, Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Iterator, Sequence
-
     from flipcost.data import Paths
 
 # Row groups of fewer rows are read together: here, and on a cluster, whose scheduler has fewer

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 from collections import deque
+from collections.abc import Callable, Generator, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
 from contextlib import closing
 from dataclasses import dataclass
@@ -16,8 +17,6 @@ from flipcost.exceptions import SourceError
 from flipcost.scale._tasks import run as run_task
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Generator, Iterable, Iterator
-
     from flipcost.scale._progress import Reporter
     from flipcost.scale._rows import Piece
     from flipcost.scale._tasks import Task

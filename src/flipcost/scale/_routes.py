@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import os
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
 from flipcost.data import list_files, sniff
@@ -14,9 +16,6 @@ from flipcost.scale._parquet import ParquetFiles
 from flipcost.scale._rows import Layout
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterable, Sequence
-    from contextlib import AbstractContextManager
-
     from flipcost.core.moments import ClassMoments
     from flipcost.data import Paths, TableEncoder
     from flipcost.scale._progress import Progress

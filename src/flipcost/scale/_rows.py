@@ -3,19 +3,18 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from scipy import sparse
 
+from flipcost.core.arrays import Array, Flags, Keys
 from flipcost.core.folds import hash_folds
 from flipcost.data import NumberColumn, TableEncoder, arrow, stack_columns
 from flipcost.exceptions import SourceError
 from flipcost.scale._folds import id_keys, position_keys
 from flipcost.scale._labels import Labels, orient, split_labels
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 
 @dataclass(frozen=True, eq=False)
@@ -45,10 +44,10 @@ class Piece:
     start: int
     frame: Any = None
     arrays: tuple[Any, Any, Any] | None = None
-    places: NDArray[np.uint64] | None = None
+    places: Keys | None = None
 
     @property
-    def positions(self) -> NDArray[np.uint64]:
+    def positions(self) -> Keys:
         """Position of each row in the source."""
         return position_keys(self.start, self.n_rows) if self.places is None else self.places
 
@@ -65,16 +64,16 @@ class PieceRows:
     piece: Piece
     X: Any
     y: Any
-    weight: NDArray[np.float64] | None
-    keys: NDArray[np.uint64] | None
+    weight: Array | None
+    keys: Keys | None
     names: tuple[str, ...] | None
     fold_seed: int
 
-    def labels(self) -> tuple[Labels, NDArray[np.bool_]]:
+    def labels(self) -> tuple[Labels, Flags]:
         """Return the labels that occur, and which rows have the second."""
         return split_labels(self.y, self.piece.where)
 
-    def positive(self, labels: Labels) -> NDArray[np.bool_]:
+    def positive(self, labels: Labels) -> Flags:
         """Return which rows have the second of the labels of the whole source."""
         found, second = self.labels()
         return orient(second, found, labels, self.piece.where)

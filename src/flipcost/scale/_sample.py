@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from flipcost.core.arrays import Array, Keys
 from flipcost.data import arrow
-
-if TYPE_CHECKING:
-    from numpy.typing import NDArray
 
 _LARGEST_KEY = 2**64 - 1
 
@@ -53,10 +52,10 @@ class RowSample:
     """
 
     size: int
-    keys: NDArray[np.uint64]
-    X: NDArray[np.float64]
+    keys: Keys
+    X: Array
     y: NDArray[Any]
-    weight: NDArray[np.float64] | None = None
+    weight: Array | None = None
     names: tuple[str, ...] | None = None
     frame: Any = None
     bound: int = _LARGEST_KEY
@@ -65,10 +64,10 @@ class RowSample:
     def of(
         cls,
         size: int,
-        keys: NDArray[np.uint64],
+        keys: Keys,
         X: Any,
         y: NDArray[Any],
-        weight: NDArray[np.float64] | None = None,
+        weight: Array | None = None,
         names: tuple[str, ...] | None = None,
         *,
         frame: Any = None,

@@ -4,19 +4,16 @@ from __future__ import annotations
 
 import json
 from collections import Counter
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 import pyarrow.compute as pc
+from numpy.typing import NDArray
 
 from flipcost.data import LevelColumn, NumberColumn, TableEncoder, arrow
 from flipcost.exceptions import SourceError
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from numpy.typing import NDArray
 
 # A column with more distinct values than this is an identifier, not a category: counting on would
 # make memory grow with the rows.

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 
 from flipcost.exceptions import SourceError
 from flipcost.scale._rows import Layout
@@ -20,10 +22,7 @@ from flipcost.scale._tasks import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
     from typing import Self
-
-    from numpy.typing import ArrayLike
 
     from flipcost.core.confusion import ConfusionCounts
     from flipcost.core.moments import ClassMoments

@@ -6,12 +6,14 @@ how the rows arrived. Tasks are sent to other processes: they hold a layout and 
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy import sparse
 
+from flipcost.core.arrays import Array
 from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
@@ -22,10 +24,6 @@ from flipcost.scale._sample import RowSample
 from flipcost.scale._summary import TableSummary
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
-    from numpy.typing import NDArray
-
     from flipcost.core.confusion import ConfusionCounts
     from flipcost.scale._rows import Layout, Piece, PieceRows
 
@@ -78,7 +76,7 @@ class ConfusionsTask:
     """Count labels against the calls of each fold's own classifiers."""
 
     layout: Layout
-    coefficients: NDArray[np.float64]
+    coefficients: Array
     labels: Labels
 
     def __call__(self, piece: Piece) -> ConfusionCounts:
@@ -94,10 +92,10 @@ class HistogramTask:
     """Count rows in bins of the scores of each fold's own classifiers."""
 
     layout: Layout
-    coefficients: NDArray[np.float64]
+    coefficients: Array
     labels: Labels
-    low: NDArray[np.float64]
-    high: NDArray[np.float64]
+    low: Array
+    high: Array
     n_bins: int
 
     def __call__(self, piece: Piece) -> ScoreHistogram:

@@ -18,7 +18,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.costs import cost_share, margin_value
 from flipcost.core.losses import uneven_squared, weighted_zero_one
 from flipcost.core.noise import (
@@ -30,8 +32,6 @@ from flipcost.core.noise import (
 )
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.costs import CostLike
     from flipcost.theory.law import DiscreteLaw
 
@@ -74,15 +74,15 @@ class BayesRules:
     induced_threshold: float
     corrected_threshold: float
 
-    def clean(self, eta: ArrayLike) -> NDArray[np.bool_]:
+    def clean(self, eta: ArrayLike) -> Flags:
         """Return the decisions of the clean rule at clean probabilities."""
         return np.asarray(np.asarray(eta, dtype=float) > self.threshold)
 
-    def noisy(self, eta: ArrayLike) -> NDArray[np.bool_]:
+    def noisy(self, eta: ArrayLike) -> Flags:
         """Return the decisions, at *clean* probabilities, of the rule learnt from noisy labels."""
         return np.asarray(np.asarray(eta, dtype=float) > self.induced_threshold)
 
-    def corrected(self, eta_noisy: ArrayLike) -> NDArray[np.bool_]:
+    def corrected(self, eta_noisy: ArrayLike) -> Flags:
         """Return the decisions of the mended rule at *noisy* probabilities."""
         return np.asarray(np.asarray(eta_noisy, dtype=float) > self.corrected_threshold)
 
@@ -186,7 +186,7 @@ def uneven_squared_rules(
 
 def uneven_squared_scores(
     eta: ArrayLike, cost: CostLike, margin: float = 1.0, noise_rate: NoiseRateLike = None
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the best scores of the uneven squared loss, over all functions, under noise.
 
     Parameters
@@ -228,9 +228,7 @@ def noise_fixed_point(noise_rate: NoiseRateLike) -> float:
     return 0.5 if rho_pos == rho_neg else rho_neg / (rho_pos + rho_neg)
 
 
-def keeps_side(
-    eta: ArrayLike, noise_rate: NoiseRateLike, threshold: float | None = None
-) -> NDArray[np.bool_]:
+def keeps_side(eta: ArrayLike, noise_rate: NoiseRateLike, threshold: float | None = None) -> Flags:
     r"""Say for which probabilities the clean and the noisy one are on one side of a threshold.
 
     The monotonicity lemma of the paper's section 4: under symmetric noise below one half, every

@@ -34,13 +34,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs
 from flipcost.core.noise import NoiseRateLike, clean_threshold, transition_matrix
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.theory.law import DiscreteLaw
 
 
@@ -77,7 +77,7 @@ def reduce_costs(costs: Costs) -> CostReduction:
     return CostReduction(costs.alpha, scale, costs.tp, costs.tn)
 
 
-def cost_matrix(costs: Costs) -> NDArray[np.float64]:
+def cost_matrix(costs: Costs) -> Array:
     """Return the four costs as ``L[label, decision]``, negative first.
 
     Examples
@@ -114,7 +114,7 @@ def four_cost_risk(law: DiscreteLaw, positive: ArrayLike, costs: Costs | ArrayLi
     return float(law.mass @ at_point)
 
 
-def effective_costs(costs: Costs, noise_rate: NoiseRateLike) -> NDArray[np.float64]:
+def effective_costs(costs: Costs, noise_rate: NoiseRateLike) -> Array:
     """Return the costs that learning from noisy labels amounts to on clean ones.
 
     Parameters

@@ -11,13 +11,13 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.noise import NoiseRateLike, noisy_eta
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.costs import CostLike
     from flipcost.core.losses import Loss
 
@@ -53,9 +53,9 @@ class DiscreteLaw:
     0.05
     """
 
-    points: NDArray[np.float64]
-    mass: NDArray[np.float64]
-    eta: NDArray[np.float64]
+    points: Array
+    mass: Array
+    eta: Array
 
     def __init__(self, points: ArrayLike, mass: ArrayLike, eta: ArrayLike) -> None:
         where = np.array(points, dtype=float)
@@ -68,7 +68,7 @@ class DiscreteLaw:
             object.__setattr__(self, name, values)
 
     @property
-    def design(self) -> NDArray[np.float64]:
+    def design(self) -> Array:
         """The points with a last column of ones for the bias."""
         return np.column_stack([self.points, np.ones(len(self.mass))])
 
@@ -95,14 +95,12 @@ class DiscreteLaw:
         scores = np.where(np.asarray(positive, dtype=bool), 1.0, -1.0)
         return self.risk(weighted_zero_one(cost, margin), scores)
 
-    def scores(self, coef: ArrayLike) -> NDArray[np.float64]:
+    def scores(self, coef: ArrayLike) -> Array:
         """Return the linear scores of the points for coefficients with the bias last."""
         return np.asarray(self.design @ np.asarray(coef, dtype=float))
 
 
-def _check_law(
-    points: NDArray[np.float64], mass: NDArray[np.float64], eta: NDArray[np.float64]
-) -> None:
+def _check_law(points: Array, mass: Array, eta: Array) -> None:
     if points.ndim != 2 or mass.shape != (len(points),) or eta.shape != mass.shape:
         msg = (
             "`points`, `mass` and `eta` must have one entry per point; got shapes "
@@ -125,7 +123,7 @@ def _check_law(
         raise ValueError(msg)
 
 
-def decide(scores: ArrayLike) -> NDArray[np.bool_]:
+def decide(scores: ArrayLike) -> Flags:
     """Decide positive where a score exceeds zero, as the weighted 0-1 loss does.
 
     Scores within rounding of zero, judged by the largest one, count as zero and thus as negative:

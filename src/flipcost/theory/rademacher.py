@@ -16,12 +16,11 @@ bias the supremum is infinite.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
+from flipcost.core.arrays import Array
 
 # 2^15 sign patterns (one sign is fixed by symmetry) take some ten milliseconds.
 _MAX_EXACT_ROWS = 16
@@ -111,7 +110,7 @@ def rademacher_complexity(
     )
 
 
-def _all_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
+def _all_lengths(rows: Array) -> Array:
     """Return the lengths of all signed sums, the first sign fixed: lengths come in pairs."""
     sums = rows[:1]
     for row in rows[1:]:
@@ -120,8 +119,8 @@ def _all_lengths(rows: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def _drawn_lengths(
-    rows: NDArray[np.float64], n_draws: int, random_state: int | np.random.Generator | None
-) -> NDArray[np.float64]:
+    rows: Array, n_draws: int, random_state: int | np.random.Generator | None
+) -> Array:
     """Return the lengths of signed sums with random signs."""
     rng = np.random.default_rng(random_state)
     # One pattern at a time: a matrix of all patterns would outgrow X.

@@ -34,15 +34,15 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array
 from flipcost.core.costs import cost_share, margin_value
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.theory.bayes import noise_fixed_point, weighted_zero_one_rules
 from flipcost.theory.law import decide
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.costs import CostLike
     from flipcost.theory.law import DiscreteLaw
 
@@ -55,7 +55,7 @@ def linear_minimiser(
     *,
     penalize_bias: bool = True,
     noise_rate: NoiseRateLike = None,
-) -> NDArray[np.float64]:
+) -> Array:
     r"""Return the linear score of least expected uneven squared loss plus ``l2 * |w|^2``.
 
     Parameters
@@ -104,7 +104,7 @@ def proof_minimiser(
     l2: float = 0.0,
     *,
     noise_rate: NoiseRateLike,
-) -> NDArray[np.float64]:
+) -> Array:
     r"""Return the linear score that the proof of Theorem 1 speaks of.
 
     The weight and the margin follow the *clean* label and only the target is flipped. Under
@@ -141,15 +141,13 @@ def proof_minimiser(
     return _ridge(matrix, target, l2, penalize_bias=True)
 
 
-def _class_moments(law: DiscreteLaw) -> NDArray[np.float64]:
+def _class_moments(law: DiscreteLaw) -> Array:
     """Return the raw augmented second moments, negative class first, shape (2, d + 1, d + 1)."""
     weights = law.mass * np.stack([1 - law.eta, law.eta])
     return np.asarray(np.einsum("kn,ni,nj->kij", weights, law.design, law.design))
 
 
-def _ridge(
-    matrix: NDArray[np.float64], target: NDArray[np.float64], l2: float, *, penalize_bias: bool
-) -> NDArray[np.float64]:
+def _ridge(matrix: Array, target: Array, l2: float, *, penalize_bias: bool) -> Array:
     if not l2 >= 0:
         msg = f"`l2` must be at least 0; got {l2:g}."
         raise ValueError(msg)
@@ -191,7 +189,7 @@ def parallel_shift(cost: CostLike, noise_rate: NoiseRateLike) -> float:
     return (rho_neg - (rho_pos + rho_neg) * share) / (1 - share)
 
 
-def unshift(coef: ArrayLike, cost: CostLike, noise_rate: NoiseRateLike) -> NDArray[np.float64]:
+def unshift(coef: ArrayLike, cost: CostLike, noise_rate: NoiseRateLike) -> Array:
     """Return the clean coefficients from the noisy ones, learnt at the parallel margin.
 
     Exact on a law (in expectation, on a sample) when the bias is not penalised.
@@ -277,8 +275,8 @@ class RobustnessReport:
     margin: float
     l2: float
     noise_rate: tuple[float, float]
-    coef: dict[str, NDArray[np.float64]]
-    scores: dict[str, NDArray[np.float64]]
+    coef: dict[str, Array]
+    scores: dict[str, Array]
     agreement: dict[str, float]
     cost_paid: dict[str, float]
 

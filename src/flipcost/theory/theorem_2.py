@@ -32,8 +32,10 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
+from flipcost.core.arrays import Array
 from flipcost.core.costs import cost_share
 from flipcost.core.losses import uneven_squared
 from flipcost.theory.bayes import uneven_squared_scores, weighted_zero_one_rules
@@ -50,8 +52,6 @@ from flipcost.theory.lemmas import (
 from flipcost.theory.robustness import linear_minimiser, theorem_1_holds
 
 if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
     from flipcost.core.costs import CostLike
     from flipcost.core.noise import NoiseRateLike
 
@@ -124,7 +124,7 @@ class Theorem2Bound:
 
 def ball_minimiser(
     law: DiscreteLaw, cost: CostLike, margin: float = 1.0, *, radius: float
-) -> NDArray[np.float64]:
+) -> Array:
     """Return the linear score of least uneven squared risk among those of bounded length.
 
     Parameters
@@ -242,7 +242,7 @@ def _complexity_bound(law: DiscreteLaw, n_rows: int, radius: float) -> float:
     return radius * float(np.sqrt(mean_square / n_rows))
 
 
-def _check_length(fitted: NDArray[np.float64], radius: float) -> None:
+def _check_length(fitted: Array, radius: float) -> None:
     length = float(np.linalg.norm(fitted))
     if not length <= radius * (1 + 1e-12):
         msg = (
@@ -276,8 +276,8 @@ def _deviation_terms(
 
 def _noise_term(
     law: DiscreteLaw,
-    fitted: NDArray[np.float64],
-    best: NDArray[np.float64],
+    fitted: Array,
+    best: Array,
     share: float,
     margin: float,
     rate: float,

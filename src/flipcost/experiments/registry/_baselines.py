@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.exceptions import ConvergenceWarning
 
+from flipcost.core.arrays import Flags
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.noise import clean_marginal
@@ -30,10 +33,6 @@ from flipcost.experiments.registry._protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from flipcost.experiments.registry._protocol import Trial
 
 
@@ -66,7 +65,7 @@ def _left_out(
     return float(scores_of(counts, name))
 
 
-def _fit(X: Any, noisy: NDArray[np.bool_], method: str, rho: float, name: str, l2: float) -> Any:
+def _fit(X: Any, noisy: Flags, method: str, rho: float, name: str, l2: float) -> Any:
     penalty = l2 / len(X)
     if method == "sw01_log":
         target = {"Acc": "accuracy", "AM": "am"}[name]

@@ -9,7 +9,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from flipcost.core.arrays import Array
 from flipcost.core.folds import random_folds
 from flipcost.core.kernels import (
     centile_widths,
@@ -26,8 +28,6 @@ from flipcost.core.row_losses import LINK_LOSSES, LinkLoss, link_rows
 from flipcost.experiments.registry._protocol import L2S, N_FOLDS
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from flipcost.experiments.registry._protocol import Trial
 
 
@@ -48,7 +48,7 @@ class LinkEstimate:
         self._X = np.vstack([trial.X, trial.X_test])
         self._noisy, self._loss = trial.noisy, loss
 
-    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> NDArray[np.float64]:
+    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> Array:
         """Fit to rows, and return probabilities of the positive class, a column per penalty."""
         design = Design(self._X[rows])
         loss = link_rows(self._loss, self._noisy[rows])
@@ -77,7 +77,7 @@ class LSPEstimate:
         )
         self._phi = [gaussian_kernel(base, search.width) for base in distances]
 
-    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> NDArray[np.float64]:
+    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> Array:
         """Fit to rows, and return probabilities of the positive class, a column per penalty."""
         codes = self._codes[rows]
         outputs = np.empty((len(at), 2, self.n_l2s))
@@ -149,7 +149,7 @@ class KLIEPEstimate:
             found.append(phi[at] @ fit.weights)
         return np.array(found)
 
-    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> NDArray[np.float64]:
+    def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> Array:
         """Fit to rows, and return probabilities of the positive class, in one column."""
         below, above = self.ratios(rows, at)
         return combine_ratios(above, below, float(self._codes[rows].mean()))[:, None]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.neighbors import KNeighborsClassifier
 
 from flipcost.estimators import LinkClassifier, LSPClassifier
@@ -13,8 +14,6 @@ from flipcost.experiments.registry._protocol import N_FOLDS, random_folds
 from flipcost.metrics import eta_scores
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from flipcost.experiments.registry._protocol import Trial
 
 

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flipcost import datasets
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     import numpy as np
 
 UCI_RATES = (0.0, 0.2, 0.4)

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import zlib
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 from sklearn.model_selection import train_test_split
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import ConfusionCounts, Measure, measure
 from flipcost.core.folds import stratified_folds
 from flipcost.core.noise import flip
 from flipcost.experiments.registry._problems import PROBLEMS
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
 
 L2S = (0.01, 0.1, 1.0, 10.0)
 N_FOLDS = 5
@@ -100,9 +97,7 @@ def draw_trial(
     )
 
 
-def random_folds(
-    noisy: NDArray[np.bool_], n_folds: int, rng: np.random.Generator
-) -> NDArray[np.int_]:
+def random_folds(noisy: Flags, n_folds: int, rng: np.random.Generator) -> NDArray[np.int_]:
     """Deal rows to folds at random, each with its share of both labels.
 
     Examples
@@ -117,7 +112,7 @@ def random_folds(
     return folds
 
 
-def possible_rate(rho: float, *labels: NDArray[np.bool_]) -> float:
+def possible_rate(rho: float, *labels: Flags) -> float:
     """Return the rate, or the largest one that leaves each set of labels 2 % of either class.
 
     A sample can contradict its own rate when that is near one half.
@@ -132,9 +127,7 @@ def possible_rate(rho: float, *labels: NDArray[np.bool_]) -> float:
     return float(min(rho, max(0.0, (rarer - _LEAST) / (1 - 2 * _LEAST))))
 
 
-def scores_of(
-    counts: NDArray[np.float64], name: str, cost: float = 0.5, margin: float = 1.0
-) -> NDArray[np.float64]:
+def scores_of(counts: Array, name: str, cost: float = 0.5, margin: float = 1.0) -> Array:
     """Return a measure of confusion counts; the weighted cost is a sum over rows, as printed.
 
     Examples
@@ -147,16 +140,14 @@ def scores_of(
     return value * counts.sum(axis=(-2, -1)) if name == "WC" else value
 
 
-def clean_scores(
-    trial: Trial, calls: NDArray[np.bool_], cost: float, margin: float = 1.0
-) -> dict[str, float]:
+def clean_scores(trial: Trial, calls: Flags, cost: float, margin: float = 1.0) -> dict[str, float]:
     """Return every measure of calls on the clean test rows; WC1 is the cost at margin 1."""
     table = ConfusionCounts.from_labels(trial.positive, calls).counts
     values = {name: float(scores_of(table, name, cost, margin)) for name in MEASURES}
     return {**values, "WC1": float(scores_of(table, "WC", cost))}
 
 
-def choose(counts: NDArray[np.float64], name: str, cost: float, margins: Sequence[float]) -> Any:
+def choose(counts: Array, name: str, cost: float, margins: Sequence[float]) -> Any:
     """Return the place of the best candidate of counts shaped (margins, others, 2, 2).
 
     The weighted cost of a candidate is counted with its own margin, as printed: its values are

@@ -14,10 +14,12 @@ Readings of the printed columns:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
@@ -36,10 +38,6 @@ from flipcost.experiments.registry._protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from flipcost.core.noise import NoiseRateLike
     from flipcost.experiments.registry._protocol import Trial
 
@@ -55,7 +53,7 @@ class Candidates:
     def __init__(self, pairs: Any, counted: Any, noise_rate: NoiseRateLike = None) -> None:
         self.pairs, self.counted, self.noise_rate = pairs, counted, noise_rate
 
-    def path(self, moments: ClassMoments) -> NDArray[np.float64]:
+    def path(self, moments: ClassMoments) -> Array:
         """Return coefficients of shape (pairs, penalties, d + 1)."""
         return np.stack(
             [
@@ -104,7 +102,7 @@ def _test(
     reading: str,
     candidates: Candidates,
     counts: Any,
-    path: NDArray[np.float64],
+    path: Array,
     cost: float,
 ) -> Any:
     found = []
@@ -119,7 +117,7 @@ def _test(
     return found
 
 
-def _calls(X: Any, weights: NDArray[np.float64]) -> NDArray[np.bool_]:
+def _calls(X: Any, weights: Array) -> Flags:
     return X @ weights[:-1] + weights[-1] > 0
 
 

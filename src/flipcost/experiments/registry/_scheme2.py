@@ -12,10 +12,13 @@ ways, and one set of fits serves both:
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from numpy.typing import NDArray
 
+from flipcost.core.arrays import Flags
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.resampling import kept_negatives, negative_ratio
 from flipcost.experiments.registry._protocol import (
@@ -27,10 +30,6 @@ from flipcost.experiments.registry._protocol import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import NDArray
-
     from flipcost.experiments.registry._protocol import Trial
 
 
@@ -86,7 +85,7 @@ def run_scheme2(
     return found
 
 
-def _sample(noisy: NDArray[np.bool_], order: NDArray[np.int_], ratio: float) -> Any:
+def _sample(noisy: Flags, order: NDArray[np.int_], ratio: float) -> Any:
     """Return which rows stay: all positives and the first negatives of a random order."""
     kept = np.zeros(len(noisy), dtype=bool)
     kept[noisy] = True
@@ -114,7 +113,7 @@ def _cross_validate(
     return counts
 
 
-def _table(labels: NDArray[np.bool_], calls: NDArray[np.bool_]) -> Any:
+def _table(labels: Flags, calls: Flags) -> Any:
     return ConfusionCounts.from_labels(labels, calls).counts
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import difflib
 import sys
 import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -20,8 +21,6 @@ from flipcost.experiments.tables._results import summarize, tidy, write_csv
 from flipcost.experiments.tables._texts import to_latex, to_markdown
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from flipcost.experiments.run._units import Unit
     from flipcost.experiments.tables._results import Row
 

@@ -7,6 +7,7 @@ import os
 import signal
 import threading
 import warnings
+from collections.abc import Callable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from multiprocessing import get_context
 from typing import TYPE_CHECKING, Any
@@ -16,8 +17,6 @@ from threadpoolctl import threadpool_limits
 from flipcost.experiments.run._units import run_unit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flipcost.experiments.run._units import Unit
     from flipcost.experiments.tables._results import Row
 

@@ -5,7 +5,8 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
-from typing import TYPE_CHECKING, Any, TypeAlias
+from pathlib import Path
+from typing import Any, TypeAlias
 
 import numpy as np
 
@@ -14,9 +15,6 @@ from flipcost.datasets import load_paper_tables
 from flipcost.experiments.registry._paper_tables import TABLES
 from flipcost.experiments.tables._errata import errata_of, is_impossible
 from flipcost.experiments.tables._readings import parity_reading
-
-if TYPE_CHECKING:
-    from pathlib import Path
 
 Row: TypeAlias = dict[str, Any]  # one cell of a table, or one figure of a unit
 

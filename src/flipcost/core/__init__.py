@@ -47,43 +47,14 @@ Decisions
 
 Names
 -----
-Two functions, `solve` and `kliep`, have the name of the module they live in. Here the name means
-the function; ``from flipcost.core.solve import ...`` still reaches the module.
+What the package itself offers is below: the moments and the closed form, the losses, density
+ratios, and what noise does to probabilities. All else is imported from its module. Two functions,
+`solve` and `kliep`, have the name of the module they live in. Here the name means the function;
+``from flipcost.core.solve import ...`` still reaches the module.
 """
 
-from flipcost.core.confusion import ConfusionCounts, Interval, measure, measure_gradient
-from flipcost.core.cost_curves import confusion_cells, confusions_at_costs, costs_at_rates
-from flipcost.core.costs import Costs, cost_share
-from flipcost.core.decision import (
-    Decision,
-    Regret,
-    bayes_calls,
-    decide,
-    decide_minimax,
-    guard,
-    minimax_regret,
-)
-from flipcost.core.folds import hash_folds, random_folds, stratified_folds
-from flipcost.core.gaussian import gaussian_eta, gaussian_log_odds
-from flipcost.core.information import (
-    labels_needed,
-    paired_saving,
-    probability_wrong,
-    value_of_knowing_rate,
-)
-from flipcost.core.kernels import (
-    centile_widths,
-    choose_centers,
-    gaussian_kernel,
-    squared_distances,
-)
-from flipcost.core.kliep import KLIEPResult, kliep, kliep_reference
-from flipcost.core.kliep_search import (
-    KLIEPSearch,
-    PosteriorSearch,
-    kliep_posterior_search,
-    kliep_search,
-)
+from flipcost.core.costs import Costs
+from flipcost.core.kliep import kliep
 from flipcost.core.losses import (
     exponential,
     logistic,
@@ -93,101 +64,34 @@ from flipcost.core.losses import (
     unhinged,
     weighted_zero_one,
 )
-from flipcost.core.lspc import (
-    LSPCSearch,
-    RidgeSpectrum,
-    lspc_fit,
-    lspc_outputs,
-    lspc_probabilities,
-    lspc_search,
-)
-from flipcost.core.moments import ClassMoments, fold_moments, merge_others
+from flipcost.core.moments import ClassMoments
 from flipcost.core.noise import (
     clean_eta,
-    clean_marginal,
     clean_threshold,
-    flip,
     noisy_eta,
     noisy_marginal,
     noisy_threshold,
-    rate_pair,
     transition_matrix,
-    unmixing_matrix,
 )
-from flipcost.core.ratios import combine_ratios, training_scales
-from flipcost.core.scoring import fold_confusions, fold_scores
-from flipcost.core.simplex import MixtureFit, maximize_mixture
 from flipcost.core.solve import solve, solve_path
 
 __all__ = [
     "ClassMoments",
-    "ConfusionCounts",
     "Costs",
-    "Decision",
-    "Interval",
-    "KLIEPResult",
-    "KLIEPSearch",
-    "LSPCSearch",
-    "MixtureFit",
-    "PosteriorSearch",
-    "Regret",
-    "RidgeSpectrum",
-    "bayes_calls",
-    "centile_widths",
-    "choose_centers",
     "clean_eta",
-    "clean_marginal",
     "clean_threshold",
-    "combine_ratios",
-    "confusion_cells",
-    "confusions_at_costs",
-    "cost_share",
-    "costs_at_rates",
-    "decide",
-    "decide_minimax",
     "exponential",
-    "flip",
-    "fold_confusions",
-    "fold_moments",
-    "fold_scores",
-    "gaussian_eta",
-    "gaussian_kernel",
-    "gaussian_log_odds",
-    "guard",
-    "hash_folds",
     "kliep",
-    "kliep_posterior_search",
-    "kliep_reference",
-    "kliep_search",
-    "labels_needed",
     "logistic",
-    "lspc_fit",
-    "lspc_outputs",
-    "lspc_probabilities",
-    "lspc_search",
-    "maximize_mixture",
-    "measure",
-    "measure_gradient",
-    "merge_others",
-    "minimax_regret",
     "modified_squared",
     "noisy_eta",
     "noisy_marginal",
     "noisy_threshold",
-    "paired_saving",
-    "probability_wrong",
-    "random_folds",
-    "rate_pair",
     "solve",
     "solve_path",
     "squared",
-    "squared_distances",
-    "stratified_folds",
-    "training_scales",
     "transition_matrix",
     "uneven_squared",
     "unhinged",
-    "unmixing_matrix",
-    "value_of_knowing_rate",
     "weighted_zero_one",
 ]

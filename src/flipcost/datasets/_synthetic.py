@@ -16,7 +16,7 @@ from sklearn.utils import Bunch
 from flipcost.core.arrays import Array
 from flipcost.core.gaussian import gaussian_eta
 
-RandomStateLike = Any  # None, an integer, a numpy Generator or a numpy RandomState
+Seed = Any  # None, an integer, a numpy Generator or a numpy RandomState
 
 
 @dataclass(frozen=True)
@@ -62,9 +62,7 @@ class GaussianLaw:
         """
         return gaussian_eta(X, self.mean_pos, self.mean_neg, self.cov, self.cov, self.prior)
 
-    def sample(
-        self, n_samples: int, random_state: RandomStateLike = None
-    ) -> tuple[Array, NDArray[np.int_]]:
+    def sample(self, n_samples: int, random_state: Seed = None) -> tuple[Array, NDArray[np.int_]]:
         """Return features and labels (+1 and -1) of rows drawn independently.
 
         Examples
@@ -83,7 +81,7 @@ class GaussianLaw:
         return means + noise @ np.linalg.cholesky(self.cov).T, np.where(positive, 1, -1)
 
 
-def _generator(random_state: RandomStateLike) -> np.random.Generator:
+def _generator(random_state: Seed) -> np.random.Generator:
     """Return a generator from what scikit-learn and numpy users pass as a seed."""
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(2**32, size=4, dtype=np.uint32))
@@ -119,7 +117,7 @@ SYN3D_IMBALANCED = GaussianLaw(
 )
 
 
-def _make(law: GaussianLaw, n_samples: int, pi: float, random_state: RandomStateLike) -> Bunch:
+def _make(law: GaussianLaw, n_samples: int, pi: float, random_state: Seed) -> Bunch:
     """Draw from a law with another prior and return the draw with its probabilities."""
     law = replace(law, prior=float(pi))
     X, y = law.sample(n_samples, random_state)
@@ -127,9 +125,7 @@ def _make(law: GaussianLaw, n_samples: int, pi: float, random_state: RandomState
     return Bunch(data=X, target=y, eta=law.eta(X), feature_names=names, law=law)
 
 
-def make_syn1(
-    n_samples: int = 1000, *, pi: float = 0.5, random_state: RandomStateLike = None
-) -> Bunch:
+def make_syn1(n_samples: int = 1000, *, pi: float = 0.5, random_state: Seed = None) -> Bunch:
     r"""Draw from Syn-dataset1, on which the paper studies class imbalance.
 
     Two features; means :math:`(\pm 1, 0)`, variances 1, covariance -0.25.
@@ -161,9 +157,7 @@ def make_syn1(
     return _make(SYN1, n_samples, pi, random_state)
 
 
-def make_syn2(
-    n_samples: int = 1000, *, pi: float = 0.5, random_state: RandomStateLike = None
-) -> Bunch:
+def make_syn2(n_samples: int = 1000, *, pi: float = 0.5, random_state: Seed = None) -> Bunch:
     """Draw from Syn-dataset2, on which the paper studies imbalance with and without a cost.
 
     Two features; means (0.9, -0.5) and (-0.9, -0.8), variances 1, covariance 0.5.
@@ -191,9 +185,7 @@ def make_syn2(
     return _make(SYN2, n_samples, pi, random_state)
 
 
-def make_syn2d(
-    n_samples: int = 1000, *, pi: float = 0.5, random_state: RandomStateLike = None
-) -> Bunch:
+def make_syn2d(n_samples: int = 1000, *, pi: float = 0.5, random_state: Seed = None) -> Bunch:
     r"""Draw from Syn2D, the first of three laws on which the paper compares estimates of eta.
 
     Two features; means :math:`(\pm 1.2, 0)`, variances 1, covariance 0.4.
@@ -221,9 +213,7 @@ def make_syn2d(
     return _make(SYN2D, n_samples, pi, random_state)
 
 
-def make_syn3d(
-    n_samples: int = 1000, *, pi: float = 0.5, random_state: RandomStateLike = None
-) -> Bunch:
+def make_syn3d(n_samples: int = 1000, *, pi: float = 0.5, random_state: Seed = None) -> Bunch:
     r"""Draw from Syn3D, the second of three laws on which the paper compares estimates of eta.
 
     Three features; means :math:`(\pm 1.3, 0, 0)`, variances 1, covariances 0.1.
@@ -251,9 +241,7 @@ def make_syn3d(
     return _make(SYN3D, n_samples, pi, random_state)
 
 
-def make_syn10d(
-    n_samples: int = 1000, *, pi: float = 0.5, random_state: RandomStateLike = None
-) -> Bunch:
+def make_syn10d(n_samples: int = 1000, *, pi: float = 0.5, random_state: Seed = None) -> Bunch:
     """Draw from Syn10D, the third of three laws on which the paper compares estimates of eta.
 
     Ten features, four of which tell the classes apart; variances 10, covariances 1.
@@ -290,7 +278,7 @@ def make_syn10d(
 
 
 def make_syn3d_imbalanced(
-    n_samples: int = 4000, *, pi: float = 0.35, random_state: RandomStateLike = None
+    n_samples: int = 4000, *, pi: float = 0.35, random_state: Seed = None
 ) -> Bunch:
     """Draw from Syn3D-imbalanced, on which the paper compares its schemes with the Bayes rule.
 

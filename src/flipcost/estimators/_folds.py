@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import chain
 from numbers import Integral
 from typing import Any
 
@@ -10,7 +11,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from flipcost.core.arrays import Indices
-from flipcost.core.folds import random_folds
+from flipcost.core.folds import random_folds, stratified_folds
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -37,20 +38,50 @@ def fold_numbers(cv: Any, codes: Any, rng: Any) -> Indices:
             msg = f"`cv` must be at least 2 and at most the number of rows, {n_rows}; got {cv}."
             raise ValueError(msg)
         return random_folds(codes, int(cv), rng)
-    folds = np.full(n_rows, -1)
-    splits = check_cv(cv, codes, classifier=True).split(np.empty((n_rows, 0)), codes)
-    rows = np.arange(n_rows)
-    for number, (train, test) in enumerate(splits):
-        tested = rows[test]
-        others = np.setdiff1d(rows, tested)
-        if np.any(folds[tested] >= 0) or not np.array_equal(np.sort(rows[train]), others):
-            folds[:] = -1
-            break
-        folds[tested] = number
-    if np.any(folds < 0):
+    folds, _ = folds_or_splits(cv, codes)
+    if folds is None:
         msg = (
             "The test sets of `cv` must partition the rows, each trained on all the others; got "
             "splits that do not. Give a number of folds, or a splitter such as KFold."
         )
         raise ValueError(msg)
     return folds
+
+
+def folds_or_splits(cv: Any, codes: Any, groups: Any = None) -> Any:
+    """Return the fold of each row when test sets partition the rows, and any other splits as such.
+
+    A number stands for stratified folds in order of the rows. Splits are pairs of how often each
+    row is trained on and tested on. They are drawn one by one: the first that does not go on with
+    a partition ends the search for one.
+    """
+    if isinstance(cv, Integral):
+        return stratified_folds(codes, int(cv)), None
+    n = len(codes)
+    splits = iter(check_cv(cv, codes, classifier=True).split(np.empty((n, 0)), codes, groups))
+    fold, drawn = np.full(n, -1, np.intp), []
+    for train, test in splits:
+        drawn.append((_times(train, n), _times(test, n)))
+        trained, tested = drawn[-1]
+        once = max(trained.max(), tested.max()) <= 1 and np.all(trained != tested)
+        if not (once and np.all(fold[tested > 0] < 0)):
+            break
+        fold[tested > 0] = len(drawn) - 1
+    else:
+        if np.all(fold >= 0):
+            return fold, None
+    return None, chain(drawn, ((_times(train, n), _times(test, n)) for train, test in splits))
+
+
+def _times(rows, n):
+    """Return how often each of n rows is chosen, by number or by mask, in the smallest integers."""
+    times = np.bincount(np.arange(n)[rows], minlength=n)
+    return times.astype(np.min_scalar_type(int(times.max(initial=0))))
+
+
+def chosen_rows(times: Any, weight: Any) -> dict[str, Any]:
+    """Return the chosen rows as fold 0, and their weight: a row chosen twice counts twice."""
+    folds = np.where(times > 0, np.int8(0), np.int8(-1))
+    if times.max() > 1:
+        weight = times.astype(float) if weight is None else times * weight
+    return {"folds": folds, "sample_weight": weight}

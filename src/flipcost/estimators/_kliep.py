@@ -14,9 +14,7 @@ from flipcost._validation import (
     StrOptions,
     check_is_fitted,
     check_weights,
-    encode_labels,
     fit_context,
-    positive_index,
     validate_data,
 )
 from flipcost.core.arrays import Array
@@ -24,11 +22,12 @@ from flipcost.core.kernels import gaussian_kernel, squared_distances
 from flipcost.core.kliep import kliep, kliep_reference
 from flipcost.core.kliep_search import kliep_posterior_search
 from flipcost.core.ratios import COMBINATIONS, combine_ratios, training_scales
+from flipcost.estimators._binary import BinaryClassifier
 from flipcost.estimators._folds import generator
 from flipcost.estimators._kernel import KernelClassifier, Rows, refuse_weightless_classes
 
 
-class KLIEPClassifier(KernelClassifier):
+class KLIEPClassifier(BinaryClassifier, KernelClassifier):
     r"""Class probabilities from the density ratio of each class to all rows, by KLIEP.
 
     A generative counterpart of `LSPClassifier` for two classes: the density of each class over
@@ -234,9 +233,7 @@ default="norm"
         self
         """
         X = validate_data(self, X, dtype=np.float64)
-        self.classes_, second = encode_labels(self, y, X.shape[0])
-        self._positive_index = positive_index(self.classes_, self.pos_label)
-        positive = second if self._positive_index == 1 else ~second
+        positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
         refuse_weightless_classes(positive.astype(np.intp), 2, weight)
         rng = generator(self.random_state)
@@ -378,10 +375,4 @@ default="norm"
         ndarray of shape (n, 2)
             Columns in the order of ``classes_``.
         """
-        eta = self._eta(X, clip=True)
-        return np.column_stack([1 - eta, eta] if self._positive_index == 1 else [eta, 1 - eta])
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        return tags
+        return self._columns(self._eta(X, clip=True))

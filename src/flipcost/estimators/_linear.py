@@ -7,15 +7,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.extmath import safe_sparse_dot
 
 from flipcost._validation import check_is_fitted, positive_index, validate_data
 from flipcost.core.arrays import Array
 from flipcost.core.losses import uneven_squared
+from flipcost.estimators._binary import BinaryClassifier
 
 
-class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
+class LinearClassifier(BinaryClassifier, ABC):
     """Base of classifiers with a linear score.
 
     Subclasses find coefficients in terms of the positive class, and say in `_positive_eta` what
@@ -24,7 +24,8 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
 
     def _orient(self, coefficients):
         """Keep coefficients in scikit-learn's orientation: a positive score means classes_[1]."""
-        self._sign = 1.0 if positive_index(self.classes_, self.pos_label) == 1 else -1.0
+        self._index = positive_index(self.classes_, self.pos_label)
+        self._sign = 1.0 if self._index == 1 else -1.0
         self.coef_ = self._sign * coefficients[None, :-1]
         self.intercept_ = self._sign * coefficients[-1:]
 
@@ -74,9 +75,7 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
             Columns in the order of ``classes_``.
         """
         scores = self.decision_function(X)
-        eta = self._positive_eta(self._sign * scores)
-        columns = [1 - eta, eta] if self._sign > 0 else [eta, 1 - eta]
-        return np.column_stack(columns)
+        return self._columns(self._positive_eta(self._sign * scores))
 
     @abstractmethod
     def _positive_eta(self, scores: Array) -> Array:
@@ -85,7 +84,6 @@ class LinearClassifier(ClassifierMixin, BaseEstimator, ABC):
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
-        tags.classifier_tags.multi_class = False
         return tags
 
 

@@ -7,12 +7,7 @@ import warnings
 import numpy as np
 from sklearn.exceptions import ConvergenceWarning
 
-from flipcost._validation import (
-    check_weights,
-    encode_labels,
-    positive_index,
-    validate_data,
-)
+from flipcost._validation import check_weights, validate_data
 from flipcost.estimators._linear import LinearClassifier
 
 
@@ -22,9 +17,8 @@ class LinearScoreClassifier(LinearClassifier):
     def _prepare(self, X, y, sample_weight):
         """Check the data; return rows, which are positive, and weights or None."""
         X = validate_data(self, X, accept_sparse="csr", dtype=np.float64)
-        self.classes_, second = encode_labels(self, y, X.shape[0])
+        positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
-        positive = second if positive_index(self.classes_, self.pos_label) == 1 else ~second
         if weight is not None and not (weight[positive].any() and weight[~positive].any()):
             msg = (
                 "Each class must have a row of positive weight to learn from; got one class only. "

@@ -12,7 +12,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 from sklearn.utils.parallel import Parallel, delayed
 
-from flipcost._validation import StrOptions, fit_context, positive_index
+from flipcost._validation import StrOptions, fit_context
 from flipcost.core.arrays import Array, Indices
 from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
 from flipcost.core.costs import Costs, cost_share, margin_value
@@ -202,13 +202,11 @@ class CostResamplingClassifier(WrappingClassifier):
         self
         """
         cost, rates = cost_share(self.cost), rate_pair(self.noise_rate)
-        labels, second, weight = self._prepare(X, y, sample_weight)
-        user_index = positive_index(self.classes_, self.pos_label)
-        positive = second if user_index == 1 else ~second
+        labels, positive, weight = self._prepare(X, y, sample_weight)
         self.relabeled_ = self._changes_roles(positive, weight, cost, rates)
         if self.relabeled_:
             cost, rates, positive = 1 - cost, rates[::-1], ~positive
-        self._index = 1 - user_index if self.relabeled_ else user_index
+            self._index = 1 - self._index
         self._rates = rates
 
         random = check_random_state(self.random_state)

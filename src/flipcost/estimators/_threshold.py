@@ -10,7 +10,7 @@ from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from flipcost._validation import StrOptions, fit_context, positive_index
+from flipcost._validation import StrOptions, fit_context
 from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
@@ -135,7 +135,6 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         """
         self._cost, self._rates = cost_share(self.cost), rate_pair(self.noise_rate)
         labels, _, weight = self._prepare(X, y, sample_weight)
-        self._index = positive_index(self.classes_, self.pos_label)
         self.threshold_ = self._cut = float(noisy_threshold(self._cost, self._rates))
 
         inner = self._inner()

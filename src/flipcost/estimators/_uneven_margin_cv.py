@@ -11,29 +11,17 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
-from flipcost._validation import (
-    StrOptions,
-    check_weights,
-    encode_labels,
-    fit_context,
-    positive_index,
-    validate_rows,
-)
+from flipcost._validation import StrOptions, check_weights, fit_context, validate_rows
 from flipcost.core.confusion import MEASURES
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise import rate_pair
 from flipcost.core.rates import NoiseRate
+from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import denoised_systems, path_of_systems
+from flipcost.estimators._folds import chosen_rows, folds_or_splits
 from flipcost.estimators._linear import LinearMomentsClassifier
-from flipcost.estimators._search import (
-    as_list,
-    chosen_rows,
-    count_fold_mistakes,
-    folds_or_splits,
-    score_candidates,
-    search_results,
-)
+from flipcost.estimators._search import as_list, score_candidates, search_results
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
 from flipcost.exceptions import DenoisingWarning
@@ -187,8 +175,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         grid = self._grid()
         scoring = self._scoring(grid)
         X = validate_rows(self, X, reset=True)
-        self.classes_, second = encode_labels(self, y, X.shape[0])
-        positive = second if positive_index(self.classes_, self.pos_label) == 1 else ~second
+        positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
 
         total, scores, seconds = self._cross_validate(X, positive, weight, groups, grid, scoring)
@@ -291,23 +278,22 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
 
     def _cross_validate(self, X, positive, weight, groups, grid, scoring):
         """Return the moments of all rows, scores of shape (candidates, splits), and the times."""
-        folds, splits = folds_or_splits(self.cv, positive, groups)
+        folds, splits = folds_or_splits(self.cv, positive.astype(np.int8), groups)
         started = perf_counter()
         if folds is not None:
             parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
             training = merge_others(parts)
             gathered = perf_counter() - started
-            count = partial(count_fold_mistakes, X, positive, folds, weight)
+            count = partial(fold_confusions, X, positive, folds=folds, sample_weight=weight)
             scores, seconds = self._judge(training, count, grid, scoring)
             return parts[0].merge(training[0]), scores, seconds + np.array([gathered, 0])
         total = ClassMoments.from_rows(X, positive, weight)
         columns, seconds = [], np.array([perf_counter() - started, 0.0])
         for trained, tested in splits:
             started = perf_counter()
-            chosen, chosen_weight = chosen_rows(trained, weight)
-            training = fold_moments(X, positive, chosen, sample_weight=chosen_weight)
+            training = fold_moments(X, positive, **chosen_rows(trained, weight))
             seconds[0] += perf_counter() - started
-            count = partial(count_fold_mistakes, X, positive, *chosen_rows(tested, weight))
+            count = partial(fold_confusions, X, positive, **chosen_rows(tested, weight))
             scores, spent = self._judge(training, count, grid, scoring)
             columns.append(scores)
             seconds += spent
@@ -381,5 +367,6 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
             penalize_bias=self.penalize_bias,
             pos_label=self.pos_label,
         ).fit_moments(total, self.classes_)
-        for name in ("moments_", "coef_", "intercept_", "n_clipped_", "_sign", "_cost", "_margin"):
+        learned = ("moments_", "coef_", "intercept_", "n_clipped_")
+        for name in (*learned, "_index", "_sign", "_cost", "_margin"):
             setattr(self, name, getattr(self.best_estimator_, name))

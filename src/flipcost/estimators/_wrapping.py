@@ -6,31 +6,32 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.base import MetaEstimatorMixin
 from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
-from flipcost._validation import check_is_fitted, check_weights, encode_labels
+from flipcost._validation import check_is_fitted, check_weights
 from flipcost.core.arrays import Array
+from flipcost.estimators._binary import BinaryClassifier
 
 
-class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
+class WrappingClassifier(MetaEstimatorMixin, BinaryClassifier):
     """Base of classifiers that threshold the probabilities of an inner one.
 
     X goes to the inner estimator as it came, so that a pipeline finds its columns. Subclasses give
-    `_inner`, the unfitted inner estimator, and set `_index`, which of the classes the threshold
-    speaks of, and `_cut`, the threshold itself.
+    `_inner`, the unfitted inner estimator, and set `_cut`, the threshold on the probability of the
+    class `_index`.
     """
 
     _cut = 0.5
 
     def _prepare(self, X, y, sample_weight):
-        """Check the labels; return them, which are ``classes_[1]``, and weights or None."""
+        """Check the labels; return them, which are positive, and weights or None."""
         shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
         if len(shape) == 0 or 0 in shape:
             check_array(X, accept_sparse=True)  # says what is wrong
-        self.classes_, second = encode_labels(self, y, shape[0])
-        weight = None if sample_weight is None else check_weights(sample_weight, second[:, None])
+        positive = self._read_labels(y, shape[0])
+        weight = check_weights(sample_weight, positive[:, None])
         inner = self._inner()
         if not hasattr(inner, "predict_proba"):
             msg = (
@@ -38,7 +39,7 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
                 f"{type(inner).__name__}, which has none as it is set."
             )
             raise TypeError(msg)
-        return column_or_1d(y), second, weight
+        return column_or_1d(y), positive, weight
 
     def _inner_eta(self, X: Any) -> Array:
         """Return the inner estimator's probability of the positive class."""
@@ -77,10 +78,6 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         positive = self._inner_eta(X) - self._cut > 0
         return self.classes_[np.where(positive, self._index, 1 - self._index)]
 
-    def _columns(self, eta: Array) -> Array:
-        """Lay out the probabilities of the positive class as scikit-learn does."""
-        return np.column_stack([1 - eta, eta] if self._index == 1 else [eta, 1 - eta])
-
     @property
     def n_features_in_(self) -> int:
         """Number of features that the inner estimator saw."""
@@ -95,7 +92,6 @@ class WrappingClassifier(MetaEstimatorMixin, ClassifierMixin, BaseEstimator):
         tags = super().__sklearn_tags__()
         inner = get_tags(self._inner())
         tags.input_tags = inner.input_tags
-        tags.classifier_tags.multi_class = False
         return tags
 
 

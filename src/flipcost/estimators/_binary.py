@@ -1,0 +1,35 @@
+"""What classifiers of two classes share: which one is positive."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from sklearn.base import BaseEstimator, ClassifierMixin
+
+from flipcost._validation import encode_labels, positive_index
+from flipcost.core.arrays import Array, Flags
+
+
+class BinaryClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers of two classes, one of which is the positive one.
+
+    Subclasses have the parameter `pos_label`.
+    """
+
+    _index = 1
+
+    def _read_labels(self, y: Any, n_rows: int) -> Flags:
+        """Keep the classes, and which of them is positive; return which labels are."""
+        self.classes_, second = encode_labels(self, y, n_rows)
+        self._index = positive_index(self.classes_, self.pos_label)
+        return second if self._index == 1 else ~second
+
+    def _columns(self, eta: Array) -> Array:
+        """Lay out the probabilities of the positive class as scikit-learn does."""
+        return np.column_stack([1 - eta, eta] if self._index == 1 else [eta, 1 - eta])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags

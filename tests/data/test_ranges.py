@@ -111,3 +111,30 @@ def test_places_are_spread_over_the_file(tmp_path):
         assert max(numbers) > 0.95 * 100_000
         for block in blocks:
             assert {tuple(row.values())[1:] for row in block.to_pylist()} <= known
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "a,b\n1,2\n3,4\n",
+        '"a","b"\n1,2\n3,4',
+        'a,b\n"1\n",2\n3,4\n',
+        "a,b\n\n1,2\n3,4\n",
+        "a,b\r\n1,2\r\n3,4\r\n",
+    ],
+)
+def test_rows_are_counted_as_they_are_read(text, tmp_path):
+    """Quotes in the header or in cells, empty lines and returns do not change the count."""
+    path = tmp_path / "a.csv"
+    path.write_bytes(text.encode())
+    part = _ranges.TextRange(str(path), sniff(path), 0, len(text))
+    assert part.count_rows() == sum(batch.num_rows for batch in part.batches()) == 2
+
+
+def test_names_in_quotes_do_not_slow_the_count(tmp_path, monkeypatch):
+    """Lines tell the number of rows where only the header has quotes: no cell is read."""
+    path = tmp_path / "a.csv"
+    path.write_text('"a","b"\n' + "1,2\n" * 1000)
+    part = _ranges.TextRange(str(path), sniff(path), 0, path.stat().st_size)
+    monkeypatch.setattr(_ranges.TextRange, "_read", None)
+    assert part.count_rows() == 1000

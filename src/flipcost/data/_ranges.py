@@ -103,9 +103,12 @@ class TextRange:
         if can_be_cut(self.form):
             with open_bytes(self.path, filesystem=self.filesystem) as file:
                 file.seek(self.start)
-                lines = _count_lines(file, self.stop - self.start)
-            if lines is not None:
-                return lines - (self.start == 0)
+                # Names may be in quotes where cells are not.
+                header = file.readline() if self.start == 0 else b""
+                is_line = not header or (header.strip() and header.count(b'"') % 2 == 0)
+                rows = _count_lines(file, self.stop - self.start - len(header)) if is_line else None
+            if rows is not None:
+                return rows
         return sum(batch.num_rows for batch in self._read(self.form.names[:1]))
 
     def _read(
@@ -267,8 +270,8 @@ def read_places(
         n_bytes = max(_LEAST_BYTES, 2 * each * len(head) // max(1, head.count(b"\n")))
         if not can_be_cut(form) or size < 2 * _PLACES * n_bytes:
             return _first_rows(path, form, n_rows, filesystem)
-        found = _first_rows(path, form, each, filesystem)
-        for k in range(1, _PLACES):
+        found = []
+        for k in range(_PLACES):
             file.seek(k * (size - n_bytes) // (_PLACES - 1))
             block = file.read(n_bytes)
             start = _row_start(block, form)

@@ -10,13 +10,13 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import Annotated, Any
 
 import typer
 from rich.console import Console
 
 from flipcost._persist import load, save
-from flipcost.audit import audit, audit_files
+from flipcost.audit import AuditResult, audit, audit_files
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._options import in_options
@@ -28,9 +28,6 @@ from flipcost.data import is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory
-
-if TYPE_CHECKING:
-    from flipcost.audit import AuditResult
 
 
 def audit_command(

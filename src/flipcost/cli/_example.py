@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import difflib
 import inspect
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
 from flipcost import datasets
+from flipcost.core.noise import NoiseRateLike
 from flipcost.exceptions import UserError
 from flipcost.noise import flip_labels
-
-if TYPE_CHECKING:
-    from flipcost.core.noise import NoiseRateLike
 
 
 def example_table(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 import pyarrow as pa
@@ -16,10 +16,6 @@ from flipcost.core.arrays import Array
 from flipcost.data._infer import describe_column, read_cells
 from flipcost.data.arrow import as_arrow, take_column
 from flipcost.exceptions import TableError, shorten, unknown_column
-
-if TYPE_CHECKING:
-    from typing import Self
-
 
 _DAY = 86400.0
 _DATE_PARTS = ("days", "year sine", "year cosine", "week sine", "week cosine")

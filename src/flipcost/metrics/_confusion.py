@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import Interval
+from flipcost.core.costs import CostLike
+from flipcost.core.noise import NoiseRateLike
 from flipcost.metrics._labels import confusion
-
-if TYPE_CHECKING:
-    from flipcost.core.costs import CostLike
-    from flipcost.core.noise import NoiseRateLike
 
 
 def am_score(

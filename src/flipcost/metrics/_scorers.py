@@ -3,19 +3,15 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
-from flipcost.core.costs import cost_share
-from flipcost.core.noise import rate_pair
+from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.noise import NoiseRateLike, rate_pair
 from flipcost.metrics._confusion import am_score, f_score
 from flipcost.metrics._labels import confusion
-
-if TYPE_CHECKING:
-    from flipcost.core.costs import CostLike
-    from flipcost.core.noise import NoiseRateLike
 
 
 def _mean_cost(

@@ -3,18 +3,14 @@
 from __future__ import annotations
 
 from numbers import Integral
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import column_or_1d
 
 from flipcost._validation import positive_index
-from flipcost.core.noise import flip
-
-if TYPE_CHECKING:
-    from flipcost.core.noise import NoiseRateLike
-
+from flipcost.core.noise import NoiseRateLike, flip
 
 _STREAM = 0x666C6970  # "flip"
 

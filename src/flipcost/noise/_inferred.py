@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,12 +10,14 @@ from numpy.typing import ArrayLike
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.forward import LARGEST_RATE, LARGEST_SUM, pair_of_rates, symmetric_rate
 from flipcost.core.newton import Design
-from flipcost.core.rates import clopper_pearson, purest_tail, quantile_interval, tail_counts
+from flipcost.core.rates import (
+    NoiseRate,
+    clopper_pearson,
+    purest_tail,
+    quantile_interval,
+    tail_counts,
+)
 from flipcost.noise._columns import noise_rate, read_labels, read_probabilities, read_scores
-
-if TYPE_CHECKING:
-    from flipcost.core.rates import NoiseRate
-
 
 # Scores in so many bins, each with as many rows, lose less than sampling error ever shows.
 _N_BINS = 256

@@ -4,18 +4,15 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.annotators import AnnotatorModel, LabelPatterns
 from flipcost.core.arrays import Array
-from flipcost.core.rates import clopper_pearson, rate_of_disagreement
+from flipcost.core.rates import NoiseRate, clopper_pearson, rate_of_disagreement
 from flipcost.noise._columns import noise_rate, read_columns
-
-if TYPE_CHECKING:
-    from flipcost.core.rates import NoiseRate
 
 
 def rate_from_trusted(

@@ -2,19 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
-from flipcost.core.costs import cost_share
+from flipcost.core.costs import CostLike, cost_share
 from flipcost.plot._common import pos_label_of, positive_probability, read_positive, take_axes
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from flipcost.core.costs import CostLike
 
 
 class DecisionBoundaryDisplay:

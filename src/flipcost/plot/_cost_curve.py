@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -10,6 +10,7 @@ from numpy.typing import ArrayLike
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts, measure
 from flipcost.core.cost_curves import confusions_at_costs
+from flipcost.core.noise import NoiseRateLike
 from flipcost.plot._common import (
     pos_label_of,
     positive_probability,
@@ -17,12 +18,6 @@ from flipcost.plot._common import (
     read_probability,
     take_axes,
 )
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from flipcost.core.noise import NoiseRateLike
-
 
 _COSTS = np.linspace(0.01, 0.99, 99)
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -12,12 +12,8 @@ from sklearn.utils import column_or_1d
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import costs_at_rates
+from flipcost.core.costs import CostLike
 from flipcost.plot._common import pos_label_of, rates_up_to, read_positive, take_axes
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from flipcost.core.costs import CostLike
 
 
 class RateDisplay:

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
+from flipcost.core.costs import CostLike
 from flipcost.core.decision import minimax_regret
 from flipcost.plot._common import rates_up_to
 from flipcost.plot._noise_path import RateDisplay, path_values
-
-if TYPE_CHECKING:
-    from typing import Self
-
-    from flipcost.core.costs import CostLike
 
 
 class RegretDisplay(RateDisplay):

@@ -6,9 +6,10 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flipcost.core.confusion import Interval
+
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
-    from flipcost.core.confusion import Interval
 
 
 def candidate_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:

@@ -5,12 +5,16 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from itertools import accumulate
+from typing import Any
 
 import pyarrow as pa
 
 from flipcost.data import (
+    FileFormat,
     LevelColumn,
+    Paths,
+    TextRange,
     concatenate,
     read_cells,
     read_places,
@@ -23,9 +27,6 @@ from flipcost.scale._files import FileSet, Reading
 from flipcost.scale._optional import cluster_module
 from flipcost.scale._reduce import Unit, thread_count, threaded
 from flipcost.scale._rows import Layout, Piece
-
-if TYPE_CHECKING:
-    from flipcost.data import FileFormat, Paths, TextRange
 
 # A range of text that a thread or a worker reads, and holds, at a time.
 _RANGE_BYTES = 1 << 25
@@ -141,10 +142,7 @@ class CsvFiles(FileSet):
             lengths = threaded(_count_rows, ranges, thread_count(reading.n_threads))
         if len(ranges) > 1:
             self._n_rows = sum(lengths)
-        starts = [0]
-        for length in lengths[:-1]:
-            starts.append(starts[-1] + length)
-        self._ranges, self._starts = ranges, starts
+        self._ranges, self._starts = ranges, [0, *accumulate(lengths[:-1])]
 
     def _types(self, layout: Layout) -> dict[str, Any]:
         """Find out what the columns hold from a look at some rows, once for all passes."""

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import dask.array as da
 import numpy as np
@@ -22,15 +22,10 @@ from flipcost.data import arrow
 from flipcost.exceptions import SourceError
 from flipcost.scale._optional import require
 from flipcost.scale._progress import Reporter
-from flipcost.scale._reduce import merge_at, reduce_units
-from flipcost.scale._rows import Piece
+from flipcost.scale._reduce import Unit, merge_at, reduce_units
+from flipcost.scale._rows import Layout, Piece
 from flipcost.scale._table import Table
-from flipcost.scale._tasks import packed, run
-
-if TYPE_CHECKING:
-    from flipcost.scale._reduce import Unit
-    from flipcost.scale._rows import Layout
-    from flipcost.scale._tasks import Task
+from flipcost.scale._tasks import Task, packed, run
 
 # Wider trees are shallower but hold more results at once; 10,000 partitions take 5 levels of 8.
 FAN_IN = 8

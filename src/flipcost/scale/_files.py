@@ -7,11 +7,19 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
 
-from flipcost.data import arrow, check_names, check_stamp, file_stamp, folder_keys, list_files
+from flipcost.data import (
+    Paths,
+    arrow,
+    check_names,
+    check_stamp,
+    file_stamp,
+    folder_keys,
+    list_files,
+)
 from flipcost.exceptions import SourceError, TableError
 from flipcost.scale._optional import cluster_module
 from flipcost.scale._progress import Progress, Reporter
@@ -19,9 +27,6 @@ from flipcost.scale._reduce import Unit, reduce_units, thread_count
 from flipcost.scale._table import Table
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from flipcost.data import Paths
     from flipcost.scale._rows import Layout
     from flipcost.scale._tasks import Task
 

@@ -12,16 +12,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.scoring import score_parts
-
-if TYPE_CHECKING:
-    from flipcost.core.moments import ClassMoments
+from flipcost.core.moments import ClassMoments
+from flipcost.core.scoring import bin_numbers, score_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -259,11 +257,9 @@ def _add(
 ) -> None:
     """Add rows to weight, squared weight and weighted score of each bin and label."""
     low, high, n_bins = limits
-    with np.errstate(invalid="ignore"):
-        place = np.clip((scores - low) * (n_bins / (high - low)), 0, n_bins - 1)
-    for c in range(scores.shape[1]):
-        if np.isnan(place[:, c]).any():  # no solution at this candidate, and hence no scores
+    for c, score in enumerate(scores.T):
+        if np.isnan(score).any():  # no solution at this candidate, and hence no scores
             continue
-        cell = 2 * place[:, c].astype(np.intp) + labels
-        for k, value in enumerate((weight, weight**2, weight * scores[:, c])):
+        cell = 2 * bin_numbers(score, low[c], high[c], n_bins) + labels
+        for k, value in enumerate((weight, weight**2, weight * score)):
             sums[k, c] += np.bincount(cell, value, minlength=2 * n_bins)

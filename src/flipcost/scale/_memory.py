@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flipcost.core.memory import usable_memory
-from flipcost.data import list_files
+from flipcost.data import Paths, list_files
 from flipcost.scale._csv import CsvFiles
 from flipcost.scale._parquet import ParquetFiles
-
-if TYPE_CHECKING:
-    from flipcost.data import Paths
 
 
 def exceeds_memory(source: Paths, share: float = 0.25) -> bool:

@@ -12,17 +12,14 @@ from bisect import bisect_right
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow.parquet as pq
 
-from flipcost.data import arrow
+from flipcost.data import Paths, arrow
 from flipcost.scale._files import FileSet, Reading
 from flipcost.scale._reduce import Unit
 from flipcost.scale._rows import Layout, Piece
-
-if TYPE_CHECKING:
-    from flipcost.data import Paths
 
 # Row groups of fewer rows are read together: here, and on a cluster, whose scheduler has fewer
 # tasks then.

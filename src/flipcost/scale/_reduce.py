@@ -14,12 +14,12 @@ from typing import TYPE_CHECKING, Any, TypeVar
 from threadpoolctl import threadpool_limits
 
 from flipcost.exceptions import SourceError
+from flipcost.scale._tasks import Task
 from flipcost.scale._tasks import run as run_task
 
 if TYPE_CHECKING:
     from flipcost.scale._progress import Reporter
     from flipcost.scale._rows import Piece
-    from flipcost.scale._tasks import Task
 
 Item = TypeVar("Item")
 

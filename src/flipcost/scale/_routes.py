@@ -7,7 +7,8 @@ from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
 from typing import TYPE_CHECKING, Any
 
-from flipcost.data import list_files, sniff
+from flipcost.core.moments import ClassMoments
+from flipcost.data import Paths, TableEncoder, list_files, sniff
 from flipcost.scale._batches import BatchTable
 from flipcost.scale._csv import CsvFiles
 from flipcost.scale._files import FileSet, FileTable
@@ -16,8 +17,6 @@ from flipcost.scale._parquet import ParquetFiles
 from flipcost.scale._rows import Layout
 
 if TYPE_CHECKING:
-    from flipcost.core.moments import ClassMoments
-    from flipcost.data import Paths, TableEncoder
     from flipcost.scale._progress import Progress
     from flipcost.scale._table import Table
 

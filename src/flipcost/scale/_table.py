@@ -5,34 +5,31 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
 
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError
-from flipcost.scale._rows import Layout
+from flipcost.scale._rows import Layout, Piece
 from flipcost.scale._tasks import (
     ConfusionsTask,
     HistogramTask,
     MomentsTask,
     SampleTask,
     SummaryTask,
+    Task,
     packed,
 )
 
 if TYPE_CHECKING:
-    from typing import Self
-
-    from flipcost.core.confusion import ConfusionCounts
-    from flipcost.core.moments import ClassMoments
     from flipcost.data import TableEncoder
     from flipcost.scale._histogram import ScoreHistogram
     from flipcost.scale._labels import LabeledMoments
-    from flipcost.scale._rows import Piece
     from flipcost.scale._sample import RowSample
     from flipcost.scale._summary import TableSummary
-    from flipcost.scale._tasks import Task
 
 
 class Table(ABC):

@@ -8,12 +8,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 from scipy import sparse
 
 from flipcost.core.arrays import Array
+from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
@@ -24,10 +25,9 @@ from flipcost.scale._sample import RowSample
 from flipcost.scale._summary import TableSummary
 
 if TYPE_CHECKING:
-    from flipcost.core.confusion import ConfusionCounts
     from flipcost.scale._rows import Layout, Piece, PieceRows
 
-    Task = Callable[[Piece], Any]
+Task: TypeAlias = "Callable[[Piece], Any]"
 
 
 def run(task: Task, piece: Piece) -> Any:

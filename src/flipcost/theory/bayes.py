@@ -21,7 +21,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.costs import cost_share, margin_value
+from flipcost.core.costs import CostLike, cost_share, margin_value
 from flipcost.core.losses import uneven_squared, weighted_zero_one
 from flipcost.core.noise import (
     NoiseRateLike,
@@ -32,7 +32,6 @@ from flipcost.core.noise import (
 )
 
 if TYPE_CHECKING:
-    from flipcost.core.costs import CostLike
     from flipcost.theory.law import DiscreteLaw
 
 

@@ -3,23 +3,19 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.core.costs import cost_share
+from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, clean_threshold, rate_pair
 from flipcost.theory.bayes import noise_fixed_point
 from flipcost.theory.law import DiscreteLaw
 from flipcost.theory.robustness import (
+    RobustnessReport,
     linear_minimiser,
     robustness_report,
     theorem_1_holds,
 )
-
-if TYPE_CHECKING:
-    from flipcost.core.costs import CostLike
-    from flipcost.theory.robustness import RobustnessReport
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,18 +8,14 @@ claim about "the minimizer of the risk" is a small linear solve: nothing is samp
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.losses import weighted_zero_one
+from flipcost.core.costs import CostLike
+from flipcost.core.losses import Loss, weighted_zero_one
 from flipcost.core.noise import NoiseRateLike, noisy_eta
-
-if TYPE_CHECKING:
-    from flipcost.core.costs import CostLike
-    from flipcost.core.losses import Loss
 
 
 @dataclass(frozen=True, eq=False)

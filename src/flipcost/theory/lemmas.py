@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flipcost.core.costs import cost_share, margin_value
+from flipcost.core.costs import CostLike, cost_share, margin_value
 from flipcost.core.losses import uneven_squared
 from flipcost.core.noise import NoiseRateLike, rate_pair
 
 if TYPE_CHECKING:
-    from flipcost.core.costs import CostLike
     from flipcost.theory.law import DiscreteLaw
 
 

@@ -31,20 +31,15 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
-from flipcost.core.costs import cost_share, margin_value
+from flipcost.core.costs import CostLike, cost_share, margin_value
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.theory.bayes import noise_fixed_point, weighted_zero_one_rules
-from flipcost.theory.law import decide
-
-if TYPE_CHECKING:
-    from flipcost.core.costs import CostLike
-    from flipcost.theory.law import DiscreteLaw
+from flipcost.theory.law import DiscreteLaw, decide
 
 
 def linear_minimiser(

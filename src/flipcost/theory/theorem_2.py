@@ -29,15 +29,15 @@ noise costs a method that does not know its rate.
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.optimize import brentq
 
 from flipcost.core.arrays import Array
-from flipcost.core.costs import cost_share
+from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.losses import uneven_squared
+from flipcost.core.noise import NoiseRateLike
 from flipcost.theory.bayes import uneven_squared_scores, weighted_zero_one_rules
 from flipcost.theory.law import DiscreteLaw, decide
 from flipcost.theory.lemmas import (
@@ -50,10 +50,6 @@ from flipcost.theory.lemmas import (
     symmetric_rate,
 )
 from flipcost.theory.robustness import linear_minimiser, theorem_1_holds
-
-if TYPE_CHECKING:
-    from flipcost.core.costs import CostLike
-    from flipcost.core.noise import NoiseRateLike
 
 
 @dataclass(frozen=True)

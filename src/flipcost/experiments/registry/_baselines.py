@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,15 +25,13 @@ from flipcost.experiments.registry._protocol import (
     L2S,
     MEASURES,
     N_FOLDS,
+    Trial,
     choose,
     clean_scores,
     possible_rate,
     random_folds,
     scores_of,
 )
-
-if TYPE_CHECKING:
-    from flipcost.experiments.registry._protocol import Trial
 
 
 def run_natarajan(

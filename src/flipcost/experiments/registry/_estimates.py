@@ -6,7 +6,7 @@ training part.
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +25,7 @@ from flipcost.core.lspc import RidgeSpectrum, lspc_probabilities, lspc_search
 from flipcost.core.newton import Design
 from flipcost.core.ratios import combine_ratios
 from flipcost.core.row_losses import LINK_LOSSES, LinkLoss, link_rows
-from flipcost.experiments.registry._protocol import L2S, N_FOLDS
-
-if TYPE_CHECKING:
-    from flipcost.experiments.registry._protocol import Trial
-
+from flipcost.experiments.registry._protocol import L2S, N_FOLDS, Trial
 
 # More centres change no cell by more than its spread, and fits take the cube of their number.
 N_CENTERS = 100

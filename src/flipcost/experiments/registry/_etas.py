@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,12 +10,8 @@ from sklearn.neighbors import KNeighborsClassifier
 
 from flipcost.estimators import LinkClassifier, LSPClassifier
 from flipcost.experiments.registry._estimates import KLIEPEstimate
-from flipcost.experiments.registry._protocol import N_FOLDS, random_folds
+from flipcost.experiments.registry._protocol import N_FOLDS, Trial, random_folds
 from flipcost.metrics import eta_scores
-
-if TYPE_CHECKING:
-    from flipcost.experiments.registry._protocol import Trial
-
 
 LINKS = {"lkfun_sq": "squared", "lkfun_log": "logistic", "lkfun_msq": "modified_squared"}
 NEIGHBOURS = (3, 5, 7, 10, 15, 20, 30, 50, 80)

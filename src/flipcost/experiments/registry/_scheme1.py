@@ -15,7 +15,7 @@ Readings of the printed columns:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
@@ -23,6 +23,7 @@ from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
+from flipcost.core.noise import NoiseRateLike
 from flipcost.core.resampling import margin_grid
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import solve_path
@@ -30,17 +31,13 @@ from flipcost.experiments.registry._protocol import (
     L2S,
     MEASURES,
     N_FOLDS,
+    Trial,
     choose,
     clean_scores,
     possible_rate,
     random_folds,
     scores_of,
 )
-
-if TYPE_CHECKING:
-    from flipcost.core.noise import NoiseRateLike
-    from flipcost.experiments.registry._protocol import Trial
-
 
 # The set of scheme 1's margins in section D is never given.
 CLEAN_MARGINS = (0.1, 0.2, 0.3, 0.5, 0.8, 1.0, 1.2, 1.5, 2.0, 3.0, 5.0, 10.0)

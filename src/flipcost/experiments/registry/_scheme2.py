@@ -13,7 +13,7 @@ ways, and one set of fits serves both:
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -24,14 +24,11 @@ from flipcost.core.resampling import kept_negatives, negative_ratio
 from flipcost.experiments.registry._protocol import (
     MEASURES,
     N_FOLDS,
+    Trial,
     choose,
     clean_scores,
     random_folds,
 )
-
-if TYPE_CHECKING:
-    from flipcost.experiments.registry._protocol import Trial
-
 
 READINGS = ("resampled", "untouched")
 

@@ -8,22 +8,17 @@ import time
 from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
 from flipcost.experiments.registry._paper_tables import TABLES
 from flipcost.experiments.run._store import FILE, UnitStore
-from flipcost.experiments.run._units import all_units
+from flipcost.experiments.run._units import Unit, all_units
 from flipcost.experiments.run._workers import run_units
 from flipcost.experiments.tables._page import to_html
-from flipcost.experiments.tables._results import summarize, tidy, write_csv
+from flipcost.experiments.tables._results import Row, summarize, tidy, write_csv
 from flipcost.experiments.tables._texts import to_latex, to_markdown
-
-if TYPE_CHECKING:
-    from flipcost.experiments.run._units import Unit
-    from flipcost.experiments.tables._results import Row
-
 
 _ALWAYS = ("usq_regerm", "flipcost")
 _ETA_COLUMN = {"lspc": "lspc", "knn": "knn"}

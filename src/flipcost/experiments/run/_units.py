@@ -19,7 +19,7 @@ from flipcost.experiments.registry._problems import (
     PROBLEMS,
     UCI,
 )
-from flipcost.experiments.registry._protocol import draw_trial, generator
+from flipcost.experiments.registry._protocol import Trial, draw_trial, generator
 from flipcost.experiments.registry._scheme1 import (
     CLEAN_COSTS,
     CLEAN_MARGINS,
@@ -32,7 +32,6 @@ from flipcost.experiments.registry._scheme2 import run_scheme2
 if TYPE_CHECKING:
     import numpy as np
 
-    from flipcost.experiments.registry._protocol import Trial
     from flipcost.experiments.tables._results import Row
 
 

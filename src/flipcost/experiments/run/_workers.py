@@ -14,10 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 from threadpoolctl import threadpool_limits
 
-from flipcost.experiments.run._units import run_unit
+from flipcost.experiments.run._units import Unit, run_unit
 
 if TYPE_CHECKING:
-    from flipcost.experiments.run._units import Unit
     from flipcost.experiments.tables._results import Row
 
 

@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 from html import escape
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flipcost._version import __version__
 from flipcost.experiments.registry._paper_tables import TABLES
 from flipcost.experiments.tables._errata import WORDS
 from flipcost.experiments.tables._pivot import DATA_WORDS, figure, method_words, pivot
 from flipcost.experiments.tables._plots import Series, plot
-from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN, summarize
+from flipcost.experiments.tables._results import (
+    DIFFERS,
+    IMPOSSIBLE,
+    NOT_GIVEN,
+    WITHIN,
+    Row,
+    summarize,
+)
 from flipcost.experiments.tables._why import REASONS
-
-if TYPE_CHECKING:
-    from flipcost.experiments.tables._results import Row
-
 
 _CLASSES = {WITHIN: "ok", DIFFERS: "off", IMPOSSIBLE: "odd", NOT_GIVEN: "na", "": "ours"}
 _STYLE = """

@@ -2,15 +2,11 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flipcost.experiments.registry._paper_tables import TABLES
 from flipcost.experiments.tables._pivot import figure, pivot
-from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, WITHIN
-
-if TYPE_CHECKING:
-    from flipcost.experiments.tables._results import Row
-
+from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, WITHIN, Row
 
 _MARKS = {WITHIN: "=", DIFFERS: "!", IMPOSSIBLE: "?"}
 _LEGEND = (

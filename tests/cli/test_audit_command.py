@@ -12,6 +12,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from scipy.special import logit
 
 import flipcost
 from flipcost._persist import load
@@ -242,6 +243,13 @@ def test_an_unfitted_estimator_can_be_given(tmp_path, capsys):
     summary_of(capsys, tmp_path, GOOD, *OPTIONS, "--model", tmp_path / "forest.skops")
     model = load(tmp_path / "out" / "model.skops")
     assert isinstance(model[-1].estimator, RandomForestClassifier)
+    # Its scores are those of a forest of ten trees that was fitted to the rows.
+    forest = model[-1].scorer_.estimator
+    assert len(forest.estimators_) == 10
+    X = model[:-1].transform(read_table(GOOD))
+    score = logit(np.clip(forest.predict_proba(X)[:, 1], 1e-6, 1 - 1e-6))
+    order = np.argsort(score)
+    assert np.all(np.diff(model[-1].predict_proba(X)[order, 1]) >= -1e-12)
 
 
 def test_large_tables_are_sampled(tmp_path, capsys):

@@ -26,10 +26,16 @@ def test_by_hand():
 
 
 def test_a_dominated_candidate_is_never_chosen():
-    """Adding a constant to one candidate's costs cannot make it chosen over itself."""
-    cost = np.random.default_rng(0).random((5, 3))
-    worse = np.column_stack([cost, cost[:, 0] + 0.1])
-    assert minimax_regret(worse).chosen != 3
+    """A candidate that costs more than another at every rate is not chosen, wherever it stands."""
+    rng = np.random.default_rng(0)
+    for _ in range(200):
+        cost = rng.random((5, 3))
+        place = int(rng.integers(4))
+        worse = np.insert(cost, place, cost[:, 0] + rng.uniform(0.001, 0.1, 5), axis=1)
+        found = minimax_regret(worse)
+        assert found.chosen != place
+        # Nor does it change which of the others is.
+        assert np.delete(np.arange(4), place)[minimax_regret(cost).chosen] == found.chosen
 
 
 @pytest.mark.parametrize("bad", [[], [[np.nan, 1.0]], [1.0, 2.0]])

@@ -134,7 +134,12 @@ def test_grid_search_over_a_pipeline(rows):
         },
         cv=3,
     ).fit(X, y)
-    assert np.isfinite(search.cv_results_["mean_test_score"]).all()
+    results = search.cv_results_
+    for params, score in zip(results["params"], results["mean_test_score"], strict=True):
+        options = {name.rpartition("__")[2]: value for name, value in params.items()}
+        alone = make_pipeline(StandardScaler(), UnevenMarginClassifier(**options))
+        assert score == pytest.approx(cross_val_score(alone, X, y, cv=3).mean(), abs=1e-12)
+    assert len(set(results["mean_test_score"])) > 1
 
 
 @pytest.mark.parametrize("method", ["sigmoid", "isotonic"])

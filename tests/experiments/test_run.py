@@ -14,6 +14,7 @@ import pytest
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
 from flipcost.experiments import TABLES, needed_units, reproduce, summarize, verdict
+from flipcost.experiments.run import _reproduce
 from flipcost.experiments.run._store import FILE, UnitStore
 from flipcost.experiments.tables._errata import errata_of, is_impossible
 from flipcost.experiments.tables._results import DIFFERS, IMPOSSIBLE, NOT_GIVEN, WITHIN
@@ -48,11 +49,24 @@ def test_processes_do_not_change_the_results(whole, tmp_path):
     assert texts(tmp_path) == texts(whole.folder)
 
 
-def test_a_cut_line_is_dropped_and_run_again(whole, tmp_path):
+def test_a_cut_line_is_dropped_and_run_again(whole, tmp_path, monkeypatch):
     """Units kept whole are kept, the one cut short is run again, and all files are the same."""
     lines = (whole.folder / FILE).read_text().splitlines(keepends=True)
     (tmp_path / FILE).write_text("".join(lines[:9]) + lines[9][:40])
+    (tmp_path / "whole_lines").mkdir()
+    (tmp_path / "whole_lines" / FILE).write_text("".join(lines[:9]))
+    store = UnitStore(tmp_path / "whole_lines", 0, resume=True)
+    store.close()
+    kept, ran = set(store.records), []
+    run_units = _reproduce.run_units
+    monkeypatch.setattr(
+        _reproduce,
+        "run_units",
+        lambda units, *rest, **options: ran.extend(units) or run_units(units, *rest, **options),
+    )
     reproduce(SMALL, trials=3, out=tmp_path, resume=True, progress=False)
+    assert len(kept) >= 8
+    assert {unit.key for unit in ran} == {unit.key for unit in needed_units(SMALL, 3)} - kept
     assert texts(tmp_path) == texts(whole.folder)
 
 

@@ -173,7 +173,9 @@ def test_likelihood_does_not_depend_on_the_order_of_rows():
     scores = np.round(scores, 2)
     order = np.argsort(y)
     found, again = rate_by_likelihood(y, scores), rate_by_likelihood(y[order], scores[order])
-    np.testing.assert_allclose(found.value, again.value, atol=1e-6)
+    assert found.source == again.source
+    for part in ("value", "low", "high"):
+        np.testing.assert_allclose(getattr(found, part), getattr(again, part), atol=1e-6)
 
 
 def test_likelihood_of_a_useless_score_says_so():

@@ -5,6 +5,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flipcost import ClassMoments
 from flipcost.exceptions import SourceError
 from flipcost.scale import (
     exceeds_memory,
@@ -50,10 +51,13 @@ def test_kinds_of_numbers_may_differ_between_files(parquet, rows):
     np.testing.assert_allclose(means[1], X[rows.positive[:960]].mean(axis=0), rtol=1e-12)
 
 
-def test_unnamed_columns_may_differ(parquet):
-    """Files may differ in columns that nobody asked for."""
+def test_unnamed_columns_may_differ(parquet, rows):
+    """Files may differ in columns that nobody asked for, and give the moments of all rows."""
     rewrite(parquet / "05.parquet", lambda t: t.drop_columns(["w", "id"]))
-    assert scan_parquet(parquet, "y", NAMES).moments().n_rows.sum() == 960
+    found = scan_parquet(parquet, "y", NAMES).moments()
+    expected = ClassMoments.from_rows(rows.X[:960], rows.positive[:960])
+    np.testing.assert_array_equal(found.n_rows, expected.n_rows)
+    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
 
 
 def test_a_truncated_file_is_named(parquet):
@@ -115,7 +119,10 @@ def test_fractions_after_whole_numbers_are_numbers(tmp_path):
     """A CSV column that looks like whole numbers at first may hold fractions later."""
     lines = "".join(f"{k},{k % 2}\n" for k in range(300_000))
     (tmp_path / "a.csv").write_text("x,y\n" + lines + "0.5,0\n")
-    assert scan_csv(tmp_path / "a.csv", "y").moments().n_rows.tolist() == [150_001, 150_000]
+    found = scan_csv(tmp_path / "a.csv", "y").moments()
+    assert found.n_rows.tolist() == [150_001, 150_000]
+    # The even numbers below 300,000, and one half.
+    np.testing.assert_allclose(found.mean[0], (150_000 * 149_999 + 0.5) / 150_001, rtol=1e-12)
 
 
 @pytest.mark.parametrize("value", [None, np.nan, np.inf])

@@ -176,3 +176,10 @@ def test_words_for_missing_values_can_be_given(tmp_path):
     (tmp_path / "a.csv").write_text("x,y\n-9,0\n3,1\n5,1\n")
     table = scan_csv(tmp_path / "a.csv", "y", null_values=["-9"])
     assert table.summary().columns["x"].n_missing == 1
+    (tmp_path / "b.csv").write_text("x,y\n?,0\n-9,1\n?,1\n")
+    (tmp_path / "c.csv").write_text("x,y\n?,0\n-9,1\n5,1\n")
+    given = scan_csv(tmp_path / "b.csv", "y", null_values=["-9"]).summary().columns["x"]
+    usual = scan_csv(tmp_path / "c.csv", "y").summary().columns["x"]
+    assert (given.n_missing, usual.n_missing) == (1, 1)
+    assert given.levels == {"?": 2}  # a word like any other when only -9 is missing
+    assert usual.mean == -2.0  # and -9 is a number when nothing says otherwise

@@ -17,6 +17,7 @@ from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
 from flipcost.exceptions import SourceError
 from flipcost.scale import (
+    Layout,
     TableEncoder,
     dask_client,
     hash_folds,
@@ -285,8 +286,15 @@ def test_arrays_of_unknown_lengths(synchronous):
 
 # Dask's reader calls pandas in a way that recent releases of pandas deprecate.
 @pytest.mark.filterwarnings("ignore:The inplace keyword")
-def test_files_by_way_of_dask(synchronous, tmp_path):
+def test_files_by_way_of_dask(synchronous, tmp_path, monkeypatch):
     """Paths of Parquet and CSV files are opened on the cluster, only wanted columns read."""
+    seen = []
+    layout_rows = Layout.rows
+    monkeypatch.setattr(
+        Layout,
+        "rows",
+        lambda self, piece: seen.append(piece.frame.schema.names) or layout_rows(self, piece),
+    )
     rows = Rows(300)
     expected = ClassMoments.from_rows(rows.X, rows.positive)
     pq.write_table(rows.arrow(), tmp_path / "a.parquet")
@@ -294,6 +302,7 @@ def test_files_by_way_of_dask(synchronous, tmp_path):
     for name in ("a.parquet", "a.csv"):
         found = moments_from_dask(tmp_path / name, "y", NAMES)
         np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
+    assert [set(names) for names in seen] == [{*NAMES, "y"}] * 2
 
 
 def test_files_on_a_cluster_are_numbered_as_here(client, tmp_path):

@@ -45,8 +45,15 @@ def test_every_route_gives_the_same_moments(route, rows):
 
 def test_every_route_takes_weights(route, rows):
     """Weights from a column, or beside the rows, count as repetitions on every route."""
-    expected = ClassMoments.from_rows(rows.X, rows.positive, rows.w)
-    assert_same(route(sample_weight="w").moments(), expected)
+    found = route(sample_weight="w").moments()
+    assert_same(found, ClassMoments.from_rows(rows.X, rows.positive, rows.w))
+    times = rows.w.astype(int)
+    repeated = ClassMoments.from_rows(
+        np.repeat(rows.X, times, axis=0), np.repeat(rows.positive, times)
+    )
+    np.testing.assert_array_equal(found.weight, repeated.weight)
+    np.testing.assert_allclose(found.mean, repeated.mean, rtol=1e-12, atol=1e-12)
+    np.testing.assert_allclose(found.scatter, repeated.scatter, rtol=1e-9, atol=1e-8)
 
 
 def test_the_positive_label_can_be_chosen(route, rows):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -103,15 +104,8 @@ def is_number(type_: Any) -> bool:
     (True, False)
     """
     types = pa.types
-    if types.is_dictionary(type_):
-        return is_number(type_.value_type)
-    return bool(
-        types.is_integer(type_)
-        or types.is_floating(type_)
-        or types.is_boolean(type_)
-        or types.is_decimal(type_)
-        or types.is_null(type_)
-    )
+    of = (types.is_integer, types.is_floating, types.is_boolean, types.is_decimal, types.is_null)
+    return _is_any(type_, of)
 
 
 def is_level(type_: Any) -> bool:
@@ -123,16 +117,14 @@ def is_level(type_: Any) -> bool:
     (True, False)
     """
     types = pa.types
-    if types.is_dictionary(type_):
-        return is_level(type_.value_type)
-    return bool(
-        types.is_string(type_)
-        or types.is_large_string(type_)
-        or _is_string_view(type_)
-        or types.is_integer(type_)
-        or types.is_boolean(type_)
-        or types.is_null(type_)
-    )
+    text = (types.is_string, types.is_large_string, _is_string_view)
+    return _is_any(type_, (*text, types.is_integer, types.is_boolean, types.is_null))
+
+
+def _is_any(type_: Any, kinds: Sequence[Callable[[Any], bool]]) -> bool:
+    """Tell whether a type, or that of the values of a dictionary, is of one of some kinds."""
+    values = type_.value_type if pa.types.is_dictionary(type_) else type_
+    return any(kind(values) for kind in kinds)
 
 
 def _is_string_view(type_: Any) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -9,6 +10,15 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from flipcost._validation import encode_labels, positive_index
 from flipcost.core.arrays import Array, Flags
+from flipcost.core.costs import Costs
+from flipcost.core.rates import NoiseRate
+
+# What `_parameter_constraints` say of the parameters that many of them have.
+COST_AND_RATE = {
+    "cost": [Real, Costs],
+    "noise_rate": [Real, "array-like", NoiseRate, None],
+    "pos_label": "no_validation",
+}
 
 
 class BinaryClassifier(ClassifierMixin, BaseEstimator):

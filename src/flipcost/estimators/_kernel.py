@@ -7,7 +7,7 @@ weight of three and three copies of a row draw the same ones, in whatever order 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any
 
 import numpy as np
@@ -15,9 +15,19 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.utils.multiclass import check_classification_targets
 
+from flipcost._validation import Interval, StrOptions
 from flipcost.core.arrays import Array, Indices
 from flipcost.core.kernels import centile_widths, choose_centers
 from flipcost.estimators._folds import fold_numbers
+
+# What `_parameter_constraints` say of centres and widths.
+KERNELS = {
+    "widths": [StrOptions({"centiles"}), Interval(Real, 0, None, closed="neither"), "array-like"],
+    "centers": [None, Interval(Integral, 1, None, closed="left")],
+    "narrower": ["array-like"],
+    "halved": ["boolean"],
+    "random_state": ["random_state"],
+}
 
 
 def encode_classes(y: Any) -> Any:

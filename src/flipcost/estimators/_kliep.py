@@ -24,7 +24,7 @@ from flipcost.core.kliep_search import kliep_posterior_search
 from flipcost.core.ratios import COMBINATIONS, combine_ratios, training_scales
 from flipcost.estimators._binary import BinaryClassifier
 from flipcost.estimators._folds import generator
-from flipcost.estimators._kernel import KernelClassifier, Rows, refuse_weightless_classes
+from flipcost.estimators._kernel import KERNELS, KernelClassifier, Rows, refuse_weightless_classes
 
 
 class KLIEPClassifier(BinaryClassifier, KernelClassifier):
@@ -169,21 +169,13 @@ default="norm"
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
         "combine": [StrOptions(set(COMBINATIONS))],
-        "widths": [
-            StrOptions({"centiles"}),
-            Interval(Real, 0, None, closed="neither"),
-            "array-like",
-        ],
-        "centers": [None, Interval(Integral, 1, None, closed="left")],
+        **KERNELS,
         "cv": [Integral, "cv_object"],
         "criterion": [StrOptions({"auto", "posterior", "likelihood"})],
         "solver": [StrOptions({"certified", "reference"})],
         "form": [StrOptions({"corrected", "printed"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
-        "narrower": ["array-like"],
-        "halved": ["boolean"],
         "pos_label": "no_validation",
-        "random_state": ["random_state"],
     }
 
     def __init__(

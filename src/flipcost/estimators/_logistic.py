@@ -13,7 +13,6 @@ from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.newton import Design
 from flipcost.core.noise import clean_eta, clean_marginal, noisy_threshold, rate_pair
-from flipcost.core.rates import NoiseRate
 from flipcost.core.row_losses import (
     convex_costs,
     even_odd_rows,
@@ -23,6 +22,7 @@ from flipcost.core.row_losses import (
     weighted_logistic_eta,
     weighted_logistic_rows,
 )
+from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._linear_score import LinearScoreClassifier
 from flipcost.exceptions import DenoisingWarning
 
@@ -98,10 +98,8 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
-        "cost": [Real, Costs],
-        "noise_rate": [Real, "array-like", NoiseRate, None],
+        **COST_AND_RATE,
         "l2": [Interval(Real, 0, None, closed="neither")],
-        "pos_label": "no_validation",
     }
 
     def __init__(
@@ -215,11 +213,9 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
-        "cost": [Real, Costs],
-        "noise_rate": [Real, "array-like", NoiseRate, None],
+        **COST_AND_RATE,
         "target": [StrOptions({"cost", "accuracy", "am"})],
         "l2": [Interval(Real, 0, None, closed="left")],
-        "pos_label": "no_validation",
     }
 
     def __init__(

@@ -20,6 +20,7 @@ from flipcost.core.kernels import gaussian_kernel, squared_distances
 from flipcost.core.lspc import lspc_fit, lspc_outputs, lspc_probabilities, lspc_search
 from flipcost.estimators._folds import generator
 from flipcost.estimators._kernel import (
+    KERNELS,
     KernelClassifier,
     Rows,
     ascending,
@@ -142,19 +143,11 @@ class LSPClassifier(KernelClassifier):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
-        "widths": [
-            StrOptions({"centiles"}),
-            Interval(Real, 0, None, closed="neither"),
-            "array-like",
-        ],
+        **KERNELS,
         "l2s": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
-        "centers": [None, Interval(Integral, 1, None, closed="left")],
         "cv": [Integral, "cv_object"],
         "criterion": [StrOptions({"brier", "squared", "accuracy"})],
         "basis": [StrOptions({"class", "full"})],
-        "narrower": ["array-like"],
-        "halved": ["boolean"],
-        "random_state": ["random_state"],
     }
 
     def __init__(

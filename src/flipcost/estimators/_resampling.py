@@ -17,13 +17,13 @@ from flipcost.core.arrays import Array, Indices
 from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
 from flipcost.core.costs import Costs, cost_share, margin_value
 from flipcost.core.noise import clean_eta, rate_pair
-from flipcost.core.rates import NoiseRate
 from flipcost.core.resampling import (
     kept_negatives,
     margin_grid,
     negative_ratio,
     undo_resampling,
 )
+from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._link import LinkClassifier
 from flipcost.estimators._wrapping import WrappingClassifier, take_rows, weight_params
 
@@ -139,18 +139,16 @@ class CostResamplingClassifier(WrappingClassifier):
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
         "estimator": "no_validation",
-        "cost": [Real, Costs],
+        **COST_AND_RATE,
         "margin": [StrOptions({"tune"}), Real],
         "mode": [StrOptions({"undersample", "weight"})],
         "scoring": [StrOptions({*MEASURES, "margin_cost"})],
-        "noise_rate": [Real, "array-like", NoiseRate, None],
         "margins": [StrOptions({"implied", "printed"}), "array-like"],
         "include_even": ["boolean"],
         "relabel": [StrOptions({"cost", "minority"}), None],
         "cv": [Integral, "cv_object"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
-        "pos_label": "no_validation",
     }
 
     def __init__(

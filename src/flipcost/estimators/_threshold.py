@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any, Self
 
 from sklearn import get_config
@@ -14,7 +14,7 @@ from flipcost._validation import StrOptions, fit_context
 from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
-from flipcost.core.rates import NoiseRate
+from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._link import LinkClassifier
 from flipcost.estimators._wrapping import WrappingClassifier, weight_params
 
@@ -90,11 +90,9 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
         "estimator": "no_validation",
-        "cost": [Real, Costs],
-        "noise_rate": [Real, "array-like", NoiseRate, None],
+        **COST_AND_RATE,
         "calibrate": [StrOptions({"isotonic", "sigmoid"}), None],
         "cv": [Integral, "cv_object"],
-        "pos_label": "no_validation",
     }
 
     def __init__(

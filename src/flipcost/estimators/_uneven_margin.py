@@ -18,8 +18,8 @@ from flipcost._validation import (
 )
 from flipcost.core.costs import Costs, cost_share, margin_value
 from flipcost.core.moments import ClassMoments
-from flipcost.core.rates import NoiseRate
 from flipcost.core.solve import denoised_systems, path_of_systems
+from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._linear import LinearMomentsClassifier
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.exceptions import DenoisingWarning
@@ -113,13 +113,11 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
-        "cost": [Real, Costs],
+        **COST_AND_RATE,
         "margin": [Real],
         "l2": [Real],
-        "noise_rate": [Real, "array-like", NoiseRate, None],
         "l2_scale": [StrOptions({"mean", "sum"})],
         "penalize_bias": ["boolean"],
-        "pos_label": "no_validation",
     }
 
     def __init__(

@@ -31,9 +31,8 @@ def log_joint(bins, rate, log_slope, offset):
     slope = np.exp(log_slope)
     half_cauchy = np.log(2 / (np.pi * (1 + slope**2)))
     share = expit(offset)
-    # Beta(2, 2) on the share, times the derivative of the share.
-    beta = np.log(6 * share * (1 - share)) + np.log(share * (1 - share))
-    return likelihood + half_cauchy + log_slope + beta
+    # Uniform on the share, times the derivative of the share.
+    return likelihood + half_cauchy + log_slope + np.log(share * (1 - share))
 
 
 def brute(bins, rate):

@@ -64,7 +64,9 @@ def test_a_tiny_rate_is_resolved():
     scores = rng.normal(size=200_000)
     clean = rng.random(200_000) < expit(4 * scores - 8)
     noisy = clean ^ (rng.random(200_000) < 0.01)
-    low, high = posterior_of(integrate_rates([ScoreBins.from_scores(scores, noisy)])).interval()[0]
+    low, high = posterior_of(
+        integrate_rates([ScoreBins.from_scores(scores, noisy)], "symmetric")
+    ).interval()[0]
     assert 0.007 < low < 0.01 < high < 0.013
 
 

@@ -224,6 +224,7 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
         cost=options.prices,
         noise_model=options.noise_model,
         estimator=_scored_by(options.model, options.seed),
+        features="bends",
         level=options.level,
         random_state=options.seed,
     )

@@ -1,4 +1,4 @@
-r"""Noise-aware calibration of scores, with the noise rate integrated out.
+r"""Noise-aware calibration of scores, for given noise rates.
 
 A score s whose ordering label noise does not disturb tells how noisy labels are once it is bent to
 probabilities that can be clean ones. The model, one score at a time, standardised:
@@ -8,26 +8,39 @@ probabilities that can be clean ones. The model, one score at a time, standardis
     P(\tilde y = 1 \mid s) = \rho_- + (1 - \rho_+ - \rho_-)\,\sigma(a s + b), \qquad a > 0 .
 
 Priors are weak and proper: :math:`a` is half-Cauchy with scale 1 (a standard deviation of score
-multiplies the odds by e or so, but may by very much more);
-:math:`\sigma(b)`, the clean share of positives at the mean score, is Beta(2, 2), as after one row
-of each class; rates are uniform over what is possible unless the caller knows better. Labels
-enter through counts in bins of the score, which merge, so the cost does not depend on the rows.
+multiplies the odds by e or so, but may by very much more); :math:`\sigma(b)`, the clean share of
+positives at the mean score, is uniform. Labels enter through counts in bins of the score, which
+merge, so the cost does not depend on the rows.
 
-For each score and each rate on a grid, the posterior of :math:`(\log a, b)` is found by Newton's
-method and integrated by a product rule over the box that the curvature at the mode spans. That
-gives the marginal likelihood of (score, rate), hence the posterior over rates, over scores, and
-the posterior mean of :math:`\sigma(as+b)`, the probability of the *clean* label. A Laplace
-approximation alone is not enough where it matters most: with few rows and much noise the posterior
-is wide and skewed.
+Rows that somebody checked enter by the probability of the right label given the row *and* the
+label that it had,
+
+.. math::
+
+    P(y \mid \tilde y, s) = P(\tilde y \mid y)\,P(y \mid s) / P(\tilde y \mid s),
+
+so they may have been chosen by looking at rows and labels: only a choice that knew the answers
+would mislead.
+
+The curve is a model, and labels that were wrong in other ways bend it. The counts of labels can
+therefore be *tempered*, raised to a power below one (`ScoreBins.tempered`): their curve is then
+trusted as if there were fewer rows. Checked rows are never tempered.
+
+For each score and each rate, the posterior of :math:`(\log a, b)` is found by Newton's method and
+integrated by a product rule over the box that the curvature at the mode spans. That gives the
+marginal likelihood of (score, rate) and the posterior mean of :math:`\sigma(as+b)`, the
+probability of the *clean* label. A Laplace approximation alone is not enough where it matters
+most: with few rows and much noise the posterior is wide and skewed. `rate_posterior` lays the
+grids of rates and pools.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import expit, log_expit
+from scipy.special import expit, log_expit, xlog1py, xlogy
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -47,7 +60,7 @@ _NEWTON_TOLERANCE = 1e-3  # gain in log density that a further step would bring
 # Where the posterior is nearly flat, the box reaches this many units at most.
 _SMALLEST_CURVATURE = 0.15
 # (score, rate) pairs this far below the best, by Laplace, are not integrated.
-_NEGLIGIBLE = 12.0
+_NEGLIGIBLE = 9.0
 
 
 def log_sum(values: Array, axis: int | None = None) -> Array:
@@ -76,13 +89,19 @@ class ScoreBins:
     centre : ndarray of shape (n_bins,)
         Mean standardised score of each bin.
     positive, negative : ndarray of shape (n_bins,)
-        Weight of positive and of negative labels.
+        Weight of positive and of negative labels, of all rows.
+    checked : ndarray of shape (2, 2, n_bins) or None
+        Weight of the checked rows by right label, label and bin, negative first.
 
     Examples
     --------
-    >>> bins = ScoreBins.from_scores(np.array([-1.0, 0.0, 1.0, 2.0]), [0, 0, 1, 1])
+    >>> scores = np.array([-1.0, 0.0, 1.0, 2.0])
+    >>> bins = ScoreBins.from_scores(scores, [0, 0, 1, 1])
     >>> print(bins.positive.sum(), bins.negative.sum())
     2.0 2.0
+    >>> bins.with_checked(scores[:2], [False, True], [0, 0]).flips
+    array([[1., 0.],
+           [1., 0.]])
     """
 
     location: float
@@ -90,6 +109,7 @@ class ScoreBins:
     centre: Array
     positive: Array
     negative: Array
+    checked: Array | None = None
 
     @classmethod
     def from_scores(
@@ -101,9 +121,7 @@ class ScoreBins:
         spread = float(np.sqrt(np.average((scores - location) ** 2, weights=sample_weight)))
         scale = spread if spread > 0 else 1.0
         z = (scores - location) / scale
-        place: NDArray[np.intp] = np.clip(
-            (z + _REACH) * (N_BINS / (2 * _REACH)), 0, N_BINS - 1
-        ).astype(np.intp)
+        place = _place(z)
         weight = np.ones(len(z)) if sample_weight is None else sample_weight
         total = np.asarray(np.bincount(place, weight, N_BINS), dtype=float)
         ones = np.asarray(np.bincount(place, weight * labels, N_BINS), dtype=float)
@@ -115,6 +133,71 @@ class ScoreBins:
     def standardize(self, scores: Array) -> Array:
         """Return scores in the units of the bins."""
         return np.asarray((scores - self.location) / self.scale)
+
+    def with_checked(
+        self,
+        scores: Array,
+        right: ArrayLike,
+        labels: ArrayLike,
+        sample_weight: Array | None = None,
+    ) -> ScoreBins:
+        """Return the bins with rows that were checked.
+
+        Parameters
+        ----------
+        scores : ndarray of shape (n_checked,)
+            Their scores; the rows are among those that were counted already.
+        right, labels : array-like of bool, shape (n_checked,)
+            Whether they are positive, and whether they are labelled so.
+        sample_weight : ndarray of shape (n_checked,), optional
+            Their weights.
+        """
+        place = _place(self.standardize(scores))
+        cell = 2 * np.asarray(right, dtype=bool) + np.asarray(labels, dtype=bool)
+        counts = np.bincount(cell * N_BINS + place, sample_weight, 4 * N_BINS)
+        return replace(self, checked=counts.reshape(2, 2, N_BINS).astype(float))
+
+    def tempered(self, power: float) -> ScoreBins:
+        """Return the bins with the likelihood of labels raised to a power; checked rows stay."""
+        return replace(self, positive=power * self.positive, negative=power * self.negative)
+
+    @property
+    def flips(self) -> Array:
+        """Checked rows by right label and label, shape (2, 2)."""
+        return np.zeros((2, 2)) if self.checked is None else np.asarray(self.checked.sum(axis=2))
+
+    @property
+    def noisy_share(self) -> float:
+        """Share of positive labels."""
+        return float(self.positive.sum() / (self.positive.sum() + self.negative.sum()))
+
+
+def _place(standardised: Array) -> NDArray[np.intp]:
+    """Return the bin of each standardised score."""
+    place = np.clip((standardised + _REACH) * (N_BINS / (2 * _REACH)), 0, N_BINS - 1)
+    return place.astype(np.intp)
+
+
+def flip_log_likelihood(flips: Array, rates: Array) -> Array:
+    """Return the log probability of the labels of checked rows, given their right ones.
+
+    Parameters
+    ----------
+    flips : ndarray of shape (2, 2)
+        Checked rows by right label and label.
+    rates : ndarray of shape (R, 2)
+        Pairs ``(rho_pos, rho_neg)``.
+
+    Examples
+    --------
+    >>> flips = np.array([[80.0, 0.0], [5.0, 15.0]])
+    >>> rates = np.array([(0.25, 0.0), (0.5, 0.0), (0.25, 0.1)])
+    >>> print(rates[flip_log_likelihood(flips, rates).argmax()])
+    [0.25 0.  ]
+    """
+    rho_pos, rho_neg = rates[..., 0], rates[..., 1]
+    found = xlogy(flips[1, 0], rho_pos) + xlog1py(flips[1, 1], -rho_pos)
+    return np.asarray(found + xlogy(flips[0, 1], rho_neg) + xlog1py(flips[0, 0], -rho_neg))
 
 
 @dataclass(frozen=True, eq=False)
@@ -130,16 +213,28 @@ class Calibration:
     curves : ndarray of shape (M, R, 121)
         Posterior mean of the clean probability on the standardised scores of `TABLE`, given score
         and rate.
+    models : tuple of str
+        Noise model of each rate, if it has one.
     """
 
     rates: Array
     log_evidence: Array
     curves: Array
+    models: tuple[str, ...] = ()
 
     @property
     def weight(self) -> Array:
         """Posterior probability of each score and rate, shape (M, R)."""
         return np.asarray(np.exp(self.log_evidence - log_sum(self.log_evidence)))
+
+    @property
+    def model_weights(self) -> dict[str, float]:
+        """Posterior weight of each noise model, the heaviest first."""
+        weight = self.weight.sum(axis=0)
+        found: dict[str, float] = {}
+        for name, share in zip(self.models, weight, strict=False):
+            found[name] = found.get(name, 0.0) + float(share)
+        return dict(sorted(found.items(), key=lambda item: -item[1]))
 
     @property
     def total_log_evidence(self) -> float:
@@ -178,7 +273,7 @@ def calibrate(
     rates : array-like of shape (R, 2)
         Pairs ``(rho_pos, rho_neg)``.
     log_prior : array-like of shape (R,), optional
-        Log prior weight of each rate; uniform when not given.
+        Log prior mass of each rate; uniform when not given.
 
     Returns
     -------
@@ -208,7 +303,7 @@ class Modes:
     rates : ndarray of shape (R, 2)
         Grid of ``(rho_pos, rho_neg)``.
     log_prior : ndarray of shape (R,)
-        Log prior weight of each rate, adding up to one.
+        Log prior mass of each rate.
     theta : ndarray of shape (M, R, 2)
         ``(log a, b)`` at the mode.
     curvature : ndarray of shape (M, R, 2, 2)
@@ -247,8 +342,8 @@ def find_modes(
     """
     grid: Array = np.asarray(rates, dtype=float)
     shape = (len(bins), grid.shape[-2])
-    prior = np.zeros(shape[1]) if log_prior is None else np.asarray(log_prior, dtype=float)
-    prior = prior - log_sum(prior)
+    uniform = np.full(shape[1], -np.log(shape[1]))
+    prior = uniform if log_prior is None else np.asarray(log_prior, dtype=float)
     problem = _problem(bins, grid)
     theta, value, curvature = problem.modes(None if start is None else start.reshape(-1, 2))
     laplace = value + np.log(2 * np.pi) - 0.5 * np.linalg.slogdet(curvature)[1]
@@ -287,34 +382,51 @@ def integrate_modes(bins: Sequence[ScoreBins], modes: Modes) -> Calibration:
 
 
 def _problem(bins: Sequence[ScoreBins], rates: Array) -> _Problem:
-    x, ones, zeros = (
-        np.repeat(np.stack(column), rates.shape[-2], axis=0)
-        for column in zip(*((b.centre, b.positive, b.negative) for b in bins), strict=True)
-    )
-    own = np.broadcast_to(rates, (len(bins), *rates.shape[-2:]))
-    return _Problem(x, ones, zeros, own.reshape(-1, 2))
+    n_rates = rates.shape[-2]
+    none = np.zeros((2, 2, N_BINS))
+    checked = np.stack([none if b.checked is None else b.checked for b in bins])
+    # P(y | noisy y, s) divides by the probability of the label, so checked labels count off.
+    ones = np.stack([b.positive for b in bins]) - checked[:, :, 1].sum(axis=1)
+    zeros = np.stack([b.negative for b in bins]) - checked[:, :, 0].sum(axis=1)
+    clean = checked.sum(axis=2)
+    columns = (np.stack([b.centre for b in bins]), ones, zeros, clean[:, 1], clean[:, 0])
+    x, ones, zeros, right, wrong = (np.repeat(column, n_rates, axis=0) for column in columns)
+    own = np.broadcast_to(rates, (len(bins), *rates.shape[-2:])).reshape(-1, 2)
+    if not checked.any():
+        return _Problem(x, ones, zeros, own)
+    return _Problem(x, ones, zeros, own, right, wrong)
 
 
 @dataclass(frozen=True, eq=False)
 class _Problem:
-    """A stack of P calibrations: bins of shape (P, n_bins) and rates of shape (P, 2)."""
+    """A stack of P calibrations: bins of shape (P, n_bins) and rates of shape (P, 2).
+
+    `right_ones` and `right_zeros` count right labels of checked rows, if there are any.
+    """
 
     x: Array
     ones: Array
     zeros: Array
     rates: Array
+    right_ones: Array | None = None
+    right_zeros: Array | None = None
 
     def take(self, rows: NDArray[np.intp]) -> _Problem:
-        return _Problem(self.x[rows], self.ones[rows], self.zeros[rows], self.rates[rows])
+        parts = (self.x, self.ones, self.zeros, self.rates, self.right_ones, self.right_zeros)
+        return _Problem(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
 
     def log_joint(self, theta: Array) -> Array:
         """Log likelihood plus log prior at theta = (log a, b) of shape (P, K, 2); shape (P, K)."""
         slope, offset = np.exp(theta[..., :1]), theta[..., 1:]
-        eta = expit(slope * self.x[:, None, :] + offset)
+        line = slope * self.x[:, None, :] + offset
+        eta = expit(line)
         rho_neg, kept = self.rates[:, 1, None, None], 1 - self.rates.sum(axis=1)[:, None, None]
         noisy = np.clip(rho_neg + kept * eta, 1e-12, 1 - 1e-12)
         likelihood = np.einsum("pkn,pn->pk", np.log(noisy), self.ones)
         likelihood += np.einsum("pkn,pn->pk", np.log1p(-noisy), self.zeros)
+        if self.right_ones is not None and self.right_zeros is not None:
+            likelihood += np.einsum("pkn,pn->pk", log_expit(line), self.right_ones)
+            likelihood += np.einsum("pkn,pn->pk", log_expit(-line), self.right_zeros)
         return np.asarray(likelihood + _log_prior(theta))
 
     def modes(self, start: Array | None = None) -> tuple[Array, Array, Array]:
@@ -362,6 +474,11 @@ class _Problem:
         slopewise = slope * self.x
         residual = (self.ones / noisy - self.zeros / (1 - noisy)) * change
         information = (self.ones + self.zeros) * change**2 / (noisy * (1 - noisy))
+        if self.right_ones is not None and self.right_zeros is not None:
+            # A right label tells more than a noisy one, so what was counted off is made up for.
+            checked = self.right_ones + self.right_zeros
+            residual += self.right_ones - checked * eta
+            information += checked * eta * (1 - eta)
         prior_gradient, prior_curvature = _prior_derivatives(theta)
         gradient = np.stack([(residual * slopewise).sum(1), residual.sum(1)], axis=1)
         gradient += prior_gradient
@@ -389,17 +506,17 @@ class _Problem:
 
 
 def _log_prior(theta: Array) -> Array:
-    """Log density of (log a, b) for a half-Cauchy slope and a Beta(2, 2) share."""
+    """Log density of (log a, b) for a half-Cauchy slope and a uniform share."""
     log_slope, offset = theta[..., 0], theta[..., 1]
     # The last term turns a density of a into one of log a; likewise for the share and b.
     slope = np.log(2 / np.pi) - np.log1p(np.exp(2 * log_slope)) + log_slope
-    share = np.log(6.0) + 2 * log_expit(offset) + 2 * log_expit(-offset)
+    share = log_expit(offset) + log_expit(-offset)
     return np.asarray(slope + share)
 
 
 def _prior_derivatives(theta: Array) -> tuple[Array, Array]:
     squared = np.exp(2 * theta[:, 0])
     share = expit(theta[:, 1])
-    gradient = np.stack([1 - 2 * squared / (1 + squared), 2 - 4 * share], axis=1)
-    curvature = np.stack([4 * squared / (1 + squared) ** 2, 4 * share * (1 - share)], axis=1)
+    gradient = np.stack([1 - 2 * squared / (1 + squared), 1 - 2 * share], axis=1)
+    curvature = np.stack([4 * squared / (1 + squared) ** 2, 2 * share * (1 - share)], axis=1)
     return gradient, np.maximum(curvature, _SMALLEST_CURVATURE)

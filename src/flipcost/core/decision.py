@@ -14,6 +14,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from flipcost.core.checked import given_label
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import CostLike, cost_share
 
@@ -22,6 +23,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
+    from flipcost.core.checked import CheckedRows
     from flipcost.core.rate_posterior import RatePosterior
 
     Array = NDArray[np.float64]
@@ -131,6 +133,7 @@ def decide(
     sample_weight: ArrayLike | None = None,
     *,
     call_squares: CallSquares | None = None,
+    checked: CheckedRows | None = None,
     level: float = 0.95,
 ) -> Decision:
     """Decide between the Bayes rule and the two constants at one cost, by the guard.
@@ -147,6 +150,8 @@ def decide(
         Over the noise rates.
     sample_weight, call_squares
         As in `count_calls`.
+    checked : CheckedRows, optional
+        Rows whose right label is known: costs are then counted with these.
     level : float, default=0.95
         Level of the intervals of the costs.
 
@@ -169,7 +174,21 @@ def decide(
         )
         for answer in answers
     }
-    costs = {answer: posterior.cost(table, cost, level)[0] for answer, table in tables.items()}
+    if checked is None:
+        costs = {answer: posterior.cost(table, cost, level)[0] for answer, table in tables.items()}
+    else:
+        expected = given_label(probability, positive, posterior.mean)
+        costs = {
+            answer: checked.cost(
+                positive,
+                bayes_calls(probability, cost, answer),
+                expected,
+                cost,
+                sample_weight,
+                level,
+            )
+            for answer in answers
+        }
     return Decision(guard(probability, cost, costs, sample_weight), tables, costs)
 
 

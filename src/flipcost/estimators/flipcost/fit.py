@@ -7,7 +7,7 @@ what to answer, `fit_scores` puts them together in one `FitResult`, whichever wa
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import numpy as np
 from scipy.special import ndtri
@@ -25,19 +25,22 @@ from flipcost.core.decision import (
 from flipcost.core.information import value_of_knowing_rate
 from flipcost.core.noise import rate_pair
 from flipcost.core.quantiles import weighted_quantile
-from flipcost.core.rate_posterior import NoiseModel, RatePosterior, integrate_rates
-from flipcost.core.rates import NoiseRate
+from flipcost.core.rate_posterior import RatePosterior, integrate_rates, rate_posterior
+from flipcost.core.rates import NoiseRate, clopper_pearson, purest_tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
 
     from numpy.typing import NDArray
 
+    from flipcost.core.checked import CheckedRows
     from flipcost.core.confusion import ConfusionCounts, Interval
+    from flipcost.core.noise_models import NoiseModel
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
+State: TypeAlias = Literal["clean", "noisy", "undecided", "no_signal", "small"]
 SOURCES = {
     "integrate": "integrated out: posterior from the calibration of out-of-fold scores",
     "minimax": "minimax regret over the rates that the posterior leaves plausible",
@@ -53,6 +56,13 @@ _VALUE_ROWS = 1_000
 # What "range" takes for the ends of the noisy probabilities; the very extremes are mostly chance.
 _RANGE_ENDS = (0.01, 0.99)
 _LARGEST_RATE = 0.48
+# Fewer rows of a label than this say nothing of noise: a curve through them fits anything.
+_FEW_ROWS = 20
+# Labels are "clean" when at most this share can be wrong, and "noisy" when at least this share is
+# and the interval is no wider than that.
+_CLEAN, _SOME, _WIDE = 0.03, 0.005, 0.2
+# Rows in the smallest tail that bounds a rate; fewer bound nothing at any level that is used.
+_SMALLEST_TAIL = 10
 # A share of positives this many standard errors off cannot come from the rate that was given.
 _IMPOSSIBLE = 4.0
 
@@ -95,6 +105,8 @@ class ScoredRows:
         Share of positive labels in all rows.
     call_squares : callable or None
         As in `flipcost.core.decision.count_calls`, where these stand for more rows.
+    checked : CheckedRows or None
+        Those among them whose right label is known.
     """
 
     bins: tuple[ScoreBins, ...]
@@ -104,14 +116,28 @@ class ScoredRows:
     n_rows: int
     positive_share: float
     call_squares: Callable[[Flags], Array] | None = None
+    checked: CheckedRows | None = None
 
     @classmethod
-    def from_scores(cls, scores: Array, positive: Flags, weight: Array | None) -> ScoredRows:
+    def from_scores(
+        cls,
+        scores: Array,
+        positive: Flags,
+        weight: Array | None,
+        checked: CheckedRows | None = None,
+    ) -> ScoredRows:
         """Bin scores of shape (n_scores, n)."""
         bins = tuple(ScoreBins.from_scores(s, positive, weight) for s in scores)
+        if checked is not None:
+            rows = checked.rows
+            w = None if weight is None else weight[rows]
+            bins = tuple(
+                b.with_checked(s[rows], checked.right, positive[rows], w)
+                for b, s in zip(bins, scores, strict=True)
+            )
         standard = tuple(b.standardize(s) for b, s in zip(bins, scores, strict=True))
         share = float(np.average(positive, weights=weight))
-        return cls(bins, standard, positive, weight, len(positive), share)
+        return cls(bins, standard, positive, weight, len(positive), share, checked=checked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -123,9 +149,9 @@ class ScoreCurves:
     which : ndarray of int, shape (m,)
         The scores that count.
     location, scale : ndarray of shape (m,)
-        What standardises them.
+        What standardizes them.
     curves : ndarray of shape (m, 121)
-        Their shares of the probability, on the standardised scores of `TABLE`.
+        Their shares of the probability, on the standardized scores of `TABLE`.
     """
 
     which: NDArray[np.intp]
@@ -170,6 +196,12 @@ class FitResult:
         What gives the probability of new rows.
     value_of_rate : float
         What knowing the rate would save a row.
+    bounds : NoiseRate
+        Upper bounds of both rates that hold whatever the curve.
+    wrong_share : Interval
+        Share of all labels that are wrong.
+    n_checked : int
+        Rows whose right label is known.
     """
 
     options: FitOptions
@@ -184,6 +216,25 @@ class FitResult:
     scorer_weights: Array
     curves: ScoreCurves
     value_of_rate: float
+    bounds: NoiseRate
+    wrong_share: Interval
+    n_checked: int = 0
+
+    @property
+    def state(self) -> State:
+        """What can be said of the labels."""
+        bins = self.bins[0]
+        if min(bins.positive.sum(), bins.negative.sum()) < _FEW_ROWS:
+            return "small"
+        if (self.posterior.models or {}).get("no_signal", 0.0) > 0.5:
+            return "no_signal"
+        most = self.wrong_share.high
+        if not self.n_checked:
+            most = min(most, _most_wrong(self.bounds, bins.noisy_share))
+        if most < _CLEAN:
+            return "clean"
+        wide = self.wrong_share.high - self.wrong_share.low > _WIDE
+        return "undecided" if wide or self.wrong_share.low < _SOME else "noisy"
 
     @property
     def noise_rate(self) -> float | tuple[float, float]:
@@ -225,7 +276,7 @@ def fit_scores(
     calibration, source = calibrate_scores(rows, options)
     if reweigh is not None:
         rows = reweigh(int(calibration.weight.sum(axis=1).argmax()))
-    posterior = RatePosterior(calibration.rates, calibration.weight.sum(axis=0))
+    posterior = rate_posterior(rows.bins, calibration, _model_in_doubt(options))
     answer, rate, regret = None, None, None
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
         answer, rate, regret = _least_regret(rows, calibration, posterior, options.cost)
@@ -237,6 +288,7 @@ def fit_scores(
         posterior,
         rows.weight,
         call_squares=rows.call_squares,
+        checked=rows.checked,
         level=options.level,
     )
     weight = calibration.weight
@@ -256,6 +308,9 @@ def fit_scores(
         scorer_weights=weight.sum(axis=1),
         curves=_curves(rows.bins, calibration, weight),
         value_of_rate=_value_of_rate(rows, calibration, posterior, options.cost),
+        bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
+        wrong_share=posterior.wrong_share(rows.positive_share, options.level),
+        n_checked=0 if rows.checked is None else len(rows.checked.rows),
     )
 
 
@@ -289,6 +344,40 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     pair = rate_pair(rate)
     _check_possible(pair, rows.positive_share, rows.n_rows)
     return calibrate(rows.bins, [pair]), "given"
+
+
+def _model_in_doubt(options: FitOptions) -> NoiseModel | None:
+    """Return the noise model whose rates were inferred, or None when they were given."""
+    rate = options.noise_rate
+    inferred = isinstance(rate, str) and rate in ("integrate", "minimax")
+    return options.noise_model if inferred else None
+
+
+def _bounds(bins: ScoreBins, level: float) -> NoiseRate:
+    """Bound both rates by the purest tails of a score, and by what was checked."""
+    total = bins.positive + bins.negative
+    high = []
+    for odd, order in ((bins.negative, slice(None, None, -1)), (bins.positive, slice(None))):
+        tails = np.cumsum(np.column_stack([odd, total])[order], axis=0)
+        tails = tails[tails[:, 1] >= min(_SMALLEST_TAIL, total.sum())]
+        high.append(min(1.0, purest_tail(tails, 1 - level).limit))
+    low = [0.0, 0.0]
+    if bins.checked is not None:
+        flips = bins.flips
+        wrong, found = np.array([flips[1, 0], flips[0, 1]]), flips[::-1].sum(axis=1)
+        least, most = clopper_pearson(wrong, found, level)
+        low, high = least.tolist(), np.maximum(np.minimum(high, most), least).tolist()
+    value = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
+    source = "purest tails of the score" + ("" if bins.checked is None else " and checked rows")
+    return NoiseRate(tuple(value), tuple(low), tuple(high), source, level)  # type: ignore[arg-type]
+
+
+def _most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
+    """Return the largest share of wrong labels that the bounds leave."""
+    rho_pos, rho_neg = np.ravel(bounds.high)
+    # Of positive labels at most what wrong negatives give, of negative ones what missed ones do.
+    kept = max(1 - rho_pos, 1e-9)
+    return float(min(rho_neg, noisy_share) + min(rho_pos * noisy_share / kept, 1 - noisy_share))
 
 
 def _range(rows: ScoredRows, noise_model: NoiseModel) -> tuple[float, float]:

@@ -1,8 +1,9 @@
-"""Scores whose ordering symmetric noise leaves alone, out of fold and for new rows.
+"""Scores that are pooled by their evidence, out of fold and for new rows.
 
 The closed form at cost 1/2 and margin 1 is the one member of the family that symmetric label noise
 only rescales. Here it is solved for several penalties, on the features as they are and on features
-that bend, all from the same fold moments.
+that bend, all from the same fold moments. Gradient boosting sees what neither can, and averages of
+boosting with a smooth score follow the noise less than boosting alone.
 """
 
 from __future__ import annotations
@@ -11,14 +12,19 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from scipy.special import logit
 from sklearn.base import clone
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
+from threadpoolctl import threadpool_limits
 
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_scores, row_scores
 from flipcost.core.solve import solve_path
+from flipcost.estimators.flipcost.columns import FeatureColumns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -33,6 +39,14 @@ _CHUNK_ROWS = 8_192
 # Expanded columns: above this the moments cost more than they give.
 _MOST_COLUMNS = 100
 _MOST_KNOTS = 3
+# Boosting learns from so many rows of the rarer label at least, and from so many rows at most:
+# above, six fits take longer than all else together.
+_FEWEST_FOR_TREES, _MOST_FOR_TREES = 30, 100_000
+# Boosting is scored out of so many folds, however many the others have.
+_TREE_FOLDS = 5
+# Below this boosting runs on one thread: threads that wait for each other cost more than they
+# bring, and far more when other programs want the cores (280 s against 6 s on 800 rows).
+_ROWS_FOR_THREADS = 50_000
 # Probabilities are cut here before they become log-odds, so that a sure answer is a finite score.
 _SUREST = 1e-6
 
@@ -97,12 +111,13 @@ def moment_scores(
     families = [np.arange(d)]
     if basis.n_columns > d:
         families.append(np.arange(basis.n_columns))
-    buffer = np.empty((min(_CHUNK_ROWS, len(X)), basis.n_columns))
+    n_rows = X.shape[0]
+    buffer = np.empty((min(_CHUNK_ROWS, n_rows), basis.n_columns))
     parts = [ClassMoments.zeros(basis.n_columns)] * n_folds
-    for start in range(0, len(X), _CHUNK_ROWS):
+    for start in range(0, n_rows, _CHUNK_ROWS):
         rows = slice(start, start + _CHUNK_ROWS)
         more = fold_moments(
-            basis.expand(X[rows], buffer),
+            X[rows] if sparse.issparse(X) else basis.expand(X[rows], buffer),
             positive[rows],
             folds[rows],
             n_folds,
@@ -112,7 +127,8 @@ def moment_scores(
     others = merge_others(parts)
     held_out = np.stack([solve_scores(train, families, l2s) for train in others])
     scorer = MomentScores(basis, solve_scores(parts[0].merge(others[0]), families, l2s))
-    return scorer, fold_scores(X, held_out, folds, basis.expand)
+    expand = None if sparse.issparse(X) else basis.expand
+    return scorer, fold_scores(X, held_out, folds, expand)
 
 
 def plain_basis(n_features: int) -> HingeBasis:
@@ -185,11 +201,12 @@ def estimator_scores(
     >>> scores.shape
     (1, 8)
     """
-    labels, scores = positive.astype(int), np.empty(len(X))
+    labels, scores = positive.astype(int), np.empty(len(positive))
     for k in range(int(folds.max()) + 1):
         train, test = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
-        scores[test] = _real_scores(_fitted(estimator, X, labels, weight, train), X[test])
-    everywhere = _fitted(estimator, X, labels, weight, np.arange(len(X)))
+        fitted = _fitted(estimator, X, labels, weight, train)
+        scores[test] = _real_scores(fitted, _safe_indexing(X, test))
+    everywhere = _fitted(estimator, X, labels, weight, np.arange(len(positive)))
     return EstimatorScores(everywhere), scores[None, :]
 
 
@@ -209,7 +226,7 @@ def _fitted(
             )
             raise ValueError(msg)
         options["sample_weight"] = weight[rows]
-    return clone(estimator).fit(X[rows], labels[rows], **options)
+    return clone(estimator).fit(_safe_indexing(X, rows), labels[rows], **options)
 
 
 def _real_scores(model: Any, X: Array) -> Array:
@@ -222,3 +239,147 @@ def _real_scores(model: Any, X: Array) -> Array:
         )
         raise TypeError(msg)
     return np.asarray(logit(np.clip(model.predict_proba(X)[:, 1], _SUREST, 1 - _SUREST)))
+
+
+@dataclass(frozen=True, eq=False)
+class PooledScores:
+    """Closed-form scores, boosting, and averages of the two.
+
+    Attributes
+    ----------
+    smooth : MomentScores
+        The closed-form scores, the first ones.
+    boosting : HistGradientBoostingClassifier or None
+        The next one, if rows allow it.
+    averages : tuple of tuples of int
+        Which scores make up each of the last ones.
+    location, scale : ndarray
+        What standardises the scores that are averaged.
+    columns : FeatureColumns
+        What columns are to either.
+    """
+
+    smooth: MomentScores
+    boosting: Any
+    averages: tuple[tuple[int, ...], ...]
+    location: Array
+    scale: Array
+    columns: FeatureColumns
+
+    def score(self, X: Any, which: NDArray[np.intp]) -> Array:
+        """Return the chosen scores of rows, shape (len(which), n)."""
+        n_smooth = len(self.smooth.coefficients)
+        parts = {int(m): self._parts(int(m)) for m in which}
+        needed = sorted({part for some in parts.values() for part in some})
+        found: dict[int, Array] = {}
+        smooth = np.array([m for m in needed if m < n_smooth], dtype=np.intp)
+        if len(smooth):
+            scores = self.smooth.score(self.columns.numbers(X), smooth)
+            found.update(zip(smooth.tolist(), scores, strict=True))
+        if n_smooth in needed:
+            found[n_smooth] = _real_scores(self.boosting, self.columns.cells(X))
+        return np.stack([self._combined(found, parts[int(m)]) for m in which])
+
+    def _parts(self, m: int) -> tuple[int, ...]:
+        n_single = len(self.smooth.coefficients) + (self.boosting is not None)
+        return (m,) if m < n_single else self.averages[m - n_single]
+
+    def _combined(self, scores: dict[int, Array], parts: tuple[int, ...]) -> Array:
+        if len(parts) == 1:
+            return scores[parts[0]]
+        standard = [(scores[m] - self.location[m]) / self.scale[m] for m in parts]
+        return np.asarray(np.mean(standard, axis=0))
+
+
+def pooled_scores(
+    X: Any,
+    positive: Flags,
+    weight: Array | None,
+    folds: NDArray[np.intp],
+    l2s: Sequence[float],
+    *,
+    bend: bool,
+    boost: bool,
+    seed: int = 0,
+) -> tuple[PooledScores, Array]:
+    """Learn all scores; return what scores new rows, and out-of-fold scores.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame of n rows
+        Rows; missing values and categories are allowed.
+    positive, weight, folds : arrays of n rows
+        Which are positive, their weights or None, and their folds.
+    l2s : sequence of floats
+        Penalties of the closed form, on standardised features.
+    bend, boost : bool
+        Whether to add scores of hinge-expanded features, and boosting where rows allow it.
+    seed : int, default=0
+        Seed of the boosting.
+
+    Returns
+    -------
+    scorer : PooledScores
+    scores : ndarray of shape (n_scores, n)
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> X = rng.normal(size=(300, 2))
+    >>> positive, folds = X[:, 0] * X[:, 1] > 0, np.arange(300) % 5
+    >>> scorer, scores = pooled_scores(X, positive, None, folds, [0.3, 3.0], bend=True, boost=True)
+    >>> len(scores), scorer.score(X[:7], np.array([4, 5])).shape
+    (8, (2, 7))
+    """
+    columns = FeatureColumns.learn(X)
+    dense = not sparse.issparse(X)
+    smooth, scores = moment_scores(
+        columns.numbers(X), positive, weight, folds, l2s, bend=bend and dense
+    )
+    boosting = None
+    if boost and dense and _allow_trees(positive):
+        cells = columns.cells(X)
+        trees = boosting_classifier(columns.is_category, seed)
+        limits = None if len(positive) >= _ROWS_FOR_THREADS else 1
+        with threadpool_limits(limits=limits, user_api="openmp"):
+            fitted, own = estimator_scores(trees, cells, positive, weight, folds % _TREE_FOLDS)
+        boosting, scores = fitted.estimator, np.concatenate([scores, own])
+    location, scale = scores.mean(axis=1), scores.std(axis=1)
+    scale = np.where(scale > 0, scale, 1.0)
+    averages = _averages(len(smooth.coefficients), len(l2s)) if boosting is not None else ()
+    scorer = PooledScores(smooth, boosting, averages, location, scale, columns)
+    single = dict(enumerate(scores))
+    mixed = [scorer._combined(single, parts) for parts in averages]  # noqa: SLF001 - its maker
+    return scorer, np.concatenate([scores, mixed]) if mixed else scores
+
+
+def boosting_classifier(is_category: NDArray[np.bool_], seed: int) -> Any:
+    """Return the boosting that is pooled: small trees, since labels are noisy.
+
+    Examples
+    --------
+    >>> boosting_classifier(np.array([False, True]), 0).max_leaf_nodes
+    15
+    """
+    return HistGradientBoostingClassifier(
+        max_iter=60,
+        learning_rate=0.1,
+        max_leaf_nodes=15,
+        l2_regularization=1.0,
+        early_stopping=False,
+        categorical_features=is_category if is_category.any() else None,
+        random_state=seed,
+    )
+
+
+def _allow_trees(positive: Flags) -> bool:
+    rarer = min(np.count_nonzero(positive), np.count_nonzero(~positive))
+    return bool(rarer >= _FEWEST_FOR_TREES and len(positive) <= _MOST_FOR_TREES)
+
+
+def _averages(n_smooth: int, n_l2s: int) -> tuple[tuple[int, ...], ...]:
+    """Average boosting with a light and with a heavy penalty, and with both or a bent score."""
+    light, heavy = n_l2s // 2, max(n_l2s - 2, 0)
+    third = n_l2s + light if n_smooth > n_l2s else heavy
+    chosen = ({light, n_smooth}, {heavy, n_smooth}, {light, third, n_smooth})
+    return tuple(tuple(sorted(parts)) for parts in chosen)

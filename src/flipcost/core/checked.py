@@ -1,0 +1,132 @@
+r"""What mistakes cost, from rows that somebody checked.
+
+A label and a call put each row in one of four cells. How many rows each cell holds is known; how
+many of them are truly positive is known on the checked ones only. With :math:`W_{lc}` the share of
+a cell and :math:`p_{lc}` its share of true positives, the clean cost of a row is
+
+.. math::
+
+    \sum_l \left[ (1 - a)\, W_{l0}\, p_{l0} + a\, W_{l1}\, (1 - p_{l1}) \right],
+
+whatever the mistakes in the labels depend on. Checked rows may have been chosen by label, call or
+cell; within a cell they must stand for the others.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flipcost.core.confusion import Interval
+from flipcost.core.costs import CostLike, cost_share
+
+if TYPE_CHECKING:
+    from numpy.typing import ArrayLike, NDArray
+
+    Array = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+# The calibrated model counts for so many checked rows in each cell. On ten tables with real noise
+# two made intervals of cells without checks useless and eight made them miss.
+_MODEL_ROWS = 4.0
+_DRAWS = 4_000
+
+
+@dataclass(frozen=True, eq=False)
+class CheckedRows:
+    """Rows whose right label is known, among all rows.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n_checked,)
+        Which rows they are.
+    right : ndarray of bool, shape (n_checked,)
+        Whether they are truly positive.
+
+    Examples
+    --------
+    >>> checked = CheckedRows(np.array([0, 2]), np.array([True, False]))
+    >>> labels, calls = np.array([True, True, False, False]), np.array([True, True, False, False])
+    >>> cost = checked.cost(labels, calls, np.array([0.9, 0.9, 0.1, 0.1]), 0.5)
+    >>> bool(cost.low <= cost.value <= cost.high)
+    True
+    """
+
+    rows: NDArray[np.intp]
+    right: Flags
+
+    def cost(
+        self,
+        positive: ArrayLike,
+        called: ArrayLike,
+        expected: ArrayLike,
+        cost: CostLike,
+        sample_weight: ArrayLike | None = None,
+        level: float = 0.95,
+    ) -> Interval:
+        """Return the clean cost of a row under calls.
+
+        Parameters
+        ----------
+        positive, called : array-like of bool, shape (n,)
+            Labels and calls of all rows.
+        expected : array-like of shape (n,)
+            Probability that each row is truly positive, given its label, by the model.
+        cost : float or Costs
+            Share of the cost that a false positive bears.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+        level : float, default=0.95
+            Level of the interval.
+        """
+        labels, calls = np.asarray(positive, bool), np.asarray(called, bool)
+        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        cell = 2 * labels.astype(np.intp) + calls
+        total = np.bincount(cell, weight, 4)
+        model = np.bincount(cell, weight * np.asarray(expected, float), 4) / np.maximum(
+            total, 1e-300
+        )
+        w, own = weight[self.rows], cell[self.rows]
+        ones, zeros = (np.bincount(own, w * side, 4) for side in (self.right, ~self.right))
+        a = np.clip(_MODEL_ROWS * model, 1e-3, None) + ones
+        b = np.clip(_MODEL_ROWS * (1 - model), 1e-3, None) + zeros
+        share, paid = total / total.sum(), cost_share(cost)
+        price = np.where([0, 1, 0, 1], -paid, 1 - paid)  # of a true positive, by cell
+        base = np.where([0, 1, 0, 1], paid, 0.0)
+        value = float(share @ (base + price * a / (a + b)))
+        # A fixed seed: the same rows give the same interval.
+        rng = np.random.default_rng(0)
+        drawn = rng.beta(a, b, size=(_DRAWS, 4))
+        effective = weight.sum() ** 2 / (weight**2).sum()
+        shares = rng.dirichlet(share * effective + 1e-9, size=_DRAWS)
+        costs = (shares * (base + price * drawn)).sum(axis=1)
+        low, high = np.quantile(costs, [(1 - level) / 2, (1 + level) / 2])
+        return Interval(value, min(float(low), value), max(float(high), value))
+
+
+def given_label(probability: ArrayLike, positive: ArrayLike, rates: ArrayLike) -> Array:
+    """Return the probability that rows are truly positive, given their labels too.
+
+    Parameters
+    ----------
+    probability : array-like of shape (n,)
+        Probability that the clean label is positive, before the label was seen.
+    positive : array-like of bool, shape (n,)
+        The labels.
+    rates : pair of floats
+        ``(rho_pos, rho_neg)``.
+
+    Examples
+    --------
+    >>> given_label([0.5, 0.5], [True, False], (0.2, 0.1)).round(3)
+    array([0.889, 0.182])
+    """
+    eta = np.asarray(probability, dtype=float)
+    labels = np.asarray(positive, dtype=bool)
+    rho_pos, rho_neg = np.asarray(rates, dtype=float)
+    if_positive = np.where(labels, 1 - rho_pos, rho_pos) * eta
+    if_negative = np.where(labels, rho_neg, 1 - rho_neg) * (1 - eta)
+    total = if_positive + if_negative
+    return np.asarray(np.divide(if_positive, total, out=labels.astype(float), where=total > 0))

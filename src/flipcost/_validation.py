@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context as fit_context
+from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
@@ -24,6 +25,7 @@ __all__ = [
     "encode_labels",
     "fit_context",
     "positive_index",
+    "take_rows",
     "validate_data",
     "validate_rows",
 ]

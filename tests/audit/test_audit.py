@@ -173,7 +173,6 @@ def test_the_summary_and_the_report_say_the_same(rate):
     assert (found.value_of_rate == 0) == (rate is not None)
     if rate is None:
         assert f"about {found.value_of_rate:.4f} a row" in model.summary()
-        assert f"about {found.second_labels:,} rows" in model.summary()
 
 
 def test_an_unknown_model_is_refused():

@@ -62,9 +62,9 @@ def test_the_labels_needed_give_the_precision(trusted):
 
 def test_the_paired_saving_by_hand():
     """At a known rate the saving is the mean difference of unbiased per-row costs."""
-    labels = np.array([True, True, False, False, True])
-    ours = np.array([True, False, False, True, True])
-    theirs = np.array([True, True, True, True, False])
+    labels = np.tile([True, True, False, False, True, False], 10)
+    ours = labels ^ (np.arange(60) % 3 == 0)
+    theirs = labels ^ (np.arange(60) % 2 == 0)
     found = paired_saving(labels, ours, theirs, 0.3, KNOWN)
     cost = lambda called: ConfusionCounts.from_labels(labels, called).cost(0.3, noise_rate=0.2)  # noqa: E731
     assert found.value == pytest.approx(float(cost(theirs) - cost(ours)), rel=1e-12)

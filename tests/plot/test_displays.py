@@ -70,8 +70,8 @@ def test_the_noise_path_is_the_denoised_cost(fitted):
     table = ConfusionCounts.from_labels(y == 1, model.predict(X) == 1)
     expected = float(table.cost(0.2, noise_rate=display.rates[40]))
     assert display.values["FlipCostClassifier"][40] == pytest.approx(expected)
-    assert display.rate == model.noise_rate_
-    assert display.interval == model.noise_rate_interval_
+    assert display.rate == model.wrong_share_.value
+    assert display.interval == (model.wrong_share_.low, model.wrong_share_.high)
 
 
 def test_the_regret_is_above_the_best(fitted):

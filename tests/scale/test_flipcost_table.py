@@ -106,8 +106,10 @@ def test_more_rows_than_the_sample_agree_with_memory():
     wider; four of these standard errors are allowed.
     """
     X, y = noisy_rows(60_000)
-    model = FlipCostClassifier(cost=0.2, features="linear").fit_table(batched(X, y))
-    peer = FlipCostClassifier(cost=0.2, features="linear", cv=splits(np.arange(60_000), 5))
+    # With the rate given, intervals are for sampling alone.
+    options = {"cost": 0.2, "features": "linear", "noise_rate": 0.2}
+    model = FlipCostClassifier(**options).fit_table(batched(X, y))
+    peer = FlipCostClassifier(**options, cv=splits(np.arange(60_000), 5))
     peer.fit(X, y)
     np.testing.assert_allclose(model.predict_proba(X), peer.predict_proba(X), atol=1e-8)
     assert model.noise_rate_ == pytest.approx(peer.noise_rate_, abs=1e-8)

@@ -53,14 +53,14 @@ N_BINS = 64
 _REACH = 4.0  # scores beyond this many standard deviations share the outermost bins
 # The curve of clean probability is tabulated on these standardised scores.
 TABLE = np.linspace(-6.0, 6.0, 121)
-_NODES = np.linspace(-3.6, 3.6, 9)
+_NODES = np.linspace(-3.3, 3.3, 7)
 _CHUNK = 32  # pairs integrated at a time, for the cache
 _NEWTON_STEPS = 40
 _NEWTON_TOLERANCE = 1e-3  # gain in log density that a further step would bring
 # Where the posterior is nearly flat, the box reaches this many units at most.
 _SMALLEST_CURVATURE = 0.15
-# (score, rate) pairs this far below the best, by Laplace, are not integrated.
-_NEGLIGIBLE = 9.0
+# Share of the mass, by Laplace, whose (score, rate) pairs are not integrated.
+_NEGLIGIBLE = 0.003
 
 
 def log_sum(values: Array, axis: int | None = None) -> Array:
@@ -366,7 +366,7 @@ def integrate_modes(bins: Sequence[ScoreBins], modes: Modes) -> Calibration:
     (1, 1, 121)
     """
     shape = modes.log_evidence.shape
-    kept = np.flatnonzero(modes.log_evidence > modes.log_evidence.max() - _NEGLIGIBLE)
+    kept = _heaviest(modes.log_evidence.ravel())
     theta, curvature = modes.theta.reshape(-1, 2), modes.curvature.reshape(-1, 2, 2)
     problem = _problem(bins, modes.rates)
     evidence = np.full(modes.log_evidence.size, -np.inf)
@@ -379,6 +379,13 @@ def integrate_modes(bins: Sequence[ScoreBins], modes: Modes) -> Calibration:
         evidence.reshape(shape) + modes.log_prior,
         curves.reshape(*shape, len(TABLE)),
     )
+
+
+def _heaviest(log_evidence: Array) -> NDArray[np.intp]:
+    """Return the fewest pairs that hold nearly all of the mass, by Laplace."""
+    order = np.argsort(-log_evidence)
+    mass = np.cumsum(np.exp(log_evidence[order] - log_evidence[order[0]]))
+    return np.sort(order[: 1 + int(np.searchsorted(mass, (1 - _NEGLIGIBLE) * mass[-1]))])
 
 
 def _problem(bins: Sequence[ScoreBins], rates: Array) -> _Problem:

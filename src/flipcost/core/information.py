@@ -7,8 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from flipcost.core.confusion import Interval
-from flipcost.core.cost_curves import per_row_cost
+from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_eta, rate_pair
 from flipcost.core.rate_posterior import RatePosterior, mixture_interval
@@ -213,12 +212,18 @@ def paired_saving(
     cell = 4 * labels + 2 * ours + theirs
     total = np.bincount(cell, weight, minlength=8).reshape(2, 2, 2)
     squares = np.bincount(cell, weight**2, minlength=8).reshape(2, 2, 2)
-    values, errors = [], []
-    for rate in posterior.rates:
-        paid = per_row_cost(cost, tuple(rate))
-        gain = paid[:, None, :] - paid[:, :, None]
-        mean = (gain * total).sum() / total.sum()
-        values.append(mean)
-        errors.append(np.sqrt(((gain - mean) ** 2 * squares).sum()) / total.sum())
-    low, high = mixture_interval(np.array(values), np.array(errors), posterior.weight, level)
-    return Interval(float(posterior.weight @ values), low, high)
+    # The table of each classifier, and what a row of each label costs it more under each rate.
+    tables = [ConfusionCounts(total.sum(axis=k), squares.sum(axis=k)) for k in (2, 1)]
+    at_ours, at_theirs = (posterior.cost(table, cost)[0].value for table in tables)
+    (own, _, share), (rival, _, _) = (posterior.wide_costs(table, cost) for table in tables)
+    unmix, fp = posterior.unmixing(float(total[1].sum() / total.sum())), cost_share(cost)
+    paid = np.einsum("rcl,ck->rlk", unmix, [[0.0, fp], [1 - fp, 0.0]])
+    gain = paid[:, :, None, :] - paid[:, :, :, None]
+    mean = (gain * total).sum(axis=(1, 2, 3), keepdims=True) / total.sum()
+    errors = np.sqrt(((gain - mean) ** 2 * squares).sum(axis=(1, 2, 3))) / total.sum()
+    # No saving is larger than all rows that the two call differently cost.
+    apart = (total[:, 0, 1] + total[:, 1, 0]).sum() / total.sum()
+    values, errors = np.clip(rival - own, -apart, apart), np.minimum(errors, apart / 2)
+    low, high = mixture_interval(values, errors, share, level)
+    saving = float(at_theirs - at_ours)
+    return Interval(saving, min(low, saving), max(high, saving))

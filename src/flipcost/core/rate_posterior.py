@@ -35,6 +35,7 @@ from flipcost.core.calibration import (
     log_sum,
 )
 from flipcost.core.confusion import ConfusionCounts, Interval, measure, measure_gradient
+from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import unmixing_matrix
 from flipcost.core.noise_models import (
     NoiseModel,
@@ -48,9 +49,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.core.costs import CostLike
-
     Array = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
 
 _REFINEMENTS = 6
 _PEAK_POINTS = 9
@@ -68,7 +68,7 @@ _FAR_BEHIND = 10.0
 # noise to the first (0.6 to 0.7).
 _POWERS = ((np.inf, 0.6), (100.0, 0.2), (10.0, 0.2))
 # The flat curve's prior weight.
-_NO_SIGNAL = 0.2
+_NO_SIGNAL = 0.5
 # Of the intervals without checked rows: the tempered posterior (30 rows of the rarer label), and
 # "anything goes". With these the rates of 10 of 10 tables with real noise were covered; with the
 # posterior alone those of 6 and 1.
@@ -180,7 +180,11 @@ class _Search:
         self._prior, self._known = prior, known
         share = self._bins[0].noisy_share
         grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in prior}
-        found = {name: self._modes(grid) for name, grid in grids.items()}
+        start = find_modes(self._bins, np.zeros((1, 2))).theta
+        found = {
+            name: self._modes(grid, np.repeat(start, len(grid.rates), axis=1))
+            for name, grid in grids.items()
+        }
         best = max(_total(modes) for modes in found.values())
         self._found = {
             name: self._refined(grids[name], modes)
@@ -323,10 +327,12 @@ def rate_posterior(
     return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights)
 
 
-def _mixed(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array]:
+def _mixed(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, Flags]:
+    """Join weighted rates; those of the last part are "anything goes"."""
     return (
         np.concatenate([rates for rates, _, _ in parts]),
         np.concatenate([share * weight for _, weight, share in parts]),
+        np.repeat([*(False for _ in parts[1:]), True], [len(rates) for rates, _, _ in parts]),
     )
 
 
@@ -384,6 +390,9 @@ class RatePosterior:
         Posterior probabilities, adding up to one. Estimates and decisions are means over these.
     wide_rates, wide_weight : ndarray of shape (W, 2) and (W,), or None
         The same for intervals, which also count that the model may be wrong; as above when None.
+    anything : ndarray of bool, shape (W,), or None
+        Which of these are rates of mistakes that may lie anywhere among the rows of a label, rather
+        than of the rows of a class.
     models : dict
         Posterior weight of each noise model.
 
@@ -398,14 +407,26 @@ class RatePosterior:
     weight: Array
     wide_rates: Array | None = None
     wide_weight: Array | None = None
+    anything: Flags | None = None
     models: Mapping[str, float] | None = None
 
     @property
-    def _wide(self) -> tuple[Array, Array]:
-        if self.wide_rates is None or self.wide_weight is None:
-            return self.rates, self.weight
+    def _wide(self) -> tuple[Array, Array, Flags]:
+        if self.wide_rates is None or self.wide_weight is None or self.anything is None:
+            return self.rates, self.weight, np.zeros(len(self.weight), dtype=bool)
         used = self.wide_weight > 1e-6
-        return self.wide_rates[used], self.wide_weight[used]
+        return self.wide_rates[used], self.wide_weight[used], self.anything[used]
+
+    def unmixing(self, noisy_share: float) -> Array:
+        """Return what labels say of clean counts at each rate of the intervals, shape (W, 2, 2).
+
+        Parameters
+        ----------
+        noisy_share : float
+            Share of positive labels.
+        """
+        rates, _, anything = self._wide
+        return _unmixing(rates, noisy_share, anything)
 
     @property
     def mean(self) -> Array:
@@ -419,7 +440,7 @@ class RatePosterior:
 
     def interval(self, level: float = 0.95) -> tuple[tuple[float, float], tuple[float, float]]:
         """Return intervals of ``rho_pos`` and ``rho_neg``, which contain the means."""
-        rates, weight = self._wide
+        rates, weight, _ = self._wide
         ends = []
         for k in (0, 1):
             low, high = weighted_interval(*_marginal(rates[:, k], weight), level)
@@ -443,7 +464,7 @@ class RatePosterior:
         >>> print(round(known.wrong_share(0.3).value, 6))
         0.1
         """
-        rates, weight = self._wide
+        rates, weight, _ = self._wide
         value = float(self.weight @ _wrong(self.rates, noisy_share))
         low, high = weighted_interval(_wrong(rates, noisy_share), weight, level)
         return Interval(value, min(low, value), max(high, value))
@@ -471,22 +492,56 @@ class RatePosterior:
         """
         by_rate = _costs_at(self.rates, table, cost)[0]
         value = float(self.weight @ by_rate)
-        rates, weight = self._wide
-        _, smooth, error = _costs_at(rates, table, cost)
-        low, high = mixture_interval(smooth, error, weight, level)
-        return Interval(value, max(0.0, min(low, value)), max(high, value)), by_rate
+        costs, error, weight = self.wide_costs(table, cost)
+        low, high = mixture_interval(costs, error, weight, level)
+        most = _dearest(table, cost)
+        return Interval(value, max(0.0, min(low, value)), max(min(high, most), value)), by_rate
+
+    def wide_costs(self, table: ConfusionCounts, cost: CostLike) -> tuple[Array, Array, Array]:
+        """Return costs, their standard errors and weights at the rates of the intervals."""
+        rates, weight, anything = self._wide
+        _, smooth, error = _costs_at(rates, table, cost, anything)
+        return smooth, np.minimum(error, _dearest(table, cost) / 2), weight
+
+
+def _clean_share(rates: Array, noisy_share: float) -> Array:
+    """Share of truly positive rows at each pair of rates."""
+    kept = np.maximum(1 - rates.sum(axis=1), 1e-9)
+    return np.asarray(np.clip((noisy_share - rates[:, 1]) / kept, 0.0, 1.0))
 
 
 def _wrong(rates: Array, noisy_share: float) -> Array:
     """Share of wrong labels at each pair of rates."""
-    kept = 1 - rates.sum(axis=1)
-    clean = np.clip((noisy_share - rates[:, 1]) / np.maximum(kept, 1e-9), 0.0, 1.0)
+    clean = _clean_share(rates, noisy_share)
     return np.asarray(clean * rates[:, 0] + (1 - clean) * rates[:, 1])
 
 
-def _costs_at(rates: Array, table: ConfusionCounts, cost: CostLike) -> tuple[Array, Array, Array]:
-    """Return costs at each rate, the same of smoothed counts, and their standard errors."""
+def _unmixing(rates: Array, noisy_share: float, anything: Flags | None) -> Array:
     unmix = np.stack([unmixing_matrix((p, n)) for p, n in rates])
+    if anything is not None and anything.any():
+        unmix[anything] = _unmixing_anywhere(rates[anything], noisy_share)
+    return unmix
+
+
+def _unmixing_anywhere(rates: Array, noisy_share: float) -> Array:
+    """Return what labels say of clean counts when mistakes are spread over the rows of a label.
+
+    Mistakes that follow the features need not lie where the rule looks for them. Spread evenly over
+    all rows with the same label, they cost the rule most, short of malice.
+    """
+    clean = _clean_share(rates, noisy_share)
+    missed = np.clip(clean * rates[:, 0] / max(1 - noisy_share, 1e-9), 0.0, 1.0)
+    false = np.clip((1 - clean) * rates[:, 1] / max(noisy_share, 1e-9), 0.0, 1.0)
+    rows = [[1 - missed, false], [missed, 1 - false]]
+    return np.moveaxis(np.asarray(rows), -1, 0)
+
+
+def _costs_at(
+    rates: Array, table: ConfusionCounts, cost: CostLike, anything: Flags | None = None
+) -> tuple[Array, Array, Array]:
+    """Return costs at each rate, the same of smoothed counts, and their standard errors."""
+    share = float(table.counts[1].sum() / table.counts.sum())
+    unmix = _unmixing(rates, share, anything)
     typical = float(table.squares.sum() / table.counts.sum())
     smooth = unmix @ (table.counts + 0.5 * typical)
     gradient = np.swapaxes(unmix, 1, 2) @ measure_gradient(smooth, "cost", cost)
@@ -496,6 +551,12 @@ def _costs_at(rates: Array, table: ConfusionCounts, cost: CostLike) -> tuple[Arr
         measure(_possible(smooth, table.counts + 0.5 * typical), "cost", cost),
         error,
     )
+
+
+def _dearest(table: ConfusionCounts, cost: CostLike) -> float:
+    """Return what a row costs if every call is a mistake."""
+    called, share = table.counts.sum(axis=0), cost_share(cost)
+    return float(((1 - share) * called[0] + share * called[1]) / called.sum())
 
 
 def _possible(denoised: Array, counts: Array) -> Array:

@@ -83,9 +83,9 @@ class RateDisplay:
         display
             What `from_predictions` returns.
         """
-        rate = getattr(estimator, "noise_rate_", None)
-        if rate is not None and np.ndim(rate) == 0:
-            known = {"rate": rate, "interval": estimator.noise_rate_interval_}
+        wrong = getattr(estimator, "wrong_share_", None)
+        if wrong is not None:
+            known = {"rate": wrong.value, "interval": (wrong.low, wrong.high)}
             kwargs = {name: known[name] for name in cls._marked} | kwargs
         return cls.from_predictions(
             y,

@@ -16,10 +16,10 @@ from scipy import sparse
 from scipy.special import logit
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.utils import _safe_indexing
 from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
+from flipcost._validation import take_rows
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_scores, row_scores
@@ -205,7 +205,7 @@ def estimator_scores(
     for k in range(int(folds.max()) + 1):
         train, test = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
         fitted = _fitted(estimator, X, labels, weight, train)
-        scores[test] = _real_scores(fitted, _safe_indexing(X, test))
+        scores[test] = _real_scores(fitted, take_rows(X, test))
     everywhere = _fitted(estimator, X, labels, weight, np.arange(len(positive)))
     return EstimatorScores(everywhere), scores[None, :]
 
@@ -226,7 +226,7 @@ def _fitted(
             )
             raise ValueError(msg)
         options["sample_weight"] = weight[rows]
-    return clone(estimator).fit(_safe_indexing(X, rows), labels[rows], **options)
+    return clone(estimator).fit(take_rows(X, rows), labels[rows], **options)
 
 
 def _real_scores(model: Any, X: Array) -> Array:

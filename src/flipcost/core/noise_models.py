@@ -11,9 +11,10 @@ Five models, pooled by their evidence unless the caller knows better:
 ============================ ===============================================
 
 A share :math:`\tilde\pi` of positive labels bounds the rates: :math:`\rho_- \le \tilde\pi` and
-:math:`\rho_+ \le 1 - \tilde\pi`, or there would be fewer than no positives, or negatives. The prior of
-a rate is over what its bound leaves, so rare positives do not make "only negatives are wrong" look
-absurd for want of room; it falls gently, to half at the bound, since most tables have few mistakes.
+:math:`\rho_+ \le 1 - \tilde\pi`, or there would be fewer than no positives, or negatives. The prior
+of a rate is over what its bound leaves, so rare positives do not make "only negatives are wrong"
+look absurd for want of room; it falls gently, to half at the bound, since most tables have few
+mistakes.
 """
 
 from __future__ import annotations
@@ -32,8 +33,8 @@ NoiseModel: TypeAlias = Literal[
     "auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional"
 ]
 # Symmetric noise is the simplest story and the hardest to see in the share of positives: it gets
-# half. With equal parts for all models the noise tax of symmetric flips was 0.05 higher (four tables,
-# five rates, six splits), and that of ten tables with real noise the same.
+# half. With equal parts for all models the noise tax of symmetric flips was 0.05 higher (four
+# tables, five rates, six splits), and that of ten tables with real noise the same.
 PRIOR: dict[str, float] = {
     "none": 0.1,
     "symmetric": 0.5,
@@ -42,9 +43,9 @@ PRIOR: dict[str, float] = {
     "class_conditional": 0.4 / 3,
 }
 MODEL_NAMES = tuple(PRIOR)
-# How fast the prior falls, over the whole range. Without it, and with "none" at 0.05, a weak signal in
-# clean labels cost 6 % more than the constant in place of 4 %, and 200 rows without signal up to half
-# more; faster, 1.5, cost 0.06 of noise tax under class-conditional noise.
+# How fast the prior falls, over the whole range. Without it, and with "none" at 0.05, a weak signal
+# in clean labels cost 6 % more than the constant in place of 4 %, and 200 rows without signal up to
+# half more; faster, 1.5, cost 0.06 of noise tax under class-conditional noise.
 _FALL = 0.7
 # Rates stop short of the bound, where the classes could not be told apart at all.
 _REACH = 0.98

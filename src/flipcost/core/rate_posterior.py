@@ -19,7 +19,7 @@ being taken for knowledge:
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import betaln, ndtr
@@ -67,6 +67,10 @@ _FAR_BEHIND = 10.0
 # with real noise 100 checked rows moved the weight to the last two (0.16, 0.20, 0.64), on injected
 # noise to the first (0.6 to 0.7).
 _POWERS = ((np.inf, 0.6), (100.0, 0.2), (10.0, 0.2))
+# Cells with less than this share of the fullest one are not looked at for other scores.
+_THIN = 1e-4
+# A score whose peak is so many nats higher than what it reaches in these cells lays its own.
+_ELSEWHERE = 2.0
 # The flat curve's prior weight.
 _NO_SIGNAL = 0.5
 # Of the intervals without checked rows: the tempered posterior (30 rows of the rarer label), and
@@ -139,33 +143,39 @@ def _power(bins: ScoreBins, rows: float) -> float:
     return float(min(1.0, 1 / (1 + min(n_pos, n_neg) / rows) + checked))
 
 
-def _leading(bins: Sequence[ScoreBins]) -> NDArray[np.intp]:
-    """Return the scores that are not far behind the best, each at its own most likely rate.
+def _heights(bins: Sequence[ScoreBins]) -> Array:
+    """Return how well each score explains the labels, by Laplace, at its own symmetric rate.
 
     With many rows a peak is narrower than any fixed grid, and a score that explains the labels
-    best can look bad between two points of it. So each score searches its own symmetric rate.
+    best can look bad between two points of it. So each score searches its own.
     """
     if len(bins) == 1:
-        return np.zeros(1, dtype=np.intp)
+        return np.zeros(1)
     share = bins[0].noisy_share
     low, high = np.zeros(len(bins)), np.full(len(bins), 0.98 * min(share, 1 - share))
     rows, best = np.arange(len(bins)), np.full(len(bins), -np.inf)
+    start = None
     for _ in range(_PEAK_STEPS):
         grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _PEAK_POINTS)
-        evidence = find_modes(bins, np.stack([grid, grid], axis=-1)).log_evidence
+        modes = find_modes(bins, np.stack([grid, grid], axis=-1), start=start)
+        evidence = modes.log_evidence - modes.log_prior
         place = evidence.argmax(axis=1)
         peak, step = grid[rows, place], (high - low) / (_PEAK_POINTS - 1)
-        top = evidence[rows, place]
-        gained = float(np.max(top - best))
-        best = np.maximum(best, top)
+        gained = float(np.max(evidence[rows, place] - best))
+        best = np.maximum(best, evidence[rows, place])
         if gained < 1.0:
             break
         low, high = np.maximum(peak - step, 0.0), np.minimum(peak + step, high)
-    return np.flatnonzero(best > best.max() - _FAR_BEHIND)
+        start = np.repeat(modes.theta[rows, place][:, None], _PEAK_POINTS, axis=1)
+    return best
 
 
 class _Search:
-    """The modes of all leading scores under each noise model, on grids fine enough for each."""
+    """The modes of all scores that count, under each noise model, where the rates have mass.
+
+    One score lays the grids: the best. The others are looked at in the cells that matter to it,
+    which holds nearly all of their mass too; one whose peak lies elsewhere lays grids of its own.
+    """
 
     def __init__(
         self,
@@ -175,45 +185,79 @@ class _Search:
         *,
         coarse: bool = False,
     ):
-        self._n_scores, self._alive = len(bins), _leading(bins)
-        self._bins = [bins[int(m)] for m in self._alive]
-        self._prior, self._known = prior, known
-        share = self._bins[0].noisy_share
-        grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in prior}
-        start = find_modes(self._bins, np.zeros((1, 2))).theta
-        found = {
-            name: self._modes(grid, np.repeat(start, len(grid.rates), axis=1))
-            for name, grid in grids.items()
-        }
-        best = max(_total(modes) for modes in found.values())
-        self._found = {
-            name: self._refined(grids[name], modes)
-            for name, modes in found.items()
-            # Between the points of a coarse grid a model can hide some nats, never all.
-            if _total(modes) > best - _HIDDEN or name == "none"
-        }
+        self._bins, self._prior, self._known = bins, prior, known
+        heights = _heights(bins)
+        waiting = np.flatnonzero(heights > heights.max() - _FAR_BEHIND)
+        self._found: list[tuple[NDArray[np.intp], str, Modes]] = []
+        while len(waiting):
+            lead = waiting[heights[waiting].argmax()]
+            cells = self._cells(int(lead), coarse=coarse)
+            found = cells
+            if len(waiting) > 1:
+                parts = {name: (modes.rates, modes.log_prior) for name, modes in cells.items()}
+                starts = {name: modes.theta for name, modes in cells.items()}
+                found = self._modes(waiting, parts, starts)
+            reached = np.max(
+                [(m.log_evidence - m.log_prior).max(axis=1) for m in found.values()], axis=0
+            )
+            short = heights[waiting] - reached
+            inside = short <= short[waiting == lead] + _ELSEWHERE
+            self._found += [
+                (waiting[inside], name, _of_scores(modes, inside)) for name, modes in found.items()
+            ]
+            waiting = waiting[~inside]
 
     @property
     def log_evidence(self) -> float:
         """Log marginal likelihood of all models together, by Laplace."""
-        return float(log_sum(np.array([_total(modes) for modes in self._found.values()])))
+        return float(log_sum(np.array([_total(modes) for _, _, modes in self._found])))
 
     def integrate(self) -> Calibration:
         """Return the calibration of all scores, those that were dropped without weight."""
         least = self.log_evidence + np.log(_MINOR_MODEL)
         parts = []
-        for name, modes in self._found.items():
-            if _total(modes) > least:
-                fit = integrate_modes(self._bins, modes)
-                parts.append(replace(fit, models=(name,) * len(fit.rates)))
-        fit = _joined(parts)
-        evidence = np.full((self._n_scores, len(fit.rates)), -np.inf)
-        curves = np.zeros((self._n_scores, len(fit.rates), len(TABLE)))
-        evidence[self._alive], curves[self._alive] = fit.log_evidence, fit.curves
-        return replace(fit, log_evidence=evidence, curves=curves)
+        for scores, name, modes in self._found:
+            if _total(modes) <= least:
+                continue
+            fit = integrate_modes([self._bins[int(m)] for m in scores], modes)
+            evidence = np.full((len(self._bins), len(fit.rates)), -np.inf)
+            curves = np.zeros((len(self._bins), len(fit.rates), len(TABLE)))
+            evidence[scores], curves[scores] = fit.log_evidence, fit.curves
+            parts.append(Calibration(fit.rates, evidence, curves, (name,) * len(fit.rates)))
+        return _joined(parts)
 
-    def _modes(self, grid: RateGrid, start: Array | None = None) -> Modes:
-        """Find modes; evidences count the prior mass of each cell and of the model."""
+    def _cells(self, lead: int, *, coarse: bool) -> dict[str, Modes]:
+        """Return the modes of one score in the cells of each model that hold nearly all mass."""
+        scores, share = np.array([lead]), self._bins[lead].noisy_share
+        start = find_modes([self._bins[lead]], np.zeros((1, 2))).theta
+        grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in self._prior}
+        found = self._on_grids(scores, grids, dict.fromkeys(grids, start))
+        # Between the points of a first grid a model can hide some nats, never all.
+        least = max(_total(modes) for modes in found.values()) - _HIDDEN
+        found = {name: modes for name, modes in found.items() if _total(modes) > least}
+        for _ in range(_REFINEMENTS):
+            finer = {name: g for name in found if (g := _finer(grids[name], found[name]))}
+            if not finer:
+                break
+            starts = {name: _nearest(found[name], grid) for name, grid in finer.items()}
+            found |= self._on_grids(scores, finer, starts)
+            grids |= finer
+        least = max(modes.log_evidence.max() for modes in found.values()) + np.log(_THIN)
+        kept = {name: modes.log_evidence[0] > least for name, modes in found.items()}
+        return {name: _of_rates(found[name], cells) for name, cells in kept.items() if cells.any()}
+
+    def _on_grids(
+        self,
+        scores: NDArray[np.intp],
+        grids: Mapping[str, RateGrid],
+        starts: Mapping[str, Array],
+    ) -> dict[str, Modes]:
+        """Find modes on the grids of several models, all at once."""
+        parts = {name: (grid.rates, self._log_prior(grid)) for name, grid in grids.items()}
+        return self._modes(scores, parts, starts)
+
+    def _log_prior(self, grid: RateGrid) -> Array:
+        """Log prior mass of each cell, and what is known of its rate besides."""
         rates = grid.rates
         log_prior = np.log(self._prior[grid.model]) + grid.log_mass
         if self._known is not None:
@@ -221,25 +265,66 @@ class _Search:
             log_prior = log_prior - 0.5 * ((rates[:, 0] - value) / max(error, 1e-6)) ** 2
         if self._bins[0].checked is not None:
             log_prior = log_prior + flip_log_likelihood(self._bins[0].flips, rates)
-        return find_modes(self._bins, rates, log_prior, start)
+        return np.asarray(log_prior)
 
-    def _refined(self, grid: RateGrid, modes: Modes) -> Modes:
-        """Lay finer grids over the mass until no cell holds too much of it."""
-        for _ in range(_REFINEMENTS):
-            by_rate = log_sum(modes.log_evidence, axis=0)
-            if not grid.low or not np.isfinite(by_rate).any():
-                break
-            weight = np.exp(by_rate - log_sum(by_rate))
-            if weight.max() < _COARSE[len(grid.low)]:
-                break
-            grid = grid.zoom(weight)
-            nearest = np.abs(grid.rates[:, None] - modes.rates).sum(axis=2).argmin(axis=1)
-            modes = self._modes(grid, modes.theta[:, nearest])
-        return modes
+    def _modes(
+        self,
+        scores: NDArray[np.intp],
+        parts: Mapping[str, tuple[Array, Array]],
+        starts: Mapping[str, Array],
+    ) -> dict[str, Modes]:
+        """Find the modes of scores at the rates of several models, given with their priors."""
+        rates, log_prior = (np.concatenate(part) for part in zip(*parts.values(), strict=True))
+        start = np.concatenate(
+            [
+                np.broadcast_to(starts[name], (len(scores), len(own), 2))
+                for name, (own, _) in parts.items()
+            ],
+            axis=1,
+        )
+        modes = find_modes([self._bins[int(m)] for m in scores], rates, log_prior, start)
+        ends = np.cumsum([len(own) for own, _ in parts.values()])
+        cells = np.split(np.arange(len(rates)), ends[:-1])
+        return {name: _of_rates(modes, own) for name, own in zip(parts, cells, strict=True)}
+
+
+def _finer(grid: RateGrid, modes: Modes) -> RateGrid | None:
+    """Return a finer grid over the mass, or None when no cell holds too much of it."""
+    by_rate = log_sum(modes.log_evidence, axis=0)
+    if not grid.low or not np.isfinite(by_rate).any():
+        return None
+    weight = np.exp(by_rate - log_sum(by_rate))
+    return None if weight.max() < _COARSE[len(grid.low)] else grid.zoom(weight)
+
+
+def _nearest(modes: Modes, grid: RateGrid) -> Array:
+    """Return the modes at the rates that are nearest to those of a grid."""
+    place = np.abs(grid.rates[:, None] - modes.rates).sum(axis=2).argmin(axis=1)
+    return modes.theta[:, place]
 
 
 def _total(modes: Modes) -> float:
     return float(log_sum(modes.log_evidence))
+
+
+def _of_scores(modes: Modes, inside: Flags) -> Modes:
+    return Modes(
+        modes.rates,
+        modes.log_prior,
+        modes.theta[inside],
+        modes.curvature[inside],
+        modes.log_evidence[inside],
+    )
+
+
+def _of_rates(modes: Modes, inside: NDArray[Any]) -> Modes:
+    return Modes(
+        modes.rates[inside],
+        modes.log_prior[inside],
+        modes.theta[:, inside],
+        modes.curvature[:, inside],
+        modes.log_evidence[:, inside],
+    )
 
 
 def _with_flat_curve(bins: Sequence[ScoreBins], fit: Calibration) -> Calibration:

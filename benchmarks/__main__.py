@@ -5,7 +5,15 @@ from __future__ import annotations
 import argparse
 import importlib
 
-NAMES = ("closed_form", "kernel_estimators", "eta_quality", "noise_tax", "scale")
+NAMES = (
+    "closed_form",
+    "kernel_estimators",
+    "eta_quality",
+    "noise_tax",
+    "limits",
+    "real_noise",
+    "scale",
+)
 
 
 def main() -> None:

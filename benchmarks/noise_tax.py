@@ -27,10 +27,15 @@ import numpy as np
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import make_scorer
-from sklearn.model_selection import StratifiedShuffleSplit, TunedThresholdClassifierCV
+from sklearn.model_selection import (
+    StratifiedShuffleSplit,
+    TunedThresholdClassifierCV,
+    cross_val_predict,
+)
 
 from benchmarks.timing import best_of_each, verdict
 from flipcost import ClassMoments, FlipCostClassifier, UnevenMarginClassifier, datasets
+from flipcost.core.folds import usual_folds
 from flipcost.metrics import weighted_cost
 
 if TYPE_CHECKING:
@@ -186,33 +191,50 @@ def show(title: str, table: dict, names, rates) -> None:
             print(f"      {name:<18}" + " ".join(f"{v:6.2f}" for v in row))
 
 
-def speed() -> None:
-    """Print the time of a fit at 10,000 x 20 against cleanlab, and at 100,000 x 50."""
+def _rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows of which a fifth are labelled wrong."""
     rng = np.random.default_rng(0)
-    calls = {}
-    for n, d in ((10_000, 20), (100_000, 50)):
-        X = rng.normal(size=(n, d))
-        y = (X[:, :5].sum(axis=1) + rng.normal(size=n) > 1) ^ (rng.random(n) < 0.2)
-        model = FlipCostClassifier(cost=0.3, random_state=0)
-        calls[f"FlipCostClassifier.fit {n:,} x {d}"] = lambda X=X, y=y, m=model: m.fit(X, y)
-        if d == 20 and importlib.util.find_spec("cleanlab"):
-            calls["cleanlab 10,000 x 20"] = lambda X=X, y=y: _cleanlab().fit(X, y)
-        if d == 50:
-            base = UnevenMarginClassifier(cost=0.3)
-            calls["UnevenMarginClassifier.fit 100,000 x 50"] = lambda X=X, y=y, m=base: m.fit(X, y)
+    X = rng.normal(size=(n, d))
+    return X, (X[:, :5].sum(axis=1) + rng.normal(size=n) > 1) ^ (rng.random(n) < 0.2)
+
+
+def _boosted_folds(X: np.ndarray, y: np.ndarray) -> np.ndarray:
+    """Score rows out of fold by boosting, as many folds as a fit makes."""
+    model = HistGradientBoostingClassifier(random_state=0)
+    return cross_val_predict(model, X, y, cv=usual_folds(len(y)), method="decision_function")
+
+
+def speed() -> None:
+    """Print the time of a fit at 10,000 x 20 against its peers, and at 100,000 x 50."""
+    (X, y), (wide, labels) = _rows(10_000, 20), _rows(100_000, 50)
+    fits = {
+        features: FlipCostClassifier(cost=0.3, features=features, random_state=0)
+        for features in ("linear", "bends", "auto")
+    }
+    calls = {
+        "linear scores 10,000 x 20": lambda: fits["linear"].fit(X, y),
+        "all scores 10,000 x 20": lambda: fits["auto"].fit(X, y),
+        "boosting, cross-validated 10,000 x 20": lambda: _boosted_folds(X, y),
+        "scores that bend 100,000 x 50": lambda: fits["bends"].fit(wide, labels),
+        "UnevenMarginClassifier.fit 100,000 x 50": lambda: UnevenMarginClassifier(0.3).fit(
+            wide, labels
+        ),
+    }
+    if importlib.util.find_spec("cleanlab"):
+        calls["cleanlab 10,000 x 20"] = lambda: _cleanlab().fit(X, y)
     times = best_of_each(calls, 3)
-    print("\nSpeed")
+    print("\nSpeed of FlipCostClassifier.fit, and of peers")
     for name, seconds in times.items():
         print(f"  {name:<44}{1e3 * seconds:10.1f} ms")
-    ratio = (
-        times["FlipCostClassifier.fit 100,000 x 50"]
-        / times["UnevenMarginClassifier.fit 100,000 x 50"]
-    )
-    print(f"  fit / UnevenMarginClassifier.fit   {ratio:6.1f}  {verdict(ratio, 20, at_most=True)}")
-    if "cleanlab 10,000 x 20" in times:
-        ratio = times["cleanlab 10,000 x 20"] / times["FlipCostClassifier.fit 10,000 x 20"]
-        reached = verdict(ratio, 10, at_most=False)
-        print(f"  cleanlab / fit                     {ratio:6.1f}  {reached}")
+    goals = [
+        ("scores that bend 100,000 x 50", "UnevenMarginClassifier.fit 100,000 x 50", 20, True),
+        ("all scores 10,000 x 20", "boosting, cross-validated 10,000 x 20", 1.5, True),
+        ("cleanlab 10,000 x 20", "linear scores 10,000 x 20", 2, False),
+    ]
+    for one, other, goal, at_most in goals:
+        if one in times:
+            ratio = times[one] / times[other]
+            print(f"  {one} / {other}  {ratio:.1f}  {verdict(ratio, goal, at_most=at_most)}")
 
 
 def report(table: dict, label: str, goals: dict[str, float]) -> None:
@@ -239,10 +261,12 @@ def main(arguments: list[str] | None = None) -> None:
     seeds = range(first, first + options.trials)
     rivals = {} if options.no_peers else peers()
     ours, told = "FlipCostClassifier, no rate", "FlipCostClassifier, told the rate"
+    two = "FlipCostClassifier, two rates, not told"
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         methods = {
             ours: _flipcost(),
+            "FlipCostClassifier, one rate, not told": _flipcost(noise_model="symmetric"),
             told: _flipcost(noise_rate="told"),
             "closed form, told the rate": _closed_form,
             **rivals,
@@ -253,7 +277,7 @@ def main(arguments: list[str] | None = None) -> None:
         report(
             table,
             ours,
-            {"mean": 0.28, "without breast": 0.20, "largest": 1.15, "largest without noise": 0.10},
+            {"mean": 0.28, "without breast": 0.16, "largest": 1.15, "largest without noise": 0.10},
         )
         report(table, told, {"mean": 0.25})
         synthetic = taxes(methods, ["syn3d_imbalanced"], SYMMETRIC, seeds)
@@ -264,19 +288,16 @@ def main(arguments: list[str] | None = None) -> None:
             print(f"  {name:<44} mean {tax.mean():6.3f}")
         print(f"  {ours}: {verdict(synthetic[ours].mean(), 0.02, at_most=True)}")
         conditional = {
-            "FlipCostClassifier, two rates, not told": _flipcost(noise_model="class_conditional"),
-            "FlipCostClassifier, auto, not told": _flipcost(noise_model="auto"),
+            ours: _flipcost(),
+            two: _flipcost(noise_model="class_conditional"),
             told: _flipcost(noise_rate="told"),
             "closed form, told the rate": _closed_form,
             **rivals,
         }
         table = taxes(conditional, TABLES, CONDITIONAL, seeds)
         show("Class-conditional noise (rho_pos, rho_neg)", table, TABLES, CONDITIONAL)
-        report(
-            table,
-            "FlipCostClassifier, two rates, not told",
-            {"mean": 0.30, "without breast": 0.10},
-        )
+        report(table, ours, {"without breast": 0.03})
+        report(table, two, {"mean": 0.30, "without breast": 0.10})
         report(table, told, {"mean": 0.22, "without breast": 0.12})
         speed()
 

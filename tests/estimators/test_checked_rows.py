@@ -102,6 +102,7 @@ def test_checked_rows_do_no_harm(with_and_without):
         assert change.mean() < 0
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("chosen_by", ["label", "score", "doubt"])
 def test_chosen_rows_tell_the_rates_that_random_ones_do(chosen_by):
     """Rows may be chosen by columns and label: what counts is the right label given both.

@@ -10,6 +10,7 @@ from flipcost.core.calibration import (
     ScoreBins,
     calibrate,
     find_modes,
+    flip_log_likelihood,
 )
 
 
@@ -35,10 +36,26 @@ def log_joint(bins, rate, log_slope, offset):
     return likelihood + half_cauchy + log_slope + np.log(share * (1 - share))
 
 
+def log_checked(bins, rate, log_slope, offset):
+    """Log probability of right labels given labels and scores, written again from Bayes' rule."""
+    rho_pos, rho_neg = rate
+    eta = expit(np.exp(log_slope)[:, None] * bins.centre + offset[:, None])
+    total = 0.0
+    for right, label in np.ndindex(2, 2):
+        flip = rho_pos if right else rho_neg
+        of_label = flip if right != label else 1 - flip
+        joint = np.maximum(of_label * (eta if right else 1 - eta), 1e-300)
+        noisy = rho_neg + (1 - rho_pos - rho_neg) * eta
+        total = total + np.log(joint / (noisy if label else 1 - noisy)) @ bins.checked[right, label]
+    return total
+
+
 def brute(bins, rate):
     """Integrate slope and offset on a dense grid."""
     u, b = np.meshgrid(np.linspace(-9, 6, 300), np.linspace(-12, 12, 300), indexing="ij")
     joint = log_joint(bins, rate, u.ravel(), b.ravel())
+    if bins.checked is not None:
+        joint += log_checked(bins, rate, u.ravel(), b.ravel())
     evidence = logsumexp(joint) + np.log(15 / 299 * 24 / 299)
     weight = np.exp(joint - logsumexp(joint))
     kept = weight > 1e-9
@@ -54,6 +71,22 @@ def test_integrals_match_brute_force(n, slope, rate):
     scores, noisy, _ = draw(n, slope, -1.0, rate, seed=n)
     bins = ScoreBins.from_scores(scores, noisy)
     fit = calibrate([bins], [rate])
+    evidence, curve = brute(bins, rate)
+    assert fit.log_evidence[0, 0] == pytest.approx(evidence, abs=0.1)
+    inside = np.abs(TABLE) < 3
+    np.testing.assert_allclose(fit.curves[0, 0, inside], curve[inside], atol=0.03)
+
+
+@pytest.mark.parametrize("power", [1.0, 0.1])
+def test_checked_rows_match_brute_force(power):
+    """Right labels count given their labels, at full weight however the labels are tempered."""
+    scores, noisy, clean = draw(400, 1.5, -0.5, (0.3, 0.1), seed=11)
+    rows = np.arange(60)
+    bins = ScoreBins.from_scores(scores, noisy).tempered(power)
+    bins = bins.with_checked(scores[rows], clean[rows], noisy[rows])
+    rate = (0.25, 0.12)
+    own = float(flip_log_likelihood(bins.flips, np.array([rate]))[0])
+    fit = calibrate([bins], [rate], [own])
     evidence, curve = brute(bins, rate)
     assert fit.log_evidence[0, 0] == pytest.approx(evidence, abs=0.1)
     inside = np.abs(TABLE) < 3

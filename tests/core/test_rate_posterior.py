@@ -6,12 +6,8 @@ from scipy.special import expit
 
 from flipcost.core.calibration import ScoreBins
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.rate_posterior import (
-    RatePosterior,
-    integrate_rates,
-    mixture_interval,
-    weighted_interval,
-)
+from flipcost.core.rate_posterior import RatePosterior, mixture_interval, weighted_interval
+from flipcost.core.rate_search import integrate_rates
 
 
 def noisy_bins(n, rate, seed, slope=2.0, offset=-0.7):

@@ -28,7 +28,10 @@ Losses and costs
 Probabilities
 -------------
 - `calibration`: scores to clean probabilities, under each rate
-- `rate_posterior`: the posterior over rates
+- `noise_models`: how labels may have gone wrong, and the rates that each way allows
+- `rate_search`: which scores, ways and rates explain the labels, and checked rows
+- `rate_posterior`: the posterior over rates, and what it leaves in doubt
+- `checked`: what mistakes cost, from rows that somebody checked
 - `gaussian`: two Gaussian classes
 - `kernels`: kernels, centres and widths
 - `lspc`: least-squares probabilities

@@ -236,11 +236,6 @@ class Calibration:
             found[name] = found.get(name, 0.0) + float(share)
         return dict(sorted(found.items(), key=lambda item: -item[1]))
 
-    @property
-    def total_log_evidence(self) -> float:
-        """Log marginal likelihood of the noise model: the mean over its scores and rates."""
-        return float(log_sum(self.log_evidence) - np.log(len(self.log_evidence)))
-
     def probability(self, standardised: Sequence[Array], rate: int | None = None) -> Array:
         """Return clean probabilities from one standardised score array for each scorer.
 

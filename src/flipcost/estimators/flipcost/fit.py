@@ -25,7 +25,8 @@ from flipcost.core.decision import (
 from flipcost.core.information import value_of_knowing_rate
 from flipcost.core.noise import rate_pair
 from flipcost.core.quantiles import weighted_quantile
-from flipcost.core.rate_posterior import RatePosterior, integrate_rates, rate_posterior
+from flipcost.core.rate_posterior import RatePosterior, rate_posterior
+from flipcost.core.rate_search import integrate_rates
 from flipcost.core.rates import NoiseRate, clopper_pearson, purest_tail
 
 if TYPE_CHECKING:

@@ -17,7 +17,7 @@ import numpy as np
 
 from flipcost.core.calibration import N_BINS, ScoreBins
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
-from flipcost.core.rate_posterior import integrate_rates
+from flipcost.core.rate_search import integrate_rates
 from flipcost.estimators._tables import check_table, orient_found
 from flipcost.estimators.flipcost.fit import FitOptions, FitResult, ScoredRows, fit_scores
 from flipcost.estimators.flipcost.passes import Drawing, FirstFound, FirstPass, SecondPass

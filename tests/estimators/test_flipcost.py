@@ -13,7 +13,7 @@ from sklearn.preprocessing import StandardScaler
 from flipcost import Costs, FlipCostClassifier
 from flipcost.datasets import load_pima, make_syn3d, make_syn3d_imbalanced
 from flipcost.metrics import weighted_cost
-from flipcost.noise import NoiseRate, flip_labels
+from flipcost.noise import NoiseRate, flip_labels, rate_from_repeats
 from flipcost.scale import scan_batches
 
 
@@ -114,6 +114,20 @@ def test_told_the_rate():
     assert model.noise_rate_source_ == "given"
     model = FlipCostClassifier(cost=0.2, noise_rate=(0.3, 0.2), random_state=0).fit(X, noisy)
     assert model.noise_rate_ == pytest.approx((0.3, 0.2))
+
+
+def test_three_annotators_tell_both_rates():
+    """Two more labels of the same rows give each class its rate, which enters as a prior."""
+    X, noisy, data = noisy_syn3d(3000, (0.35, 0.05))
+    more = [flip_labels(data.target, rate, random_state=k) for k, rate in enumerate((0.1, 0.25), 5)]
+    rate = rate_from_repeats(noisy, *more, class_conditional=True)
+    told = FlipCostClassifier(noise_rate=rate, features="linear", random_state=0).fit(X, noisy)
+    untold = FlipCostClassifier(features="linear", random_state=0).fit(X, noisy)
+    for true, ours, theirs in zip(
+        (0.35, 0.05), told.noise_rate_interval_, untold.noise_rate_interval_, strict=True
+    ):
+        assert ours[0] < true < ours[1]
+        assert ours[1] - ours[0] < (theirs[1] - theirs[0]) / 2
 
 
 def test_a_rate_with_an_interval_is_a_prior():

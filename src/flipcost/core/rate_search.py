@@ -33,7 +33,7 @@ from flipcost.core.noise_models import NoiseModel, RateGrid, model_prior
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
-    from numpy.typing import NDArray
+    from numpy.typing import ArrayLike, NDArray
 
 _REFINEMENTS = 6
 _PEAK_POINTS = 9
@@ -61,7 +61,7 @@ _NO_SIGNAL = 0.5
 def integrate_rates(
     bins: Sequence[ScoreBins],
     noise_model: NoiseModel = "auto",
-    known: tuple[float, float] | None = None,
+    known: tuple[ArrayLike, ArrayLike] | None = None,
 ) -> Calibration:
     """Calibrate scores over grids of noise rates that are refined where the posterior lies.
 
@@ -72,9 +72,9 @@ def integrate_rates(
     noise_model : {"auto", "symmetric", "missed_positives", "wrong_negatives", \
             "class_conditional"}, default="auto"
         How labels may have gone wrong; "auto" pools all models by how well they explain the labels.
-    known : pair of floats, optional
-        Value and standard error of a symmetric rate known from elsewhere: a normal prior, cut to
-        what is possible, in place of the uniform one.
+    known : pair of floats or of pairs, optional
+        Value and standard error of a symmetric rate known from elsewhere, or values and errors of
+        ``(rho_pos, rho_neg)``: a normal prior, cut to what is possible.
 
     Returns
     -------
@@ -91,7 +91,9 @@ def integrate_rates(
     >>> print(f"{fit.weight[0] @ fit.rates[:, 0]:.2f}")
     0.15
     """
-    prior = {"symmetric": 1.0} if known else model_prior(noise_model)
+    prior = model_prior(noise_model)
+    if known is not None:
+        prior = {"class_conditional" if np.ndim(known[0]) else "symmetric": 1.0}
     if bins[0].checked is None:
         fit = _Search(bins, prior, known).integrate()
         return fit if known else _with_flat_curve(bins, fit)
@@ -174,7 +176,7 @@ class _Search:
         self,
         bins: Sequence[ScoreBins],
         prior: Mapping[str, float],
-        known: tuple[float, float] | None = None,
+        known: tuple[ArrayLike, ArrayLike] | None = None,
         *,
         coarse: bool = False,
     ):
@@ -254,8 +256,10 @@ class _Search:
         rates = grid.rates
         log_prior = np.log(self._prior[grid.model]) + grid.log_mass
         if self._known is not None:
-            value, error = self._known
-            log_prior = log_prior - 0.5 * ((rates[:, 0] - value) / max(error, 1e-6)) ** 2
+            value, error = (np.asarray(part, dtype=float) for part in self._known)
+            own = rates if value.ndim else rates[:, :1]
+            off = (own - value) / np.maximum(error, 1e-6)
+            log_prior = log_prior - 0.5 * (off**2).sum(axis=1)
         if self._bins[0].checked is not None:
             log_prior = log_prior + flip_log_likelihood(self._bins[0].flips, rates)
         return np.asarray(log_prior)

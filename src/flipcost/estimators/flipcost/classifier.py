@@ -65,7 +65,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         their posterior. "minimax" takes the rule, or constant, whose denoised cost is never far
         from the best over the rates that are plausible. "likelihood" and "range" plug in one
         estimated rate. A number in [0, 0.5) or a pair ``(rho_pos, rho_neg)`` is taken as true; a
-        symmetric `NoiseRate` with an interval, as a prior.
+        `NoiseRate` with an interval, of one rate or of two, as a prior: so what several annotators
+        tell (`flipcost.noise.rate_from_repeats`) is weighed with what the labels do.
     noise_model : {"auto", "symmetric", "missed_positives", "wrong_negatives", \
             "class_conditional"}, default="auto"
         How labels may have gone wrong: one rate for both classes, only positives or only negatives

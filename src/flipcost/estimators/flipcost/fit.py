@@ -341,7 +341,7 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     known = _prior_of(rate)
     if known is not None:
         source = f"given with its interval: {rate.source}"
-        return integrate_rates(rows.bins, "symmetric", known), source
+        return integrate_rates(rows.bins, known=known), source
     pair = rate_pair(rate)
     _check_possible(pair, rows.positive_share, rows.n_rows)
     return calibrate(rows.bins, [pair]), "given"
@@ -390,14 +390,14 @@ def _range(rows: ScoredRows, noise_model: NoiseModel) -> tuple[float, float]:
     return 1 - high, low
 
 
-def _prior_of(rate: Any) -> tuple[float, float] | None:
-    """Return value and standard error of a symmetric rate with an interval, else None."""
-    if not isinstance(rate, NoiseRate) or not rate.symmetric:
+def _prior_of(rate: Any) -> tuple[Array, Array] | None:
+    """Return values and standard errors of rates that come with an interval, else None."""
+    if not isinstance(rate, NoiseRate):
         return None
-    width = float(np.subtract(rate.high, rate.low))
-    if width <= 0:
+    width = np.subtract(rate.high, rate.low)
+    if np.all(width <= 0):
         return None
-    return float(np.asarray(rate.value)), width / (2 * ndtri((1 + rate.level) / 2))
+    return np.asarray(rate.value), np.asarray(width / (2 * ndtri((1 + rate.level) / 2)))
 
 
 def _check_possible(pair: tuple[float, float], share: float, n_rows: int) -> None:

@@ -15,7 +15,7 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import betaln
+from scipy.special import betaln, expit, logit
 
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.calibration import (
@@ -226,7 +226,8 @@ class _Search:
         scores, share = np.array([lead]), self._bins[lead].noisy_share
         start = find_modes([self._bins[lead]], np.zeros((1, 2))).theta
         grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in self._prior}
-        found = self._on_grids(scores, grids, dict.fromkeys(grids, start))
+        starts = {name: _matched(start[:, 0], grid.rates) for name, grid in grids.items()}
+        found = self._on_grids(scores, grids, starts)
         # Between the points of a first grid a model can hide some nats, never all.
         least = max(_total(modes) for modes in found.values()) - _HIDDEN
         found = {name: modes for name, modes in found.items() if _total(modes) > least}
@@ -292,6 +293,18 @@ def _finer(grid: RateGrid, modes: Modes) -> RateGrid | None:
         return None
     weight = np.exp(by_rate - log_sum(by_rate))
     return None if weight.max() < _COARSE[len(grid.low)] else grid.zoom(weight)
+
+
+def _matched(theta: Array, rates: Array) -> Array:
+    """Return where to start from at each rate: the clean curve that keeps the noisy one.
+
+    That is, its value and slope at the mean score, given ``(log a, b)`` without noise, (M, 2).
+    """
+    share, slope = expit(theta[:, 1:]), np.exp(theta[:, :1])
+    kept = np.maximum(1 - rates.sum(axis=1), 1e-3)
+    clean = np.clip((share - rates[:, 1]) / kept, 0.02, 0.98)
+    rise = slope * share * (1 - share) / (kept * clean * (1 - clean))
+    return np.stack([np.log(rise), logit(clean)], axis=-1)
 
 
 def _nearest(modes: Modes, grid: RateGrid) -> Array:

@@ -6,6 +6,7 @@ import polars as pl
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import sparse
 from scipy.special import expit
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
@@ -145,3 +146,15 @@ def test_estimates_lie_in_their_intervals(n, share, slope, cost, checked, seed):
     for rate, (low, high) in zip(model.noise_rate_, model.noise_rate_interval_, strict=True):
         assert 0 <= low <= rate <= high <= 1
     assert isinstance(model.summary(), str)
+
+
+def test_sparse_rows_give_what_dense_ones_give():
+    """Linear scores of sparse rows are those of the same rows held whole."""
+    X, y, rng = logistic(800, 7)
+    X[np.abs(X) < 0.5] = 0.0
+    noisy = y ^ (rng.random(800) < 0.1)
+    dense = FlipCostClassifier(0.3, features="linear", random_state=0).fit(X, noisy)
+    thin = FlipCostClassifier(0.3, random_state=0).fit(sparse.csr_matrix(X), noisy)
+    np.testing.assert_allclose(
+        thin.predict_proba(sparse.csr_matrix(X)), dense.predict_proba(X), atol=1e-6
+    )

@@ -54,8 +54,9 @@ _POWERS = ((np.inf, 0.6), (100.0, 0.2), (10.0, 0.2))
 _THIN = 1e-4
 # A score whose peak is so many nats higher than what it reaches in these cells lays its own.
 _ELSEWHERE = 2.0
-# The flat curve's prior weight.
-_NO_SIGNAL = 0.5
+# The flat curve's prior weight: insurance, since a signal worth having outweighs it by many nats.
+# At 0.2, of 2,000 rows without signal some cost 1.39 times the better constant.
+_NO_SIGNAL = 0.8
 
 
 def integrate_rates(

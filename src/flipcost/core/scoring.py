@@ -117,13 +117,13 @@ def fold_scores(
 
 
 def row_scores(
-    X: Array, coefficients: Array, expand: Callable[[Array], Array] | None = None
+    X: Any, coefficients: Array, expand: Callable[[Array], Array] | None = None
 ) -> Array:
     """Score new rows; a row gets the same bytes whichever rows come with it.
 
     Parameters
     ----------
-    X : ndarray of shape (n, d)
+    X : ndarray or sparse matrix of shape (n, d)
         Rows.
     coefficients : ndarray of shape (n_classifiers, d + 1)
         Coefficients with the bias last.
@@ -140,6 +140,8 @@ def row_scores(
     array([[3., 9.]])
     """
     slopes = np.ascontiguousarray(coefficients[:, :-1])
+    if sparse.issparse(X):  # each row is summed on its own
+        return np.asarray((sparse.csr_array(X) @ slopes.T).T) + coefficients[:, -1:]
     scores = np.empty((len(slopes), len(X)))
     size = block_size(coefficients.shape[1])
     for start in range(0, len(X), size):

@@ -233,7 +233,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             intervals narrower.
         trusted : array-like of shape (n,), optional
             The right label where somebody checked the row, and missing (None, NaN, NA) elsewhere.
-            Rows may have been chosen by looking at them and their labels, if not at what is right.
+            Rows may have been chosen by looking at them and their labels, if not at what is right;
+            costs suppose that they stand for the rows with the same label and the same call.
 
         Returns
         -------

@@ -27,7 +27,7 @@ from flipcost.core.noise import rate_pair
 from flipcost.core.quantiles import weighted_quantile
 from flipcost.core.rate_posterior import RatePosterior, rate_posterior
 from flipcost.core.rate_search import integrate_rates
-from flipcost.core.rates import NoiseRate, clopper_pearson, purest_tail
+from flipcost.core.rates import NoiseRate, purest_tail
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -355,22 +355,15 @@ def _model_in_doubt(options: FitOptions) -> NoiseModel | None:
 
 
 def _bounds(bins: ScoreBins, level: float) -> NoiseRate:
-    """Bound both rates by the purest tails of a score, and by what was checked."""
+    """Bound both rates by the purest tails of a score."""
     total = bins.positive + bins.negative
     high = []
     for odd, order in ((bins.negative, slice(None, None, -1)), (bins.positive, slice(None))):
         tails = np.cumsum(np.column_stack([odd, total])[order], axis=0)
         tails = tails[tails[:, 1] >= min(_SMALLEST_TAIL, total.sum())]
         high.append(min(1.0, purest_tail(tails, 1 - level).limit))
-    low = [0.0, 0.0]
-    if bins.checked is not None:
-        flips = bins.flips
-        wrong, found = np.array([flips[1, 0], flips[0, 1]]), flips[::-1].sum(axis=1)
-        least, most = clopper_pearson(wrong, found, level)
-        low, high = least.tolist(), np.maximum(np.minimum(high, most), least).tolist()
-    value = [(a + b) / 2 for a, b in zip(low, high, strict=True)]
-    source = "purest tails of the score" + ("" if bins.checked is None else " and checked rows")
-    return NoiseRate(tuple(value), tuple(low), tuple(high), source, level)  # type: ignore[arg-type]
+    value = tuple(limit / 2 for limit in high)
+    return NoiseRate(value, (0.0, 0.0), tuple(high), "purest tails of the score", level)  # type: ignore[arg-type]
 
 
 def _most_wrong(bounds: NoiseRate, noisy_share: float) -> float:

@@ -312,6 +312,11 @@ def test_nothing_asked_is_answered_with_help(capsys):
         assert command in screen
 
 
+def test_bench_leaves_out_what_needs_a_folder(capsys):
+    """The benchmark on tables of the user's own says how to give them, and is no mistake."""
+    assert "python -m benchmarks.real_noise FOLDER" in run(capsys, "bench", "--only", "real_noise")
+
+
 def test_bench_says_what_it_knows(capsys, tmp_path, monkeypatch):
     """Benchmarks are named, an unknown one is a mistake, and so is a place without them."""
     assert "closed_form" in run(capsys, "bench", "--list")

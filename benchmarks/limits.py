@@ -126,7 +126,7 @@ def no_signal(seeds: range) -> None:
     print(f"  largest: {worst:.3f} times  {verdict(worst, 1.02, at_most=True)}")
     print(
         f"  narrowest interval, as a share of {_WIDE} or the smaller class: {narrow:.2f}  "
-        f"{verdict(narrow, 0.75, at_most=False)}"
+        f"{verdict(narrow, 0.9, at_most=False)}"
     )
 
 

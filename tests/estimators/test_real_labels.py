@@ -129,7 +129,7 @@ def test_an_estimator_gets_rows_untouched():
 )
 @settings(max_examples=12)
 def test_estimates_lie_in_their_intervals(n, share, slope, cost, checked, seed):
-    """Whatever the table: no cost is negative, and every interval contains its estimate."""
+    """Whatever the table: costs can be paid, and every interval contains its estimate."""
     rng = np.random.default_rng(seed)
     X = rng.normal(size=(n, 2))
     clean = slope * X[:, 0] + rng.logistic(size=n) > np.log((1 - share) / share)
@@ -142,6 +142,9 @@ def test_estimates_lie_in_their_intervals(n, share, slope, cost, checked, seed):
     for interval in (model.rule_cost_, *model.constant_costs_.values(), model.wrong_share_):
         assert 0 <= interval.low <= interval.value <= interval.high
     assert model.wrong_share_.high <= 1
+    assert model.rule_cost_.high <= max(cost, 1 - cost) + 1e-9
+    assert model.constant_costs_["all_positive"].high <= cost + 1e-9
+    assert model.constant_costs_["all_negative"].high <= 1 - cost + 1e-9
     assert 0 <= model.cost_interval_[0] <= model.cost_estimate_ <= model.cost_interval_[1]
     for rate, (low, high) in zip(model.noise_rate_, model.noise_rate_interval_, strict=True):
         assert 0 <= low <= rate <= high <= 1

@@ -172,8 +172,8 @@ def read_about(path: Any) -> dict[str, Any]:
         raise ModelFileError(msg) from error
     keys = ("format", "flipcost", "scikit-learn")
     if broken or not isinstance(about, dict) or not all(key in about for key in keys):
-        msg_0 = f"{source} is damaged or was changed; fetch or make it anew."
-        raise ModelFileError(msg_0)
+        damaged = f"{source} is damaged or was changed; fetch or make it anew."
+        raise ModelFileError(damaged)
     if not isinstance(about["format"], int) or about["format"] > _FORMAT:
         msg = (
             f"{source} was written by flipcost {about['flipcost']}, whose files this version, "

@@ -110,7 +110,7 @@ def test_ratio_estimates_the_true_ratio():
     assert 0.5 - 0.02 - 4 * standard_error < np.log(held).mean() < 0.5 + 4 * standard_error
 
 
-def test_hopeless_centres_and_rows_are_set_aside():
+def test_centres_and_rows_out_of_reach_are_set_aside():
     """A centre without denominator rows gets no weight; a row out of reach counts at the floor."""
     phi = np.array([[1.0, 0.2, 0.0], [0.1, 1.0, 0.0], [0.0, 0.0, 1.0]])
     with_far = kliep(phi, np.array([0.3, 0.4, 0.0]))

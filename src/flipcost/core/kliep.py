@@ -88,7 +88,7 @@ class Components:
 
 
 def components(phi: Array, mean: Array) -> Components:
-    """Return kernel values divided by their denominator means, without hopeless rows and centres.
+    """Return kernel values over denominator means, without rows and centres out of reach.
 
     Examples
     --------

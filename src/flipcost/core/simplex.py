@@ -43,8 +43,8 @@ from scipy.linalg.lapack import dposv
 
 from flipcost.core.arrays import Array, Indices
 
-# Warm-up steps: enough to empty hopeless components, too few to cost much (one costs two products
-# with the matrix; a Newton step costs a Gram matrix).
+# Warm-up steps: enough to empty components that will not count, too few to cost much (one costs two
+# products with the matrix; a Newton step costs a Gram matrix).
 _EM_STEPS = 5
 # Weight of the proximal term relative to the curvature of each component: far above the rounding
 # error of a Cholesky factor, far below anything that slows Newton's method down.

@@ -10,6 +10,7 @@ from sklearn.base import clone
 
 from flipcost.audit import audit, audit_files
 from flipcost.cli import main
+from flipcost.estimators.flipcost.summary import band
 from flipcost.exceptions import FlipCostError
 from flipcost.report import render_report
 from tests.audit.helpers import PRICES, noisy_table
@@ -81,14 +82,16 @@ def test_the_report_tells_the_classes_apart(result):
     """Sentence, tile and picture show two rates, in the order of their labels."""
     html = render_report(result)
     first, second = result.noise_rate
-    assert f"{first:.1%} of true &#39;yes&#39; are labelled wrongly" in html
-    assert f"{second:.1%} of true &#39;no&#39; are labelled wrongly" in html
-    assert f"{first:.0%} / {second:.0%}" in html
+    limits = [band(*ends) for ends in result.noise_interval]
+    said = f"{limits[0]} of the true &#39;yes&#39; and {limits[1]} of the true &#39;no&#39;"
+    assert said in html
     drawn = re.search(r'<svg id="posterior".*?</svg>', html, re.DOTALL)[0]
     assert [f"limits side{side}" in drawn for side in (0, 1)] == [True, True]
     assert "nan" not in drawn.lower()
     found = re.search(r'<script type="application/json" id="data">(.*?)</script>', html, re.DOTALL)
-    assert json.loads(found[1])["rate"]["gap"] == pytest.approx(first - second)
+    about = json.loads(found[1])["rate"]
+    pair = [about["value"] * part for part in about["parts"]]
+    assert pair == pytest.approx([first, second])
 
 
 @pytest.mark.parametrize("model", MODELS)
@@ -130,7 +133,7 @@ def test_auto_keeps_one_rate_where_noise_is_even():
 
 def test_what_is_known_of_the_rate_is_said_once(table):
     """An unknown noise model, and two sources of the rate, are refused before rows are read."""
-    with pytest.raises(FlipCostError, match="`noise_model` must be one of 'symmetric'"):
+    with pytest.raises(FlipCostError, match="`noise_model` must be one of auto, symmetric"):
         audit(table, "ill", PRICES, noise_model="odd")
     with pytest.raises(FlipCostError, match="one of `noise_rate` and `trusted`, not both"):
         audit_files("nowhere.csv", "ill", PRICES, noise_rate=0.2, trusted="checked")

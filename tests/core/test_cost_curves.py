@@ -9,6 +9,7 @@ from flipcost.core.cost_curves import (
     confusions_at_costs,
     costs_at_rates,
     per_row_cost,
+    possible_cost,
 )
 
 
@@ -39,7 +40,7 @@ def test_cells_add_up_to_the_cost():
 
 def test_intervals_of_cells_are_those_of_the_measures():
     """A cell's interval is that of the cost when only that cell is paid for."""
-    counts = np.array([[60.0, 20.0], [10.0, 30.0]])
+    counts = np.array([[60.0, 20.0], [20.0, 30.0]])
     table = ConfusionCounts(counts, counts)
     accuracy = table.interval("accuracy", noise_rate=0.15)
     cells = confusion_cells(table, 0.15)
@@ -47,6 +48,20 @@ def test_intervals_of_cells_are_those_of_the_measures():
     # With costs of nearly one for a miss, the cost is the share of misses.
     miss = table.interval("cost", cost=1e-9, noise_rate=0.15)
     np.testing.assert_allclose(cells[1, 0], [miss.value, miss.low, miss.high], atol=1e-8)
+
+
+@pytest.mark.parametrize("rate", [0.15, 0.4, (0.0, 0.5)])
+def test_cells_and_costs_are_possible_at_any_rate(rate):
+    """No cell holds less than nothing or more than all, and no estimate leaves its interval."""
+    counts = np.array([[60.0, 20.0], [10.0, 30.0]])
+    table = ConfusionCounts(counts, counts)
+    cells = confusion_cells(table, rate)
+    np.testing.assert_allclose(cells[..., 0].sum(axis=0), counts.sum(axis=0) / counts.sum())
+    for value, low, high in cells.reshape(4, 3):
+        assert 0 <= low <= value <= high <= 1
+    cost = possible_cost(table, 0.3, rate)
+    assert 0 <= cost.low <= cost.value <= cost.high <= 0.7
+    assert cost.value == pytest.approx(0.7 * cells[1, 0, 0] + 0.3 * cells[0, 1, 0])
 
 
 def test_per_row_costs_are_unbiased():

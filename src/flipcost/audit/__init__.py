@@ -5,11 +5,12 @@ sure is all that. `audit` answers with an `AuditResult`; the command line and th
 """
 
 from flipcost.audit._candidates import Candidate, cost_grid
-from flipcost.audit._options import AuditOptions
+from flipcost.audit._options import MODELS, AuditOptions
 from flipcost.audit._result import AuditResult, Information, Suspect
 from flipcost.audit._run import audit, audit_files
 
 __all__ = [
+    "MODELS",
     "AuditOptions",
     "AuditResult",
     "Candidate",

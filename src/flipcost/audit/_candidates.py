@@ -152,7 +152,14 @@ def _flipcost(
     probability, posterior = model.oof_probability_, model.rate_posterior_
     known = (judged.positive, probability)
     decisions = [
-        decide(*known, cost, posterior, judged.weight, call_squares=judged.call_squares)
+        decide(
+            *known,
+            cost,
+            posterior,
+            judged.weight,
+            call_squares=judged.call_squares,
+            checked=judged.checked,
+        )
         for cost in costs
     ]
 

@@ -12,6 +12,7 @@ from sklearn.pipeline import Pipeline
 from flipcost.audit._candidates import compare, cost_grid
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
 from flipcost.audit._result import AuditResult, Information, Suspect
+from flipcost.core.checked import given_label
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.information import (
     PRECISION,
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
     from flipcost.estimators import FlipCostClassifier
 
 _MOST_SUSPECTS = 1000
+# Labels that are wrong with less probability than this are not suspicious.
+_LEAST_WRONG = 0.01
 
 
 def conclude(
@@ -63,6 +66,9 @@ def conclude(
     score = _scorer(rows, classifier)
     watched = rows.watched
     wrong = probability_wrong(watched.positive, watched.probability, classifier.rate_posterior_)
+    given = rows.maker.trusted(watched.frame)
+    if given is not None:  # what was checked need not be looked at again
+        wrong[given != ""] = 0.0
     rng = np.random.default_rng(options.seed)
     return AuditResult(
         name=rows.name,
@@ -78,13 +84,18 @@ def conclude(
         noise_rate=classifier.noise_rate_,
         noise_interval=classifier.noise_rate_interval_,
         noise_source=classifier.noise_rate_source_,
+        state=classifier.state_,
+        wrong_share=classifier.wrong_share_,
+        noise_models=classifier.noise_models_,
+        noise_bounds=classifier.noise_bounds_,
+        n_checked=0 if judged.checked is None else len(judged.checked.rows),
         posterior=classifier.rate_posterior_,
         level=options.level,
         costs=costs,
         cost_index=index,
         candidates=candidates,
         chosen=classifier.chosen_,
-        suspects=_suspects(rows, wrong, score),
+        suspects=_suspects(rows, wrong, score, classifier.state_),
         effects=column_effects(reader, rows.numbers[judged.typical(rng)], score, rng),
         information=_information(rows, classifier, wrong),
         warnings=rows.warnings + _late_warnings(classifier),
@@ -116,7 +127,6 @@ def _judge(
     judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
     # Its own table of calls, not that of the grid: a saved model may cut elsewhere.
     table = judged.table(candidate.called)
-    posterior = classifier.rate_posterior_
     counts = None
     if truth is not None:
         counts = ConfusionCounts.from_labels(truth, candidate.called, judged.weight)
@@ -128,14 +138,43 @@ def _judge(
         candidate,
         share_called=float(np.average(candidate.called, weights=judged.weight)),
         observed=table.interval("cost", cost=cost, level=level),
-        clean=posterior.cost(table, cost, level)[0],
+        clean=_clean_cost(rows, classifier, candidate.called),
         saving=Interval(0.0, 0.0, 0.0)
         if candidate is chosen
-        else paired_saving(
-            judged.positive, chosen.called, candidate.called, cost, posterior, judged.weight, level
-        ),
+        else _saving(rows, classifier, chosen.called, candidate.called),
         test=None if counts is None else counts.interval("cost", cost=cost, level=level),
     )
+
+
+def _clean_cost(
+    rows: Audited, classifier: FlipCostClassifier, called: NDArray[np.bool_]
+) -> Interval:
+    """Return what calls cost on clean labels: on checked rows if there are any, else denoised."""
+    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
+    posterior = classifier.rate_posterior_
+    if judged.checked is None:
+        return posterior.cost(judged.table(called), cost, level)[0]
+    expected = given_label(classifier.oof_probability_, judged.positive, posterior.mean)
+    return judged.checked.cost(judged.positive, called, expected, cost, judged.weight, level)
+
+
+def _saving(
+    rows: Audited,
+    classifier: FlipCostClassifier,
+    called: NDArray[np.bool_],
+    rival_called: NDArray[np.bool_],
+) -> Interval:
+    """Return what calls save over those of a rival, on the same rows."""
+    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
+    posterior = classifier.rate_posterior_
+    both = (judged.positive, called, rival_called)
+    if judged.checked is None:
+        return paired_saving(*both, cost, posterior, judged.weight, level)
+    expected = given_label(classifier.oof_probability_, judged.positive, posterior.mean)
+    low, high = judged.checked.saving_interval(*both, expected, cost, judged.weight, level)
+    ours, theirs = (_clean_cost(rows, classifier, calls).value for calls in (called, rival_called))
+    value = theirs - ours
+    return Interval(value, min(low, value), max(high, value))
 
 
 def _scorer(
@@ -151,12 +190,17 @@ def _scorer(
     return score
 
 
-def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any) -> list[Suspect]:
-    """Return the most suspicious labels, given the probability that each is wrong."""
+def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any, state: str) -> list[Suspect]:
+    """Return the most suspicious labels, given the probability that each is wrong.
+
+    None of hardly any probability; and where labels look right, or nothing can be said of them,
+    only those that are more likely wrong than not.
+    """
     watched, reader, named = rows.watched, rows.maker.reader, rows.options.id
     likely = int(np.sum(wrong > 0.5))
     order = np.argsort(-wrong, kind="stable")[: min(_MOST_SUSPECTS, max(100, likely))]
-    order = order[wrong[order] > 0]
+    least = 0.5 if state in ("clean", "no_signal") else _LEAST_WRONG
+    order = order[wrong[order] > least]
     frame = watched.frame.take(order)
     towards = np.where(watched.positive[order], -1.0, 1.0)
     usual = rows.numbers[rows.judged.typical(np.random.default_rng(0))]
@@ -199,9 +243,14 @@ def _information(
     of_judged = probability_wrong(
         judged.positive, classifier.oof_probability_, classifier.rate_posterior_
     )
+    given = rows.maker.trusted(judged.frame)
+    if given is not None:
+        checked = given != ""
+        of_judged[checked] = (given == rows.labels[1])[checked] != judged.positive[checked]
+    n_rows = sum(rows.counts)
     return Information(
-        second_labels=labels_needed(rate, level=level),
-        trusted_labels=labels_needed(rate, trusted=True, level=level),
+        second_labels=min(labels_needed(rate, level=level), n_rows),
+        trusted_labels=min(labels_needed(rate, trusted=True, level=level), n_rows),
         precision=PRECISION,
         value_of_rate=classifier.value_of_rate_,
         wrong_labels=judged.number_of(of_judged),

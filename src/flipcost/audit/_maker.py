@@ -30,8 +30,9 @@ class TableFacts:
         Rows without a label, which are left out.
     rows, weight : dict of str
         Rows of each label, and what they weigh.
-    pairs : Counter of (str, str)
-        Rows with each label and other label, where there is a trusted or second one.
+    pairs : Counter of tuples of str
+        Rows with each label and other labels, "" where one is missing, of those that have a trusted
+        or second one.
     unseen : Counter of str
         Rows with a level that the first look did not see, by column.
     """
@@ -40,7 +41,7 @@ class TableFacts:
     unlabelled: int
     rows: Counter[str] = field(default_factory=Counter)
     weight: dict[str, float] = field(default_factory=dict)
-    pairs: Counter[tuple[str, str]] = field(default_factory=Counter)
+    pairs: Counter[tuple[str, ...]] = field(default_factory=Counter)
     unseen: Counter[str] = field(default_factory=Counter)
 
     def merge(self, other: TableFacts) -> TableFacts:
@@ -84,15 +85,26 @@ class TableFacts:
 
 @dataclass(frozen=True, eq=False)
 class MadePiece(Piece):
-    """A piece with features, labels and weights, the rows that they come from, and its facts."""
+    """A piece with features, labels and weights, the rows that they come from, and its facts.
+
+    `trusted` has the right label of the rows that were checked, and "" of the others.
+    """
 
     arrays: tuple[Any, Any, Any] = (None, None, None)
+    trusted: NDArray[np.str_] | None = None
     facts: TableFacts = field(default_factory=lambda: TableFacts({}, 0))
 
 
 def facts_of(piece: MadePiece) -> TableFacts:
     """Return the facts of a piece: a task to run beside others."""
     return piece.facts
+
+
+def was_checked(piece: MadePiece) -> NDArray[np.bool_]:
+    """Return which rows of a piece somebody checked."""
+    if piece.trusted is None:
+        return np.zeros(piece.n_rows, dtype=bool)
+    return np.asarray(piece.trusted != "")
 
 
 @dataclass(frozen=True, eq=False)
@@ -133,10 +145,10 @@ class RowMaker:
         codes, names, labels = self._labels(frame, self.roles.target)
         kept = np.flatnonzero(codes >= 0)
         lengths = {int(piece.start): piece.n_rows}
-        pairs = self._pairs(frame, codes, names)
-        facts = TableFacts(lengths, piece.n_rows - len(kept), pairs=pairs)
+        facts = TableFacts(lengths, piece.n_rows - len(kept))
         if len(kept) < piece.n_rows:
             frame = frame.take(kept)
+        self._count_pairs(frame, labels[kept], facts)
         X = np.empty((0, self.n_features))
         if len(kept):
             numbers = self._read(frame)
@@ -147,8 +159,24 @@ class RowMaker:
         for k, name in enumerate(names):
             facts.rows[name] += int(rows[k])
             facts.weight[name] = facts.weight.get(name, 0.0) + float(weights[k])
-        places = piece.positions[kept]
-        return MadePiece(piece.where, piece.start, frame, (X, labels[kept], weight), places, facts)
+        return MadePiece(
+            piece.where,
+            piece.start,
+            frame,
+            places=piece.positions[kept],
+            arrays=(X, labels[kept], weight),
+            trusted=self.trusted(frame),
+            facts=facts,
+        )
+
+    def labels(self, frame: Any) -> NDArray[np.str_]:
+        """Return the labels of rows, "" where there is none."""
+        return self._labels(frame, self.roles.target)[2]
+
+    def trusted(self, frame: Any) -> NDArray[np.str_] | None:
+        """Return the right labels of the rows that were checked, "" of others; None without any."""
+        column = self.roles.trusted
+        return None if column is None else self._labels(frame, column)[2]
 
     def _labels(self, frame: Any, column: str) -> tuple[NDArray[Any], list[str], NDArray[Any]]:
         """Return the labels of a column as codes, the label of each code, and those of the rows."""
@@ -163,18 +191,18 @@ class RowMaker:
             msg = f"{error} If the rows looked at first misled, give `categorical` or `drop`."
             raise TableError(msg) from error
 
-    def _pairs(self, frame: Any, codes: NDArray[Any], names: list[str]) -> Counter[tuple[str, str]]:
-        """Count the pairs of a label and another one, where there are both."""
-        column = self.roles.trusted or self.roles.second_label
-        pairs: Counter[tuple[str, str]] = Counter()
-        if column is not None:
-            others, other_names, _ = self._labels(frame, column)
-            both = (codes >= 0) & (others >= 0)
-            kinds = np.stack([codes[both], others[both]])
-            kinds, counts = np.unique(kinds, axis=1, return_counts=True)
-            for (i, j), n in zip(kinds.T, counts.tolist(), strict=True):
-                pairs[names[i], other_names[j]] += n
-        return pairs
+    def _count_pairs(self, frame: Any, labels: NDArray[np.str_], facts: TableFacts) -> None:
+        """Count the labels of a row and its other ones, where there are any."""
+        columns = (self.roles.trusted,) if self.roles.trusted else self.roles.second_label
+        if not columns:
+            return
+        others = np.stack([self._labels(frame, column)[2] for column in columns])
+        some = (others != "").any(axis=0)
+        kinds, counts = np.unique(
+            np.concatenate([labels[None, some], others[:, some]]), axis=1, return_counts=True
+        )
+        for kind, n in zip(kinds.T.tolist(), counts.tolist(), strict=True):
+            facts.pairs[tuple(kind)] += n
 
     def _note_unseen(self, numbers: NDArray[np.float64], facts: TableFacts) -> None:
         for j, (_, place) in enumerate(self.reader.sources()):

@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from flipcost.audit._rows import JudgedRows, WatchedRows
+from flipcost.core.checked import CheckedRows
 from flipcost.data import as_arrow, read_labels, take_column, two_classes
 from flipcost.scale import Piece
 
@@ -73,10 +74,16 @@ class TableInMemory:
     def fit(self, classifier: FlipCostClassifier) -> tuple[JudgedRows, WatchedRows]:
         """Fit on the rows: all are judged, and watched."""
         X, labels, weight = self._made.arrays
+        positive, given = labels == classifier.pos_label, self._made.trusted
+        checked = trusted = None
+        if given is not None:
+            rows = np.flatnonzero(given != "")
+            checked = CheckedRows(rows, given[rows] == classifier.pos_label)
+            trusted = given.astype(object)
+            trusted[given == ""] = None
         with limited_threads(len(labels)):
-            classifier.fit(X, labels, weight)
-        positive = labels == classifier.pos_label
-        judged = JudgedRows(self._table, X, positive, weight)
+            classifier.fit(X, labels, weight, trusted=trusted)
+        judged = JudgedRows(self._table, X, positive, weight, checked=checked)
         return judged, WatchedRows(self._table, self._rows, positive, classifier.oof_probability_)
 
     def _note_sample(self, rows: int, n_rows: int) -> None:

@@ -4,19 +4,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from flipcost.core.costs import Costs, cost_share
+from flipcost.core.noise_models import NoiseModel
 from flipcost.data import Roles
-from flipcost.exceptions import FlipCostError, shorten
+from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flipcost.core.rates import NoiseRate
 
-NOISE_MODELS = ("symmetric", "class_conditional", "auto")
-MODELS = ("linear", "boosting")
+MODELS = ("auto", "linear", "boosting")
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -35,11 +35,15 @@ class AuditOptions:
         The positive label; the second in order when None.
     noise_rate : float, pair of floats, NoiseRate or None, default=None
         The rate, when it is known.
-    noise_model : {"symmetric", "class_conditional", "auto"}, default="symmetric"
-        One rate, one for each class, or both models weighed, when nothing is known.
-    trusted, second_label : str, default=None
-        Columns with labels that are right, on some rows, or that were given independently; the
-        rate is estimated from these.
+    noise_model : {"auto", "symmetric", "missed_positives", "wrong_negatives", \
+            "class_conditional"}, default="auto"
+        How labels may have gone wrong; "auto" weighs all of these. See `FlipCostClassifier`.
+    trusted : str, default=None
+        Column with the right label of rows that somebody checked, empty elsewhere. They are learned
+        from, and mistakes are counted on them.
+    second_label : str or sequence of str, default=()
+        Columns of labels that were given independently; the rate is estimated from these. One is
+        taken to be as noisy as the target; of two or more each has a rate of its own.
     id, sample_weight : str, default=None
         Columns with names and weights of the rows.
     drop, categorical : sequence of str
@@ -47,9 +51,10 @@ class AuditOptions:
     drop_unusable : bool, default=False
         Whether to leave out columns that are empty, constant or have too many categories, rather
         than to refuse them.
-    model : {"linear", "boosting"} or estimator, default="linear"
-        What scores the rows: the pooled closed form, gradient boosting, or a classifier that is
-        not fitted yet. A fitted model that reads tables is compared with the linear one.
+    model : {"auto", "linear", "boosting"} or estimator, default="auto"
+        What scores the rows: the closed form pooled with gradient boosting where rows are in memory
+        and allow it, the closed form alone, boosting alone, or a classifier that is not fitted yet.
+        A fitted model that reads tables is compared with "auto".
     test : pyarrow, pandas or polars table, default=None
         Rows with clean labels.
     truth : str, default=None
@@ -76,15 +81,15 @@ class AuditOptions:
     cost: Costs | float
     positive: str | None = None
     noise_rate: float | tuple[float, float] | NoiseRate | None = None
-    noise_model: str = "symmetric"
+    noise_model: str = "auto"
     trusted: str | None = None
-    second_label: str | None = None
+    second_label: str | Sequence[str] = ()
     id: str | None = None
     sample_weight: str | None = None
     drop: Sequence[str] = ()
     categorical: Sequence[str] = ()
     drop_unusable: bool = False
-    model: Any = "linear"
+    model: Any = "auto"
     test: Any = None
     truth: str | None = None
     seed: int = 0
@@ -94,14 +99,15 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
-        if self.noise_model not in NOISE_MODELS:
-            msg = f"`noise_model` must be one of {shorten(NOISE_MODELS)}; got {self.noise_model!r}."
+        if self.noise_model not in get_args(NoiseModel):
+            known = ", ".join(get_args(NoiseModel))
+            msg = f"`noise_model` must be one of {known}; got {self.noise_model!r}."
             raise FlipCostError(msg)
         if isinstance(self.model, str) and self.model not in MODELS:
             msg = f"`model` must be {', '.join(MODELS)} or an estimator; got {self.model!r}."
             raise FlipCostError(msg)
         sources = ("noise_rate", "trusted", "second_label")
-        given = [f"`{name}`" for name in sources if getattr(self, name) is not None]
+        given = [f"`{name}`" for name in sources if getattr(self, name) not in (None, ())]
         if len(given) > 1:
             msg = f"Give one of {' and '.join(given)}, not both: each tells the noise rate."
             raise FlipCostError(msg)
@@ -117,4 +123,5 @@ class AuditOptions:
     def roles(self) -> Roles:
         """What the columns are for."""
         known = {field.name: getattr(self, field.name) for field in fields(Roles)}
-        return Roles(**known | {"drop": tuple(self.drop)})
+        again = (self.second_label,) if isinstance(self.second_label, str) else self.second_label
+        return Roles(**known | {"drop": tuple(self.drop), "second_label": tuple(again)})

@@ -7,9 +7,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.audit._maker import facts_of, given_weight
+from flipcost.audit._maker import facts_of, given_weight, was_checked
 from flipcost.audit._rows import JudgedRows, WatchedRows
-from flipcost.estimators.flipcost import gather
+from flipcost.estimators.flipcost import CheckedSample, gather
 from flipcost.scale import FileTable, Layout
 
 if TYPE_CHECKING:
@@ -88,7 +88,15 @@ class FilesInPasses:
         self._table = table.map_pieces(maker)
         self._say("first pass")
         drawn = min(_JUDGED_ROWS, max(_FEWEST_ROWS, options.max_rows // 2))
-        self._first = gather(classifier, self._table, drawn, frames=True, beside=(facts_of,))
+        self._first = gather(
+            classifier,
+            self._table,
+            drawn,
+            frames=True,
+            beside=(facts_of,),
+            was_checked=None if options.trusted is None else was_checked,
+        )
+        self._maker = maker
         facts: TableFacts = self._first.beside[0]
         self._facts = facts
         return facts
@@ -96,7 +104,9 @@ class FilesInPasses:
     def fit(self, classifier: FlipCostClassifier) -> tuple[JudgedRows, WatchedRows]:
         """Make the second pass, and fit."""
         self._say("second pass")
-        fit = classifier.fit_gathered(self._table, self._first, n_watched=_WATCHED_ROWS)
+        fit = classifier.fit_gathered(
+            self._table, self._first, _WATCHED_ROWS, self._checked(classifier.pos_label)
+        )
         rows, watched = fit.rows, fit.watched
         weight = rows.sample.weight
         given = given_weight(rows.frame, self._options.roles, self.name)
@@ -112,10 +122,20 @@ class FilesInPasses:
             fit.parts,
             stands_for * (sum(self._facts.rows.values()) / stands_for.sum()),
             rows.squares,
+            fit.checked,
         )
         numbers = self._facts.row_numbers(watched.sample.position)
         probability = fit.probability(watched)
         return judged, WatchedRows(watched.frame, numbers, watched.sample.positive, probability)
+
+    def _checked(self, positive: str) -> CheckedSample | None:
+        """Return the rows that were checked, as the first pass kept them."""
+        kept = self._first.found.checked
+        if kept is None:
+            return None
+        made = (self._maker.labels(kept.frame), self._maker.trusted(kept.frame))
+        labels, right = (np.asarray(column) == positive for column in made)
+        return CheckedSample.of(kept, labels, right)
 
 
 def _reports(say: Callable[[str], object]) -> Callable[[Progress], None]:

@@ -7,9 +7,11 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.audit._trusted import check_others, check_trusted
+from flipcost.core.annotators import LabelPatterns
 from flipcost.core.noise import rate_pair
 from flipcost.exceptions import TableError, shorten
-from flipcost.noise import rate_of_differences, rate_of_errors
+from flipcost.noise import rate_of_differences, rate_of_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
@@ -17,46 +19,39 @@ if TYPE_CHECKING:
     from flipcost.audit._maker import TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.core.rates import NoiseRate
-    from flipcost.data import Roles
 
 
 def known_rate(
     options: AuditOptions, facts: TableFacts, labels: tuple[str, str]
 ) -> tuple[Any, list[str]]:
-    """Return the rate that is given, or that trusted or second labels tell, and what to warn of.
+    """Return the rate that is given, or that second labels tell, and what to warn of.
 
-    None when nothing is known.
+    None when nothing is known, or rows were checked: these are learned from themselves.
     """
     if options.noise_rate is not None:
         share = facts.weight[labels[1]] / sum(facts.weight.values())
         n_rows = sum(facts.rows.values())
         return _checked_rate(options.noise_rate, share, n_rows, labels[1]), []
-    if options.trusted is None and options.second_label is None:
-        return None, []
-    return rate_from_pairs(facts.pairs, options.roles, labels, options.level, options.noise_model)
+    if options.trusted is not None:
+        return None, check_trusted(facts.pairs, options, labels, sum(facts.rows.values()))
+    if options.roles.second_label:
+        return rate_from_pairs(facts.pairs, options, labels)
+    return None, []
 
 
 def rate_from_pairs(
-    pairs: Mapping[tuple[str, str], int],
-    roles: Roles,
-    labels: tuple[str, str],
-    level: float,
-    noise_model: str = "symmetric",
+    pairs: Mapping[tuple[str, ...], int], options: AuditOptions, labels: tuple[str, str]
 ) -> tuple[NoiseRate, list[str]]:
-    """Return the noise rate that counts of (label, other label) tell, and what to warn of.
+    """Return the noise rate that counts of labels and second labels tell, and what to warn of.
 
     Parameters
     ----------
-    pairs : mapping of (str, str) to int
-        Rows with each pair of labels, of the target and of the trusted or second column.
-    roles : Roles
-        Which of these it is.
+    pairs : mapping of tuple of str to int
+        Rows with each pattern of labels, that of the target first; "" where one is missing.
+    options : AuditOptions
+        What was asked.
     labels : pair of str
         The labels of the target.
-    level : float
-        Level of the interval.
-    noise_model : str, default="symmetric"
-        What was asked for; columns of labels give one rate for both classes in any case.
 
     Returns
     -------
@@ -65,36 +60,31 @@ def rate_from_pairs(
 
     Examples
     --------
-    >>> from flipcost.data import Roles
-    >>> pairs = {("yes", "yes"): 40, ("yes", "no"): 10, ("no", "no"): 50}
-    >>> rate, _ = rate_from_pairs(pairs, Roles("ill", trusted="checked"), ("no", "yes"), 0.95)
+    >>> from flipcost.audit import AuditOptions
+    >>> options = AuditOptions(target="ill", cost=0.2, second_label="again")
+    >>> pairs = {("yes", "yes"): 40, ("yes", "no"): 18, ("no", "no"): 42}
+    >>> rate, _ = rate_from_pairs(pairs, options, ("no", "yes"))
     >>> print(rate)
-    0.100, 95% interval 0.049 to 0.176 (disagreement with 100 trusted labels)
+    0.100, 95% interval 0.058 to 0.159 (disagreement of two labels on 100 rows)
     """
-    name = roles.trusted or roles.second_label
-    if not pairs:
-        msg = f"Column {name!r} is empty; fill in some rows, or leave it out."
-        raise TableError(msg)
-    strange = sorted({other for _, other in pairs} - set(labels))
-    if strange:
-        msg = (
-            f"Column {name!r} must hold the labels of {roles.target!r}, "
-            f"{shorten(sorted(labels))}; it also holds {shorten(strange)}."
-        )
-        raise TableError(msg)
+    names = options.roles.second_label
+    check_others(pairs, names, options.target, labels)
     notes = []
-    if noise_model != "symmetric":
+    if options.noise_model not in ("auto", "symmetric"):
         notes.append(
-            f"Column {name!r} gives one noise rate for both classes; `noise_model={noise_model!r}` "
-            "played no part."
+            f"Second labels ({shorten(names)}) give one noise rate for both classes; "
+            f"`noise_model={options.noise_model!r}` played no part."
         )
-    rows = sum(pairs.values())
+    if len(names) > 1:
+        seen = np.array(list(pairs))
+        counts = np.array(list(pairs.values()), dtype=float)
+        is_positive, is_negative = ((seen == labels[k]).astype(float) for k in (1, 0))
+        patterns = LabelPatterns(is_positive, is_negative, counts)
+        return rate_of_patterns(patterns, level=options.level), notes
     differ = sum(n for (label, other), n in pairs.items() if label != other)
-    if roles.trusted is not None:
-        return rate_of_errors([differ], [rows], level), notes
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rate = rate_of_differences(differ, rows, level)
+        rate = rate_of_differences(differ, sum(pairs.values()), options.level)
     return rate, notes + [" ".join(str(w.message).split()) for w in caught]
 
 

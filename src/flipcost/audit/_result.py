@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
     from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.rates import NoiseRate
+    from flipcost.estimators.flipcost.fit import State
 
 SCHEMA_VERSION = 1
 
@@ -106,6 +108,16 @@ class AuditResult:
         Its interval.
     noise_source : str
         Where it comes from.
+    state : {"clean", "noisy", "undecided", "no_signal", "small"}
+        What can be said of the labels; decides what is said first.
+    wrong_share : Interval
+        Share of all labels that are wrong.
+    noise_models : dict
+        Posterior weight of each model of the noise.
+    noise_bounds : NoiseRate
+        What holds whatever the curve, if mistakes do not follow the features.
+    n_checked : int
+        Rows whose right label is known.
     posterior : RatePosterior
         Over the rates.
     level : float
@@ -154,6 +166,11 @@ class AuditResult:
     noise_rate: Any
     noise_interval: Any
     noise_source: str
+    state: State
+    wrong_share: Interval
+    noise_models: dict[str, float]
+    noise_bounds: NoiseRate
+    n_checked: int
     posterior: RatePosterior
     level: float
     costs: NDArray[np.float64]
@@ -180,6 +197,11 @@ class AuditResult:
     def best(self) -> Candidate:
         """The chosen model."""
         return self.candidates[0]
+
+    @property
+    def rate_is_known(self) -> bool:
+        """Whether the rate was given: nothing was inferred."""
+        return len(self.posterior.weight) == 1
 
     def candidate(self, key: str) -> Candidate:
         """Return a candidate by its short name."""
@@ -208,6 +230,7 @@ class AuditResult:
                 "positive_labels": self.n_positive,
                 "columns": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
                 "test_rows": self.n_test,
+                "checked_rows": self.n_checked,
             },
             "costs": {
                 "false_negative": self.prices.fn,
@@ -216,7 +239,11 @@ class AuditResult:
             },
             "level": self.level,
             "seed": self.seed,
+            "state": self.state,
+            "wrong_share": _interval(*vars(self.wrong_share).values()),
             "noise_rate": self._rate(),
+            "noise_models": self.noise_models,
+            "noise_bounds": self._bounds(),
             "chosen": self.chosen,
             "candidates": [self._candidate(c) for c in self.candidates],
             "confusion": {
@@ -249,6 +276,11 @@ class AuditResult:
             "of_negatives": _interval(rates[1], *limits[1]),
             "source": self.noise_source,
         }
+
+    def _bounds(self) -> dict[str, dict[str, float]]:
+        limits = zip(np.ravel(self.noise_bounds.low), np.ravel(self.noise_bounds.high), strict=True)
+        found = [{"low": float(low), "high": float(high)} for low, high in limits]
+        return {"of_positives": found[0], "of_negatives": found[1]}
 
     def _candidate(self, candidate: Candidate) -> dict[str, Any]:
         def priced(found: Interval) -> dict[str, float]:

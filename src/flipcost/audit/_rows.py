@@ -19,6 +19,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
+    from flipcost.core.checked import CheckedRows
     from flipcost.core.moments import ClassMoments
     from flipcost.estimators import FlipCostClassifier
 
@@ -76,6 +77,8 @@ class JudgedRows:
         Moments of each fold of the table.
     stands_for : ndarray of shape (n,) or None
         Of how many rows of the table each is one.
+    checked : CheckedRows or None
+        Those among them whose right label is known.
     call_squares : callable or None
         From calls to the squared weights of the table that they make, which say how sure its counts
         are.
@@ -89,6 +92,7 @@ class JudgedRows:
     parts: Sequence[ClassMoments] | None = None
     stands_for: NDArray[np.float64] | None = None
     call_squares: Callable[[NDArray[np.bool_]], NDArray[np.float64]] | None = None
+    checked: CheckedRows | None = None
 
     def table(self, called: NDArray[np.bool_]) -> ConfusionCounts:
         """Return the table of labels against calls."""

@@ -24,6 +24,7 @@ from flipcost.audit._options import AuditOptions
 from flipcost.audit._passes import FilesInPasses
 from flipcost.audit._rates import known_rate
 from flipcost.audit._rows import Audited, clean_rows
+from flipcost.audit._trusted import check_checked
 from flipcost.data import is_many, sniff, two_classes
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import TableError
@@ -81,11 +82,10 @@ def audit(
     >>> noisy = flip_labels(data.target, 0.3, random_state=1)
     >>> frame = frame.with_columns(ill=polars.Series(noisy))
     >>> result = audit(frame, "ill", Costs(fn=4, fp=1))
-    >>> low, high = result.noise_interval
-    >>> bool(low < 0.3 < high), result.chosen
+    >>> wrong = result.wrong_share
+    >>> bool(wrong.low < 0.3 < wrong.high), result.chosen
     (True, 'rule')
-    >>> saving = result.candidate("ignoring").saving
-    >>> bool(saving.low > 0)
+    >>> bool(result.candidate("ignoring").saving.value > 0)
     True
     """
     asked = AuditOptions(target=target, cost=cost, **options)
@@ -127,8 +127,8 @@ def audit_files(
     progress : callable, default=None
         Called with a word on each step.
     **options
-        Whatever else `AuditOptions` has. Only the linear `model` learns from files, and a fitted
-        one is compared with it; others need their rows in memory.
+        Whatever else `AuditOptions` has. Only the closed form learns from files ("auto" means the
+        same as "linear"), and a fitted model is compared with it; others need their rows in memory.
 
     Returns
     -------
@@ -149,15 +149,15 @@ def audit_files(
     ...     path = Path(folder, "a.parquet")
     ...     pq.write_table(pa.table([*data.data.T, noisy], names=["a", "b", "c", "ill"]), path)
     ...     result = audit_files(path, "ill", Costs(fn=4, fp=1))
-    >>> low, high = result.noise_interval
-    >>> bool(low < 0.3 < high), result.chosen, result.n_rows
+    >>> wrong = result.wrong_share
+    >>> bool(wrong.low < 0.3 < wrong.high), result.chosen, result.n_rows
     (True, 'rule', 4000)
     """
     asked = AuditOptions(target=target, cost=cost, **options)
-    if not (is_fitted(asked.model) or asked.model == "linear"):
+    if not (is_fitted(asked.model) or asked.model in ("auto", "linear")):
         msg = (
-            "A table that is read in passes is learned from by the linear model; give "
-            "model='linear', or audit a sample of it in memory."
+            "A table that is read in passes is learned from by the closed form; give "
+            "model='auto', or audit a sample of it in memory."
         )
         raise TableError(msg)
     say = progress or _say_nothing
@@ -197,6 +197,7 @@ def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]
     clean = None if options.test is None else clean_rows(options.test, maker, labels)
     say("estimating the noise and fitting the model")
     judged, watched = source.fit(classifier)
+    check_checked(judged, options, source.name)
     numbers = maker.reader.transform(judged.frame)
     notes += fact_warnings(facts) + price_warnings(counts, options.prices, *labels) + doubts
     notes += leak_warnings(maker.reader, numbers, judged.positive, options.target)
@@ -224,7 +225,9 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
         cost=options.prices,
         noise_model=options.noise_model,
         estimator=_scored_by(options.model, options.seed),
-        features="bends",
+        features="bends"
+        if isinstance(options.model, str) and options.model == "linear"
+        else "auto",
         level=options.level,
         random_state=options.seed,
     )
@@ -232,7 +235,7 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
 
 def _scored_by(model: Any, seed: int) -> Any:
     """Return what scores the rows in place of the closed form, or None."""
-    if is_fitted(model) or model == "linear":
+    if is_fitted(model) or (isinstance(model, str) and model != "boosting"):
         return None
     if not isinstance(model, str):
         return clone(model)

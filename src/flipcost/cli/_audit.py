@@ -16,7 +16,7 @@ import typer
 from rich.console import Console
 
 from flipcost._persist import load, save
-from flipcost.audit import AuditResult, audit, audit_files
+from flipcost.audit import MODELS, AuditResult, audit, audit_files
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._options import in_options
@@ -57,11 +57,15 @@ def audit_command(
         str | None, typer.Option(help="Column of labels known to be right, on some rows.")
     ] = None,
     second_label: Annotated[
-        str | None, typer.Option(help="Column of labels given again, independently.")
+        list[str] | None,
+        typer.Option(help="Column of labels given again, independently; may be repeated."),
     ] = None,
     noise_model: Annotated[
-        str, typer.Option(help="symmetric, class_conditional or auto, if no rate is known.")
-    ] = "symmetric",
+        str,
+        typer.Option(
+            help="auto, symmetric, missed_positives, wrong_negatives or class_conditional."
+        ),
+    ] = "auto",
     drop: Annotated[
         list[str] | None, typer.Option(help="Column to leave out; may be repeated.")
     ] = None,
@@ -79,8 +83,8 @@ def audit_command(
     ] = None,
     test: Annotated[Path | None, typer.Option(help="File of rows with clean labels.")] = None,
     model: Annotated[
-        str, typer.Option(help="linear, boosting, or a saved model to compare with.")
-    ] = "linear",
+        str, typer.Option(help="auto, linear, boosting, or a saved model to compare with.")
+    ] = "auto",
     example: Annotated[
         str | None,
         typer.Option(help="Audit bundled data with noise added; see `flipcost datasets`."),
@@ -115,7 +119,7 @@ def audit_command(
         "noise_rate": None if noise_rate is None else _rate(noise_rate),
         "noise_model": noise_model,
         "trusted": trusted,
-        "second_label": second_label,
+        "second_label": second_label or (),
         "id": id_column,
         "sample_weight": sample_weight,
         "drop": drop or (),
@@ -234,10 +238,10 @@ def _rate(text: str) -> Any:
 
 
 def _model(name: str) -> Any:
-    if name in ("linear", "boosting"):
+    if name in MODELS:
         return name
     if not Path(name).exists():
-        msg = f"--model must be linear, boosting or a saved model; there is no file {name!r}."
+        msg = f"--model must be {', '.join(MODELS)} or a saved model; there is no file {name!r}."
         raise UserError(msg)
     return load(name)
 

@@ -13,7 +13,7 @@ from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
-from flipcost.report import answers, candidate_table, reading_words
+from flipcost.report import answers, candidate_table, headline, reading_words
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
@@ -60,6 +60,8 @@ def print_audit(result: AuditResult, folder: Path | None) -> None:
         f"{result.name}: {result.n_rows:,} rows, {len(result.schema)} columns, "
         f"{share:.1%} labelled {result.positive!r}{reading_words(result)}"
     )
+    typer.echo("")
+    _say(headline(result))
     for number, (question, answer) in enumerate(answers(result)):
         _ask(question)
         _say(answer)

@@ -44,6 +44,8 @@ class CheckedRows:
         Which rows they are.
     right : ndarray of bool, shape (n_checked,)
         Whether they are truly positive.
+    weight : ndarray of shape (n_checked,) or None
+        Their weights, where those of the rows count others too; theirs among all rows when None.
 
     Examples
     --------
@@ -56,6 +58,7 @@ class CheckedRows:
 
     rows: NDArray[np.intp]
     right: Flags
+    weight: Array | None = None
 
     def cost(
         self,
@@ -88,7 +91,8 @@ class CheckedRows:
         model = np.bincount(cell, weight * np.asarray(expected, float), 4) / np.maximum(
             total, 1e-300
         )
-        w, own = weight[self.rows], cell[self.rows]
+        w = weight[self.rows] if self.weight is None else self.weight
+        own = cell[self.rows]
         ones, zeros = (np.bincount(own, w * side, 4) for side in (self.right, ~self.right))
         a = np.clip(_MODEL_ROWS * model, 1e-3, None) + ones
         b = np.clip(_MODEL_ROWS * (1 - model), 1e-3, None) + zeros
@@ -104,6 +108,48 @@ class CheckedRows:
         costs = (shares * (base + price * drawn)).sum(axis=1)
         low, high = np.quantile(costs, [(1 - level) / 2, (1 + level) / 2])
         return Interval(value, min(float(low), value), max(float(high), value))
+
+    def saving_interval(
+        self,
+        positive: ArrayLike,
+        called: ArrayLike,
+        rival_called: ArrayLike,
+        expected: ArrayLike,
+        cost: CostLike,
+        sample_weight: ArrayLike | None = None,
+        level: float = 0.95,
+    ) -> tuple[float, float]:
+        """Return the limits of what a row costs less under calls than under those of a rival.
+
+        Only rows that the two call differently matter, and the checked ones among them.
+
+        Parameters
+        ----------
+        positive, called, rival_called : array-like of bool, shape (n,)
+            Labels, and calls of both.
+        expected, cost, sample_weight, level
+            As in `cost`.
+        """
+        labels, ours, theirs = (np.asarray(a, bool) for a in (positive, called, rival_called))
+        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        # Cells of (label, our call) where the calls differ; all others are the last one.
+        cell = np.where(ours == theirs, 4, 2 * labels.astype(np.intp) + ours)
+        total = np.bincount(cell, weight, 5)
+        model = np.bincount(cell, weight * np.asarray(expected, float), 5) / np.maximum(
+            total, 1e-300
+        )
+        w = weight[self.rows] if self.weight is None else self.weight
+        own = cell[self.rows]
+        ones, zeros = (np.bincount(own, w * side, 5)[:4] for side in (self.right, ~self.right))
+        a = np.clip(_MODEL_ROWS * model[:4], 1e-3, None) + ones
+        b = np.clip(_MODEL_ROWS * (1 - model[:4]), 1e-3, None) + zeros
+        rng = np.random.default_rng(0)
+        gain = rng.beta(a, b, size=(_DRAWS, 4)) - cost_share(cost)
+        effective = weight.sum() ** 2 / (weight**2).sum()
+        shares = rng.dirichlet(total / total.sum() * effective + 1e-9, size=_DRAWS)[:, :4]
+        saved = (shares * gain * np.where([0, 1, 0, 1], 1.0, -1.0)).sum(axis=1)
+        low, high = np.quantile(saved, [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
 
 
 def given_label(probability: ArrayLike, positive: ArrayLike, rates: ArrayLike) -> Array:

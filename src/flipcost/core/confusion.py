@@ -321,6 +321,28 @@ def delta_method(
     )
 
 
+def possible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
+    """Return denoised counts cut to what can be: of each call, from none to all rows are positive.
+
+    Parameters
+    ----------
+    table : ConfusionCounts of shape (..., 2, 2)
+        Noisy labels against calls.
+    noise_rate : float, pair of floats, or None
+        The rate to denoise with.
+
+    Examples
+    --------
+    >>> table = ConfusionCounts.from_labels([1, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0])
+    >>> possible_counts(table, 0.25)
+    array([[3., 0.],
+           [0., 3.]])
+    """
+    called = table.counts.sum(axis=-2)
+    positive = np.clip(table.denoised(noise_rate)[..., 1, :], 0.0, called)
+    return np.stack([called - positive, positive], axis=-2)
+
+
 def half_a_row_more(table: ConfusionCounts) -> tuple[Array, Array]:
     """Return counts and squares with half a row of typical weight added to each cell.
 

@@ -9,7 +9,13 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
 from flipcost.core.arrays import Array
-from flipcost.core.confusion import ConfusionCounts, half_a_row_more
+from flipcost.core.confusion import (
+    ConfusionCounts,
+    Interval,
+    half_a_row_more,
+    measure,
+    possible_counts,
+)
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 
@@ -115,13 +121,46 @@ def confusion_cells(
     """
     unmix = unmixing_matrix(noise_rate)
     smooth, squares = half_a_row_more(table)
-    value, centre = unmix @ table.counts / table.counts.sum(), unmix @ smooth / smooth.sum()
+    value = possible_counts(table, noise_rate) / table.counts.sum()
+    centre = unmix @ smooth / smooth.sum()
     # Slope of the share of (clean label, call) in the observed counts of (label, call).
     slope = np.einsum("ij,kl->ikjl", unmix, np.eye(2)) - centre[..., None, None]
     error = np.sqrt((slope**2 * squares).sum(axis=(-2, -1))) / smooth.sum()
     reach = ndtri((1 + level) / 2) * error
-    limits = np.clip(np.stack([centre - reach, centre + reach], -1), 0.0, 1.0)
-    return np.concatenate([value[..., None], limits], axis=-1)
+    low, high = np.clip([centre - reach, centre + reach], 0.0, 1.0)
+    return np.stack([value, np.minimum(low, value), np.maximum(high, value)], axis=-1)
+
+
+def possible_cost(
+    table: ConfusionCounts, cost: CostLike, noise_rate: NoiseRateLike, level: float = 0.95
+) -> Interval:
+    """Return the clean cost of a row at a rate that is assumed: never below nothing.
+
+    Parameters
+    ----------
+    table : ConfusionCounts of shape (2, 2)
+        Noisy labels against calls.
+    cost : float or Costs
+        Share of the cost that a false positive bears.
+    noise_rate : float, pair of floats, or None
+        The rate to denoise with, taken as known.
+    level : float, default=0.95
+        Confidence level.
+
+    Returns
+    -------
+    Interval
+        Of denoised counts that were cut to what is possible; it holds its value.
+
+    Examples
+    --------
+    >>> table = ConfusionCounts.from_labels([1, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0])
+    >>> print(possible_cost(table, 0.2, 0.25).value, round(float(table.cost(0.2, 1.0, 0.25)), 3))
+    0.0 -0.25
+    """
+    found = table.interval("cost", cost=cost, noise_rate=noise_rate, level=level)
+    value = float(measure(possible_counts(table, noise_rate), "cost", cost))
+    return Interval(value, min(found.low, value), max(found.high, value))
 
 
 def per_row_cost(cost: CostLike, noise_rate: NoiseRateLike) -> Array:

@@ -26,8 +26,8 @@ class Roles:
         Names of rows, shown where a row is.
     trusted : str or None
         Labels known to be right, on some rows.
-    second_label : str or None
-        Labels given again, independently.
+    second_label : tuple of str
+        Labels given again, independently, each column by somebody else.
     sample_weight : str or None
         Weights of rows.
     drop : tuple of str
@@ -45,7 +45,7 @@ class Roles:
     target: str
     id: str | None = None
     trusted: str | None = None
-    second_label: str | None = None
+    second_label: tuple[str, ...] = ()
     sample_weight: str | None = None
     drop: tuple[str, ...] = field(default=())
     truth: str | None = None
@@ -53,7 +53,7 @@ class Roles:
     @property
     def used(self) -> list[str]:
         """Columns that have a role, the target first."""
-        own = (self.target, self.id, self.trusted, self.second_label)
+        own = (self.target, self.id, self.trusted, *self.second_label)
         return [name for name in (*own, self.sample_weight, self.truth) if name is not None]
 
     def features(self, names: Sequence[str], where: str) -> list[str]:

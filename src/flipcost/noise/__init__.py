@@ -8,6 +8,7 @@ from flipcost.noise._repeated import (
     rate_from_trusted,
     rate_of_differences,
     rate_of_errors,
+    rate_of_patterns,
 )
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "rate_from_trusted",
     "rate_of_differences",
     "rate_of_errors",
+    "rate_of_patterns",
 ]

@@ -227,8 +227,37 @@ def _of_the_first(table: Array, *, class_conditional: bool, level: float) -> Noi
             f"column {int(missing[0]) + 1}. Leave that column out."
         )
         raise ValueError(msg)
-    model = AnnotatorModel(LabelPatterns.from_labels(table), symmetric=not class_conditional)
+    patterns = LabelPatterns.from_labels(table)
+    return rate_of_patterns(patterns, class_conditional=class_conditional, level=level)
+
+
+def rate_of_patterns(
+    patterns: LabelPatterns, *, class_conditional: bool = False, level: float = 0.95
+) -> NoiseRate:
+    """Return the rate of the first of three or more annotators, each with rates of its own.
+
+    Parameters
+    ----------
+    patterns : LabelPatterns
+        How often each pattern of labels occurs.
+    class_conditional : bool, default=False
+        Whether to estimate a rate for each class.
+    level : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    NoiseRate
+
+    Examples
+    --------
+    >>> seen = LabelPatterns.from_labels([[1, 1, 1]] * 80 + [[0, 0, 0]] * 80 + [[1, 0, 0]] * 40)
+    >>> print(rate_of_patterns(seen))
+    0.200, 95% interval 0.149 to 0.259 (first of 3 labels on 200 rows, by likelihood)
+    """
+    model = AnnotatorModel(patterns, symmetric=not class_conditional)
     found = [model.interval(which, level) for which in range(2 if class_conditional else 1)]
     value, low, high = np.transpose(found)
-    source = f"first of {table.shape[1]} labels on {len(table)} rows, by likelihood"
+    rows = int(patterns.counts.sum())
+    source = f"first of {model.n_annotators} labels on {rows} rows, by likelihood"
     return noise_rate(value, low, high, source, level)

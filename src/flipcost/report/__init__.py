@@ -1,6 +1,7 @@
 """The report of an audit: one HTML file, with nothing to fetch and nothing to install."""
 
 from flipcost.report._render import render_report
+from flipcost.report._state import headline
 from flipcost.report._words import answers, candidate_table, reading_words
 
-__all__ = ["answers", "candidate_table", "reading_words", "render_report"]
+__all__ = ["answers", "candidate_table", "headline", "reading_words", "render_report"]

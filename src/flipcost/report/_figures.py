@@ -10,10 +10,10 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from markupsafe import Markup, escape
-from scipy.interpolate import PchipInterpolator
 
 from flipcost.core.arrays import Array
-from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.confusion import ConfusionCounts, measure, possible_counts
+from flipcost.report._state import shown_limits
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
@@ -22,6 +22,10 @@ if TYPE_CHECKING:
 WIDTH, HEIGHT = 520.0, 310.0
 LEFT, RIGHT, TOP, BOTTOM = 58.0, 508.0, 14.0, 256.0
 _POINTS = 46
+_CURVE_POINTS = 91
+# Grids of rates are coarse where the posterior is wide: curves are smoothed by this share of the
+# axis.
+_SMOOTH = 0.045
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TICKS = 4
 
@@ -31,7 +35,7 @@ def draw_path(payload: dict[str, Any]) -> Markup:
     rate = payload["rate"]
     alpha = payload["costs"][payload["index"]]
     scale = 1000 * payload["priceFp"] / alpha
-    grid = np.linspace(rate["least"], rate["most"], _POINTS)
+    grid = np.linspace(0.0, rate["most"], _POINTS)
     lines = {
         c["key"]: scale * np.array([_cost(c, payload["index"], alpha, r, rate) for r in grid])
         for c in payload["candidates"]
@@ -39,16 +43,17 @@ def draw_path(payload: dict[str, Any]) -> Markup:
     largest = axis_top(shown_height(lines))
 
     def place(r: Any) -> Any:
-        return _across(r, rate["least"], rate["most"])
+        return _across(r, 0.0, rate["most"])
 
-    low, high = (float(np.clip(rate[k], rate["least"], rate["most"])) for k in ("low", "high"))
+    low, high = (float(np.clip(rate[k], 0.0, rate["most"])) for k in ("low", "high"))
     band = (
         f'<rect class="band" x="{place(low):.1f}" y="{TOP}" '
         f'width="{max(place(high) - place(low), 1):.1f}" height="{BOTTOM - TOP}"/>'
     )
-    ticks = [(place(r), f"{r:g}") for r in (0.0, 0.1, 0.2, 0.3, 0.4) if r >= rate["least"]]
-    marker = _marker(place(min(max(rate["value"], rate["least"]), rate["most"])))
-    body = band + _axes(ticks, "assumed noise rate", largest) + _lines(lines, place(grid), largest)
+    ticks = [(place(r), f"{r:g}") for r in _even_ticks(rate["most"])]
+    name = "assumed noise rate" if _is_even(rate) else "assumed noise rate, mean of both labels"
+    body = band + _axes(ticks, name, largest) + _lines(lines, place(grid), largest)
+    marker = _marker(place(rate["value"]))
     return _svg("path", "Cost against the assumed noise rate", body + marker)
 
 
@@ -80,31 +85,35 @@ def draw_posterior(result: AuditResult) -> Markup:
     """Draw how likely each noise rate is."""
     posterior = result.posterior
     sides = (0,) if posterior.is_symmetric else (0, 1)
-    most = 0.5 if posterior.is_symmetric else max(0.5, float(posterior.rates.max()))
+    limits = np.array(shown_limits(result))
+    most = max(0.1, np.ceil(10.5 * max(limits.max(), np.max(result.noise_rate))) / 10)
+    most = min(most, 1.0)
+    rates, weight = posterior.rates, posterior.weight
+    if posterior.wide_rates is not None and posterior.wide_weight is not None:
+        rates, weight = posterior.wide_rates, posterior.wide_weight
 
     def place(r: Any) -> Any:
         return _across(r, 0.0, most)
 
     shapes = []
     for side in sides:
-        rates, density = _density(posterior.rates[:, side], posterior.weight)
         name = f"density side{side}"
-        if len(rates) == 1:
-            x = f"{place(rates[0]):.1f}"
+        if result.rate_is_known:
+            x = f"{place(rates[0, side]):.1f}"
             shapes.append(f'<line class="{name}" x1="{x}" x2="{x}" y1="{TOP}" y2="{BOTTOM}"/>')
             continue
+        grid, density = _density(rates[:, side], weight, most)
         heights = BOTTOM - 0.92 * (BOTTOM - TOP) * density / density.max()
-        points = " ".join(f"{place(r):.1f},{h:.1f}" for r, h in zip(rates, heights, strict=True))
-        ends = f"{place(rates[0]):.1f},{BOTTOM} {points} {place(rates[-1]):.1f},{BOTTOM}"
+        points = " ".join(f"{place(r):.1f},{h:.1f}" for r, h in zip(grid, heights, strict=True))
+        ends = f"{place(0.0):.1f},{BOTTOM} {points} {place(most):.1f},{BOTTOM}"
         shapes.append(f'<polygon class="{name}" points="{ends}"/>')
-    limits = np.reshape(result.noise_interval, (-1, 2))
     for side, (low, high) in enumerate(limits):
         y = BOTTOM - 6 - 8 * side
         shapes.append(
             f'<line class="limits side{side}" x1="{place(low):.1f}" x2="{place(high):.1f}" '
             f'y1="{y}" y2="{y}"/>'
         )
-    ticks = [(place(r), f"{r:g}") for r in np.arange(0, most + 1e-9, 0.1).round(1)]
+    ticks = [(place(r), f"{r:g}") for r in _even_ticks(most)]
     body = _axes(ticks, "noise rate", None) + "".join(shapes)
     return _svg("posterior", "How likely each noise rate is", body)
 
@@ -136,22 +145,29 @@ def axis_top(value: float) -> float:
 
 
 def _cost(
-    candidate: dict[str, Any], index: int, alpha: float, rate: float, about: dict[str, float]
+    candidate: dict[str, Any], index: int, alpha: float, rate: float, about: dict[str, Any]
 ) -> float:
     counts = np.reshape(candidate["counts"][index], (2, 2))
-    pair = (rate + about["gap"] / 2, rate - about["gap"] / 2)
-    table = ConfusionCounts(counts, counts)
-    return float(table.cost(alpha, noise_rate=(pair[0], max(pair[1], 0.0))))
+    pair = (rate * about["parts"][0], rate * about["parts"][1])
+    return float(measure(possible_counts(ConfusionCounts(counts, counts), pair), "cost", alpha))
 
 
-def _density(rates: Array, weight: Array) -> tuple[Array, Array]:
-    """Return a curve of the density of a weighted sample: mass over distance, without overshoot."""
-    points, where = np.unique(rates, return_inverse=True)
-    mass = np.bincount(where, weight)
-    if len(points) == 1 or mass.max() > 1 - 1e-9:
-        return points[[np.argmax(mass)]], np.ones(1)
-    grid = np.linspace(points[0], points[-1], 61)
-    return grid, PchipInterpolator(points, mass / np.gradient(points))(grid)
+def _density(rates: Array, weight: Array, most: float) -> tuple[Array, Array]:
+    """Return a smooth curve of the density of a weighted sample, mirrored at nothing."""
+    grid = np.linspace(0.0, most, _CURVE_POINTS)
+    width = _SMOOTH * most
+    curve = sum(np.exp(-0.5 * ((grid[:, None] - r) / width) ** 2) @ weight for r in (rates, -rates))
+    return grid, np.asarray(curve)
+
+
+def _even_ticks(most: float) -> Array:
+    """Return ticks of an axis of rates from nothing."""
+    step = next(s for s in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if most / s <= 8 or s == 0.2)
+    return np.arange(0.0, most + 1e-9, step).round(3)
+
+
+def _is_even(rate: dict[str, Any]) -> bool:
+    return bool(rate["parts"][0] == rate["parts"][1])
 
 
 def _across(x: Any, first: float, last: float) -> Any:

@@ -11,12 +11,16 @@ from jinja2 import Environment, StrictUndefined
 from markupsafe import Markup
 
 from flipcost._version import __version__
+from flipcost.core.noise import rate_pair
+from flipcost.estimators.flipcost.summary import band, percent
 from flipcost.report._figures import draw_curve, draw_path, draw_posterior
 from flipcost.report._payload import make_payload
-from flipcost.report._words import answers, candidate_table, reading_words
+from flipcost.report._state import assumed_sentence, headline, most_wrong_share, wrong_rows
+from flipcost.report._words import answers, candidate_table, reading_words, span
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
+    from flipcost.core.confusion import Interval
 
 
 _SUSPECTS_SHOWN = 25
@@ -40,8 +44,7 @@ def render_report(result: AuditResult) -> str:
 
     Examples
     --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
+    >>>     >>> import pyarrow as pa
     >>> from flipcost.audit import audit
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(200) < 0.5
@@ -57,6 +60,8 @@ def render_report(result: AuditResult) -> str:
     heads, rows = candidate_table(result)
     return template.render(
         result=result,
+        headline=headline(result),
+        assumed=assumed_sentence(result),
         answers=answers(result),
         tiles=_tiles(result),
         heads=heads,
@@ -76,37 +81,55 @@ def render_report(result: AuditResult) -> str:
 
 
 def _tiles(result: AuditResult) -> list[tuple[str, str, str]]:
-    """Return the four figures at the top: what it is, the figure, what stands under it."""
+    """Return the figures at the top: what it is, the figure, what stands under it."""
     scale = 1000 * result.unit
-    rates = np.atleast_1d(result.noise_rate)
-    limits = np.reshape(result.noise_interval, (len(rates), 2))
-    ignoring = result.candidate("ignoring")
-    noise = " / ".join(f"{rate:.0%}" for rate in rates)
-    whose = "of the labels are wrong"
-    if len(rates) == 2:
-        whose = f"of true {result.positive!r} / {result.negative!r} are labelled wrongly"
-    return [
-        (
-            whose,
-            noise,
-            " and ".join(f"{low:.0%} to {high:.0%}" for low, high in limits),
-        ),
+    best = result.best.clean
+    found = [
+        _noise_tile(result),
         (
             "cost of 1,000 rows on clean labels",
-            f"{scale * result.best.clean.value:,.0f}",
-            f"{scale * result.best.clean.low:,.0f} to {scale * result.best.clean.high:,.0f}",
-        ),
-        (
-            "saved against ignoring the noise",
-            f"{scale * ignoring.saving.value:,.0f}",
-            f"{scale * ignoring.saving.low:,.0f} to {scale * ignoring.saving.high:,.0f}",
-        ),
-        (
-            "labels expected to be wrong",
-            f"{result.information.wrong_labels:,.0f}",
-            f"of {result.n_rows:,} rows",
+            *_value_and_limits(best, scale),
         ),
     ]
+    rival, words = result.candidate("ignoring"), "ignoring the noise"
+    if result.state in ("clean", "no_signal"):
+        constants = [result.candidate(key) for key in ("all_positive", "all_negative")]
+        rival = min(constants, key=lambda c: c.clean.value)
+        words = rival.label
+    if np.any(rival.called != result.best.called):
+        found.append((f"saved against {words}", *_value_and_limits(rival.saving, scale)))
+    if result.state in ("noisy", "undecided") and not result.rate_is_known:
+        number, _, limits = wrong_rows(result).partition(" (")
+        under = f"of {result.n_rows:,} rows" + (f"; {limits.rstrip(')')}" if limits else "")
+        found.append(("labels expected to be wrong", number, under))
+    return found
+
+
+def _value_and_limits(found: Interval, scale: float) -> tuple[str, str]:
+    value, limits = span(found, scale).split(" ", 1)
+    return value, limits.strip("[]").replace(", ", " to ")
+
+
+def _noise_tile(result: AuditResult) -> tuple[str, str, str]:
+    """Return the figure of the noise: no number where none can be told."""
+    wrong, whose = result.wrong_share, "of the labels are wrong"
+    if result.rate_is_known:
+        rates = rate_pair(result.noise_rate)
+        if rates[0] != rates[1]:
+            whose = f"of true {result.positive!r} / {result.negative!r} are labelled wrongly"
+            return whose, " / ".join(percent(rate) for rate in rates), "as given"
+        return whose, percent(rates[0]), "as given"
+    limits = band(wrong.low, wrong.high)
+    if result.n_checked:
+        limits += f", measured on {result.n_checked:,} checked rows"
+    at_most = f"at most {percent(most_wrong_share(result))}"
+    return {
+        "clean": (whose, band(0.0, wrong.value), limits if result.n_checked else at_most),
+        "noisy": (whose, percent(wrong.value), limits),
+        "undecided": (whose, band(wrong.low, wrong.high), "the table cannot tell"),
+        "no_signal": ("share of wrong labels", "unknown", "the columns say nothing"),
+        "small": ("share of wrong labels", "unknown", "too few rows of a label"),
+    }[result.state]
 
 
 def _effects(result: AuditResult) -> list[tuple[Any, float]]:

@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from flipcost.core.confusion import Interval
+from flipcost.report._state import money, rate_sentence, rows_to_check, wrong_rows
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
+
+# Where knowing the rate would save less than this share of the cost, other things help more.
+_LITTLE = 0.02
 
 
 def candidate_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
@@ -105,26 +107,6 @@ def reading_words(result: AuditResult) -> str:
     return f"; {result.reading}, candidates compared on {result.n_judged:,} rows that stand for all"
 
 
-def rate_sentence(result: AuditResult) -> str:
-    """Say how many labels are wrong, how surely, and how that is known."""
-    level = f"{result.level:.0%} interval"
-    if np.ndim(result.noise_rate):
-        parts = [
-            f"{rate:.1%} of true {name!r} are labelled wrongly ({level} {low:.1%} to {high:.1%})"
-            for rate, (low, high), name in zip(
-                result.noise_rate,
-                result.noise_interval,
-                (result.positive, result.negative),
-                strict=True,
-            )
-        ]
-        found = " and ".join(parts)
-    else:
-        low, high = result.noise_interval
-        found = f"{result.noise_rate:.1%} are wrong ({level} {low:.1%} to {high:.1%})"
-    return f"{found}; {result.noise_source}."
-
-
 def cost_sentence(result: AuditResult) -> str:
     """Say what was priced, what is chosen, and whether that is sure."""
     prices = (
@@ -138,50 +120,65 @@ def cost_sentence(result: AuditResult) -> str:
     if rival.saving.value <= 0:
         return f"{prices} The flipcost model is no better than {rival.label}."
     sure = "clearly" if rival.saving.low > 0 else "probably"
+    if result.state == "undecided":
+        sure = "on balance"
     return f"{prices} The flipcost model {sure} costs least; next comes {rival.label}."
 
 
 def suspects_sentence(result: AuditResult) -> str:
     """Say how many labels are expected to be wrong, and where to look first."""
-    facts = result.information
+    if result.state == "no_signal":
+        return "Nobody can tell: the columns say nothing about the labels."
     if not result.suspects:
-        return "None: the noise rate is zero."
+        return "None stands out." if not result.rate_is_known else "None: the noise rate is zero."
     first = result.suspects[0]
     where = f"row {first.row}" if first.id is None else f"row {first.id!r}"
-    text = (
-        f"About {facts.wrong_labels:,.0f} of {result.n_rows:,}; of the 100 most suspicious about "
-        f"{facts.wrong_in_first_100:.0f}. First {where}, labelled {first.label!r}, wrong with "
-        f"probability {first.wrong:.2f}"
-    )
+    listed = min(100, len(result.suspects))
+    found = result.information.wrong_in_first_100
+    if result.state == "clean":
+        text = f"{len(result.suspects):,} of {result.n_rows:,} stand out."
+    else:
+        text = (
+            f"{wrong_rows(result)} of {result.n_rows:,}; of the {listed} most suspicious about "
+            f"{min(found, listed):.0f}."
+        )
+    text += f" First {where}, labelled {first.label!r}, wrong with probability {first.wrong:.2f}"
     text += f" ({first.evidence})." if first.evidence else "."
     if result.known_flips:
         known = result.known_flips
         text += (
             f" In truth {known['wrong_labels']} are wrong, {known['wrong_in_first_100']} of them "
-            "among these 100."
+            "among the first 100."
         )
     return text
 
 
 def help_sentence(result: AuditResult) -> str:
-    """Say what further labels would be worth."""
+    """Say what would help most: never more rows than there are."""
     facts = result.information
     value = 1000 * result.unit * facts.value_of_rate
-    cost = 1000 * result.unit * max(result.best.clean.value, 0.0)
-    if len(result.posterior.weight) == 1:
+    cost = 1000 * result.unit * result.best.clean.value
+    if result.rate_is_known:
         return (
             "The rate was given and taken as exact. If it is a guess, check it: "
             f"{facts.second_labels:,} rows labelled a second time pin it to "
             f"±{facts.precision:g}, or {facts.trusted_labels:,} checked by an expert."
         )
-    worth = (
-        f"Knowing the rate exactly would save {value:,.1f} per 1,000 rows (of {cost:,.0f}); "
-        f"{facts.second_labels:,} rows labelled a second time pin it to ±{facts.precision:g}, or "
-        f"{facts.trusted_labels:,} checked by an expert."
+    if result.state == "no_signal":
+        return "Other columns: these cannot tell the two labels apart."
+    if result.state == "small":
+        return "More labelled rows, of the rarer label above all."
+    worth = f"Knowing the rate exactly would save {money(value)} per 1,000 rows (of {money(cost)})."
+    rows, more = rows_to_check(result), "more " if result.n_checked else ""
+    if result.state in ("clean", "noisy") and value < _LITTLE * cost:
+        first = "checking the suspicious labels, " if result.suspects else ""
+        return f"{worth} That is little: {first}other columns, or more rows, help more."
+    if not rows:
+        return worth
+    return (
+        f"Check {rows:,} {more}rows, drawn at random, and give their right labels in a column "
+        f"(--trusted): that tells what the table cannot. {worth}"
     )
-    if value < 0.02 * cost:
-        worth += " That is little: checking the suspicious labels, or more rows, help more."
-    return worth
 
 
 def span(interval: Interval, scale: float) -> str:

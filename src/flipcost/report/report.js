@@ -8,7 +8,7 @@
   const slider = { cost: el("slider-cost"), rate: el("slider-rate") };
 
   // The pair of flip rates that an assumed mean rate stands for.
-  const pairOf = (r) => [r + rate.gap / 2, Math.max(r - rate.gap / 2, 0)];
+  const pairOf = (r) => [r * rate.parts[0], r * rate.parts[1]];
 
   // Clean class totals from noisy ones: [[a, b], [c, d]], negative class first.
   function unmixing(r) {
@@ -21,6 +21,13 @@
     return [u[0] * t[0] + u[1] * t[2], u[0] * t[1] + u[1] * t[3],
             u[2] * t[0] + u[3] * t[2], u[2] * t[1] + u[3] * t[3]];
   }
+  // The same, cut to what can be: of each call, from none to all rows are positive.
+  function possible(t, u) {
+    const d = denoise(t, u);
+    const fn = Math.min(Math.max(d[2], 0), t[0] + t[2]);
+    const tp = Math.min(Math.max(d[3], 0), t[1] + t[3]);
+    return [t[0] + t[2] - fn, t[1] + t[3] - tp, fn, tp];
+  }
   const sum = (t) => t[0] + t[1] + t[2] + t[3];
   const costOf = (t, alpha) => ((1 - alpha) * t[2] + alpha * t[1]) / sum(t);
   const tableOf = (c, k) => [c.counts[k], (c.squares || c.counts)[k]];
@@ -31,7 +38,7 @@
     const u = unmixing(r), typical = sum(squares) / sum(counts);
     const smooth = counts.map((x) => x + 0.5 * typical);
     const dot = (t) => t.reduce((s, x, i) => s + x * loss[i], 0);
-    const value = dot(denoise(counts, u)) / sum(counts);
+    const value = dot(possible(counts, u)) / sum(counts);
     const centre = dot(denoise(smooth, u)) / sum(smooth);
     const paid = [u[0] * loss[0] + u[2] * loss[2], u[0] * loss[1] + u[2] * loss[3],
                   u[1] * loss[0] + u[3] * loss[2], u[1] * loss[1] + u[3] * loss[3]];
@@ -41,7 +48,7 @@
     });
     const reach = data.reach * Math.sqrt(variance);
     const clip = (x) => Math.min(Math.max(x, 0), most);
-    return [value, clip(centre - reach), clip(centre + reach)];
+    return [value, Math.min(clip(centre - reach), value), Math.max(clip(centre + reach), value)];
   }
   function costInterval(candidate, k, r) {
     const alpha = data.costs[k], [counts, squares] = tableOf(candidate, k);
@@ -86,21 +93,21 @@
     const svg = el("path"), scale = 1000 * data.priceFp / data.costs[k];
     const grid = [], lines = {}, tops = {};
     for (let i = 0; i < POINTS; i++) {
-      grid.push(rate.least + (rate.most - rate.least) * i / (POINTS - 1));
+      grid.push(rate.most * i / (POINTS - 1));
     }
     for (const c of data.candidates) {
       lines[c.key] = grid.map((g) =>
-        scale * costOf(denoise(c.counts[k], unmixing(g)), data.costs[k]));
+        scale * costOf(possible(c.counts[k], unmixing(g)), data.costs[k]));
       tops[c.key] = Math.max(...lines[c.key]);
     }
     const others = Object.keys(tops).filter((key) => !key.startsWith("all_"));
     const constants = Math.min(tops.all_positive, tops.all_negative);
     const top = axisTop(Math.max(1.15 * constants, ...others.map((key) => tops[key])));
-    setLines(svg, lines, grid.map((g) => across(g, rate.least, rate.most)), top);
+    setLines(svg, lines, grid.map((g) => across(g, 0, rate.most)), top);
     svg.querySelectorAll(".ytick").forEach((text, i) => {
       text.textContent = String(+(top * i / TICKS).toPrecision(6));
     });
-    setMarker(svg, across(Math.min(Math.max(r, rate.least), rate.most), rate.least, rate.most));
+    setMarker(svg, across(r, 0, rate.most));
   }
 
   function moveCurve(k, r) {
@@ -108,7 +115,7 @@
     const xs = data.costs.map((a) => -Math.log2((1 - a) / a));
     const u = unmixing(r);
     for (const c of data.candidates) {
-      lines[c.key] = data.costs.map((a, i) => costOf(denoise(c.counts[i], u), a));
+      lines[c.key] = data.costs.map((a, i) => costOf(possible(c.counts[i], u), a));
     }
     const base = data.costs.map((_, i) =>
       Math.max(Math.min(lines.all_positive[i], lines.all_negative[i]), 1e-9));
@@ -136,9 +143,8 @@
     ["tn", "fp", "fn", "tp"].forEach((name, i) => {
       const loss = [0, 0, 0, 0];
       loss[i] = 1;
-      for (const [kind, assumed] of [["observed", null], ["denoised", r]]) {
-        const values = assumed === null
-          ? observedShare(counts, squares, loss) : shareOf(counts, squares, loss, assumed, 1);
+      for (const [kind, assumed] of [["observed", 0], ["denoised", r]]) {
+        const values = shareOf(counts, squares, loss, assumed, 1);
         const node = el(kind + "-" + name);
         node.querySelector("b").textContent = number(1000 * values[0], 0);
         node.querySelector("small").textContent =
@@ -149,14 +155,6 @@
       }
     });
   }
-  function observedShare(counts, squares, loss) {
-    // No noise at all, whatever the gap between the two rates is.
-    const gap = rate.gap;
-    rate.gap = 0;
-    const values = shareOf(counts, squares, loss, 0, 1);
-    rate.gap = gap;
-    return values;
-  }
 
   function assumedRate() {
     // The slider moves by steps; where it has not been moved, the estimate itself is meant.
@@ -166,7 +164,7 @@
     const k = Number(slider.cost.value), r = assumedRate();
     const [p, n] = pairOf(r);
     el("out-cost").textContent = ratioText(data.costs[k]);
-    el("out-rate").textContent = rate.gap === 0
+    el("out-rate").textContent = rate.parts[0] === rate.parts[1]
       ? (100 * r).toFixed(1) + " %"
       : (100 * p).toFixed(1) + " % / " + (100 * n).toFixed(1) + " %";
     movePath(k, r);

@@ -7,6 +7,13 @@ pass gathers, `sample` what then stands for the rows, and `table` makes a fit of
 
 from flipcost.estimators.flipcost.classifier import FlipCostClassifier
 from flipcost.estimators.flipcost.sample import TableSample
-from flipcost.estimators.flipcost.table import Gathered, TableFit, gather
+from flipcost.estimators.flipcost.table import CheckedSample, Gathered, TableFit, gather
 
-__all__ = ["FlipCostClassifier", "Gathered", "TableFit", "TableSample", "gather"]
+__all__ = [
+    "CheckedSample",
+    "FlipCostClassifier",
+    "Gathered",
+    "TableFit",
+    "TableSample",
+    "gather",
+]

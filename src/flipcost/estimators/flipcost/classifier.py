@@ -38,6 +38,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from flipcost.estimators.flipcost.table import CheckedSample
     from flipcost.scale import Table
 
     Array = NDArray[np.float64]
@@ -322,7 +323,13 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self.fit_gathered(table, gather(self, table, sample_rows))
         return self
 
-    def fit_gathered(self, table: Table, first: Gathered, n_watched: int = 0) -> TableFit:
+    def fit_gathered(
+        self,
+        table: Table,
+        first: Gathered,
+        n_watched: int = 0,
+        checked: CheckedSample | None = None,
+    ) -> TableFit:
         """Make the second pass over a table, and fit; for those who have made the first.
 
         Parameters
@@ -333,6 +340,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             What `flipcost.estimators.flipcost.gather` found in it.
         n_watched : int, default=0
             Rows of each label to keep whose score speaks most against it.
+        checked : CheckedSample, optional
+            Rows that somebody checked, among those that the first pass kept. Scores are learned
+            from labels as they are; what was checked enters their calibration and the costs.
 
         Returns
         -------
@@ -341,7 +351,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         """
         bend = isinstance(self.features, str) and self.features != "linear"
         fit = fit_gathered(
-            table, first, self._options(), self.pos_label, self.l2s, n_watched, bend=bend
+            table, first, self._options(), self.pos_label, self.l2s, n_watched, checked, bend=bend
         )
         self.n_features_in_ = fit.parts[0].n_features
         name_features(self, fit.names)

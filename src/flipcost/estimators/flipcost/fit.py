@@ -231,7 +231,7 @@ class FitResult:
             return "no_signal"
         most = self.wrong_share.high
         if not self.n_checked:
-            most = min(most, _most_wrong(self.bounds, bins.noisy_share))
+            most = min(most, most_wrong(self.bounds, bins.noisy_share))
         if most < _CLEAN:
             return "clean"
         wide = self.wrong_share.high - self.wrong_share.low > _WIDE
@@ -366,8 +366,14 @@ def _bounds(bins: ScoreBins, level: float) -> NoiseRate:
     return NoiseRate(value, (0.0, 0.0), tuple(high), "purest tails of the score", level)  # type: ignore[arg-type]
 
 
-def _most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
-    """Return the largest share of wrong labels that the bounds leave."""
+def most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
+    """Return the largest share of wrong labels that bounds of both rates leave.
+
+    Examples
+    --------
+    >>> most_wrong(NoiseRate((0.1, 0.01), (0.0, 0.0), (0.2, 0.02), "", 0.95), 0.4)
+    0.12
+    """
     rho_pos, rho_neg = np.ravel(bounds.high)
     # Of positive labels at most what wrong negatives give, of negative ones what missed ones do.
     kept = max(1 - rho_pos, 1e-9)

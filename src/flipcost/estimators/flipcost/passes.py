@@ -20,6 +20,8 @@ from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.scale import LabeledMoments, RowSample, ScoreHistogram
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
 
     from flipcost.core.hinges import HingeBasis
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
 # Rows to draw of each label are fewer where they are wide: 2,000,000 values are 16 MB; but never
 # fewer than so many.
 _WIDE_ROWS, _VALUES = 1_000, 2_000_000
+# Rows that somebody checked are kept all, up to so many.
+_CHECKED_ROWS = 20_000
 # Folds and sample must not be made by the same hash: the smallest values are all of fold 0.
 _OTHER_SEED = 1_000_003
 # Rows are expanded in chunks, so that no expanded copy of a piece is made.
@@ -85,11 +89,15 @@ class FirstFound:
 
     moments: LabeledMoments
     samples: dict[Any, RowSample]
+    checked: RowSample | None = None
 
     def merge(self, other: FirstFound) -> FirstFound:
         """Return what both sets of rows give."""
+        both = self.checked is not None and other.checked is not None
         return FirstFound(
-            self.moments.merge(other.moments), _merge_samples(self.samples, other.samples)
+            self.moments.merge(other.moments),
+            _merge_samples(self.samples, other.samples),
+            self.checked.merge(other.checked) if both else None,  # type: ignore[union-attr, arg-type]
         )
 
 
@@ -100,6 +108,7 @@ class FirstPass:
     layout: Any
     n_folds: int
     drawing: Drawing | None
+    was_checked: Callable[[Any], Flags] | None = None
 
     def __call__(self, piece: Piece) -> FirstFound:
         """Gather both from one piece."""
@@ -120,7 +129,11 @@ class FirstPass:
         for code, label in enumerate(labels):
             chosen = _smallest(keys, np.flatnonzero(second == bool(code)), size)
             samples[label] = self.drawing.sample(size, keys, rows, marks, chosen)
-        return FirstFound(moments, samples)
+        checked = None
+        if self.was_checked is not None:
+            chosen = np.flatnonzero(self.was_checked(piece))
+            checked = self.drawing.sample(_CHECKED_ROWS, keys, rows, marks, chosen)
+        return FirstFound(moments, samples, checked)
 
     def packed(self, found: FirstFound) -> FirstFound:
         """Return what a part sends: no more rows than are asked of it."""
@@ -128,7 +141,7 @@ class FirstPass:
             return found
         most = self.drawing.most
         samples = {label: sample.trimmed(most) for label, sample in found.samples.items()}
-        return FirstFound(found.moments, samples)
+        return FirstFound(found.moments, samples, found.checked)
 
 
 @dataclass(frozen=True, eq=False)

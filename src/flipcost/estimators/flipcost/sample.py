@@ -70,6 +70,8 @@ class DrawnRows:
         Out-of-fold scores, once there are any.
     strata : tuple of Strata
         Of each label, once weighted.
+    n_more : int
+        How many of the last rows were not drawn, and stand for nothing: rows that were checked.
     """
 
     X: Array
@@ -78,6 +80,7 @@ class DrawnRows:
     frame: Any = None
     scores: Any = None
     strata: tuple[Strata, ...] = ()
+    n_more: int = 0
 
     @classmethod
     def of(
@@ -123,14 +126,47 @@ class DrawnRows:
             weight[inside] = strata[-1].drawn
         return replace(self, strata=tuple(strata), sample=replace(self.sample, weight=weight))
 
+    def joined(self, other: DrawnRows) -> tuple[DrawnRows, NDArray[np.intp]]:
+        """Return the same with other rows at the end, without weight, and where these all are.
+
+        Rows that are among these already are not joined again.
+        """
+        order = np.argsort(self.sample.position, kind="stable")  # type: ignore[arg-type]
+        known = self.sample.position[order]  # type: ignore[index]
+        place = np.minimum(np.searchsorted(known, other.sample.position), len(known) - 1)  # type: ignore[arg-type]
+        places = order[place]
+        new = np.flatnonzero(known[place] != other.sample.position)
+        places[new] = len(known) + np.arange(len(new))
+        mine, more = self.sample, other.sample
+        sample = TableSample(
+            np.concatenate([mine.position, more.position[new]]),  # type: ignore[index]
+            np.concatenate([mine.positive, more.positive[new]]),
+            np.concatenate([mine.weight, np.zeros(len(new))]),
+        )
+        frame = self.frame
+        if frame is not None:
+            frame = arrow.concatenate([frame, other.frame.take(new)])
+        joined = replace(
+            self,
+            X=np.concatenate([self.X, other.X[new]]),
+            folds=np.concatenate([self.folds, other.folds[new]]),
+            sample=sample,
+            frame=frame,
+            scores=np.concatenate([self.scores, other.scores[:, new]], axis=1),
+            n_more=len(new),
+        )
+        return joined, places
+
     def squares(self, called: Flags) -> Array:
         """Return the squared weights of a confusion table whose counts these rows gave."""
+        called = called[: len(called) - self.n_more]
+        positive = self.sample.positive[: len(called)]
         if called.all() or not called.any():  # a constant calls the rows that were not drawn too
             totals = [part.squares.sum() for part in self.strata]
             return np.outer(totals, np.arange(2) == called.any())
         return np.stack(
             [
-                part.call_squares(called[self.sample.positive == bool(label)])
+                part.call_squares(called[positive == bool(label)])
                 for label, part in enumerate(self.strata)
             ]
         )

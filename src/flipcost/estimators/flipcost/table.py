@@ -16,12 +16,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.core.calibration import N_BINS, ScoreBins
+from flipcost.core.checked import CheckedRows
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.rate_search import integrate_rates
 from flipcost.estimators._tables import check_table, orient_found
 from flipcost.estimators.flipcost.fit import FitOptions, FitResult, ScoredRows, fit_scores
 from flipcost.estimators.flipcost.passes import Drawing, FirstFound, FirstPass, SecondPass
-from flipcost.estimators.flipcost.sample import DrawnRows, GroupedRows
+from flipcost.estimators.flipcost.sample import DrawnRows, GroupedRows, TableSample
 from flipcost.estimators.flipcost.scores import (
     MomentScores,
     bent_basis,
@@ -31,12 +32,13 @@ from flipcost.estimators.flipcost.scores import (
 from flipcost.scale import ScoreHistogram, Table, Together, score_limits
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from flipcost.core.hinges import HingeBasis
     from flipcost.estimators.flipcost.classifier import FlipCostClassifier
+    from flipcost.scale import RowSample
 
     Array = NDArray[np.float64]
 
@@ -68,6 +70,7 @@ def gather(
     *,
     frames: bool = False,
     beside: tuple[Any, ...] = (),
+    was_checked: Callable[[Any], NDArray[np.bool_]] | None = None,
 ) -> Gathered:
     """Make the first pass.
 
@@ -83,6 +86,8 @@ def gather(
         Whether to keep drawn rows as they were in the source too.
     beside : tuple of tasks
         What else to run on each piece; their results are kept.
+    was_checked : callable, optional
+        From a piece to the rows of it that somebody checked, which are kept where rows are drawn.
 
     Returns
     -------
@@ -104,7 +109,7 @@ def gather(
     check_table(table)
     n_folds = _fold_count(model)
     drawing = plan_drawing(table, sample_rows, frames=frames)
-    task = Together((FirstPass(table.layout, n_folds, drawing), *beside))
+    task = Together((FirstPass(table.layout, n_folds, drawing, was_checked), *beside))
     found, *others = table.required(table.reduce(task)).parts
     return Gathered(found, drawing, tuple(others))
 
@@ -136,6 +141,32 @@ def plan_drawing(table: Any, sample_rows: Any, *, frames: bool) -> Drawing | Non
 
 
 @dataclass(frozen=True, eq=False)
+class CheckedSample:
+    """Rows of a table that somebody checked.
+
+    Attributes
+    ----------
+    rows : DrawnRows
+        The rows, with their labels and weights.
+    right : ndarray of bool, shape (n,)
+        Whether they are truly positive.
+    """
+
+    rows: DrawnRows
+    right: NDArray[np.bool_]
+
+    @classmethod
+    def of(
+        cls, sample: RowSample, positive: NDArray[np.bool_], right: NDArray[np.bool_]
+    ) -> CheckedSample:
+        """Take the rows that the first pass kept, given what their labels and right ones are."""
+        folds, position = sample.y.T
+        weight = np.ones(len(right)) if sample.weight is None else sample.weight
+        about = TableSample(position, positive, weight)
+        return cls(DrawnRows(sample.X, folds, about, sample.frame), right)
+
+
+@dataclass(frozen=True, eq=False)
 class TableFit:
     """What a fit from a table found.
 
@@ -159,6 +190,8 @@ class TableFit:
         What stood for the rows.
     watched : DrawnRows or None
         Rows whose score speaks most against their label.
+    checked : CheckedRows or None
+        Which of `rows` somebody checked.
     """
 
     result: FitResult
@@ -170,6 +203,7 @@ class TableFit:
     held_out: Array
     rows: Any
     watched: Any
+    checked: CheckedRows | None = None
 
     def probability(self, rows: DrawnRows) -> Array:
         """Return the out-of-fold probability that drawn rows are positive, clean."""
@@ -185,6 +219,7 @@ def fit_gathered(
     pos_label: Any,
     l2s: Sequence[float],
     n_watched: int = 0,
+    checked: CheckedSample | None = None,
     *,
     bend: bool,
 ) -> TableFit:
@@ -204,6 +239,8 @@ def fit_gathered(
         Penalties.
     n_watched : int, default=0
         Rows of each label to keep whose score speaks most against it.
+    checked : CheckedSample, optional
+        Rows that somebody checked, where rows were drawn.
     bend : bool
         Whether to add scores that bend, where rows were drawn.
 
@@ -246,7 +283,10 @@ def fit_gathered(
     )
     second = table.required(table.reduce(task))
     rows = drawn if drawn is not None else GroupedRows.of(second.cells)
-    result, rows = _fit_second(rows, second.histogram, total, options)
+    if checked is not None:
+        scored = checked.rows.scored(learned.scorer.basis, learned.held_out)
+        checked = replace(checked, rows=scored)
+    result, rows, found = _fit_second(rows, second.histogram, total, options, checked)
     return TableFit(
         result=result,
         scorer=learned.scorer,
@@ -257,6 +297,7 @@ def fit_gathered(
         held_out=learned.held_out,
         rows=rows,
         watched=DrawnRows.of(second.watched, labelled.labels) if n_watched else None,
+        checked=found,
     )
 
 
@@ -265,26 +306,39 @@ def _fit_second(
     histogram: ScoreHistogram,
     total: ClassMoments,
     options: FitOptions,
-) -> tuple[FitResult, DrawnRows | GroupedRows]:
+    known: CheckedSample | None = None,
+) -> tuple[FitResult, DrawnRows | GroupedRows, CheckedRows | None]:
     """Calibrate on the histogram of all rows, choose by what stands for them."""
     bins = tuple(bins_of(histogram))
-    standard = tuple(b.standardize(s) for b, s in zip(bins, rows.scores, strict=True))
+    checked, joined = None, rows
+    if known is not None and isinstance(rows, DrawnRows):
+        about = known.rows.sample
+        bins = tuple(
+            b.with_checked(s, known.right, about.positive, about.weight)
+            for b, s in zip(bins, known.rows.scores, strict=True)
+        )
+        joined, places = rows.joined(known.rows)
+        checked = CheckedRows(places, known.right, about.weight)
+    standard = tuple(b.standardize(s) for b, s in zip(bins, joined.scores, strict=True))
     scored = ScoredRows(
         bins,
         standard,
-        rows.sample.positive,
-        rows.sample.weight,
+        joined.sample.positive,
+        joined.sample.weight,
         int(total.n_rows.sum()),
         float(total.weight[1] / total.weight.sum()),
+        checked=checked,
     )
 
     def reweigh(lead: int) -> ScoredRows:
         nonlocal rows
         rows = rows.weighted(histogram, lead)
+        if known is not None and isinstance(rows, DrawnRows):
+            rows = rows.joined(known.rows)[0]
         return replace(scored, weight=rows.sample.weight, call_squares=rows.squares)
 
     result = fit_scores(scored, options, reweigh)
-    return result, rows
+    return result, rows, checked
 
 
 def _fold_count(model: FlipCostClassifier) -> int:

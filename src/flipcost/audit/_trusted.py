@@ -1,0 +1,141 @@
+"""Right labels of some rows: whether they can be used, and what is to be said of them."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import pyarrow as pa
+from sklearn.linear_model import LogisticRegression
+from sklearn.metrics import roc_auc_score
+
+from flipcost.data import take_column
+from flipcost.exceptions import TableError, shorten
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from flipcost.audit._options import AuditOptions
+    from flipcost.audit._rows import JudgedRows
+    from flipcost.core.checked import CheckedRows
+
+# Fewer checked rows than this may all be wrong by chance.
+_FEW_CHECKED = 10
+
+
+def check_trusted(
+    pairs: Mapping[tuple[str, ...], int],
+    options: AuditOptions,
+    labels: tuple[str, str],
+    n_rows: int,
+) -> list[str]:
+    """Refuse trusted labels that cannot be used; return what to say of others.
+
+    Examples
+    --------
+    >>> from flipcost.audit import AuditOptions
+    >>> options = AuditOptions(target="ill", cost=0.2, trusted="checked")
+    >>> check_trusted({("yes", "no"): 3, ("no", "no"): 9}, options, ("no", "yes"), 50)
+    ["All 12 checked rows are truly 'no': they say nothing of how often 'yes' is labelled wrong."]
+    """
+    name = options.trusted
+    check_others(pairs, (str(name),), options.target, labels)
+    rows = sum(pairs.values())
+    found = {right for _, right in pairs}
+    notes = []
+    if len(found) == 1:
+        (only,) = found
+        other = labels[1 - labels.index(only)]
+        notes.append(
+            f"All {rows:,} checked rows are truly {only!r}: they say nothing of how "
+            f"often {other!r} is labelled wrong."
+        )
+    if rows == n_rows:
+        notes.append(
+            f"Every row has a right label in {name!r}, so this is ordinary learning: `target` "
+            f"could be {name!r} itself, and {options.target!r} be left out."
+        )
+    return notes
+
+
+def check_others(
+    pairs: Mapping[tuple[str, ...], int],
+    names: tuple[str, ...],
+    target: str,
+    labels: tuple[str, str],
+) -> None:
+    """Refuse columns of other labels that are empty, or hold what is no label of the target."""
+    for k, name in enumerate(names, start=1):
+        found = {kind[k] for kind in pairs} - {""}
+        if not found:
+            msg = f"Column {name!r} is empty; fill in some rows, or leave it out."
+            raise TableError(msg)
+        strange = sorted(found - set(labels))
+        if strange:
+            msg = (
+                f"Column {name!r} must hold the labels of {target!r}, {shorten(sorted(labels))}; "
+                f"it also holds {shorten(strange)}."
+            )
+            raise TableError(msg)
+
+
+def check_checked(judged: JudgedRows, options: AuditOptions, name: str) -> None:
+    """Refuse checked rows that contradict each other, or nearly all that is known.
+
+    Parameters
+    ----------
+    judged : JudgedRows
+        Rows, with those that were checked.
+    options : AuditOptions
+        What was asked.
+    name : str
+        What the table is called.
+    """
+    checked = judged.checked
+    if checked is None:
+        return
+    if options.id is not None:
+        frame = judged.frame.take(checked.rows)
+        ids = take_column(frame, options.id, name).cast(pa.string()).to_pylist()
+        right: dict[str, bool] = {}
+        for row, answer in zip(ids, checked.right.tolist(), strict=True):
+            if row is not None and right.setdefault(row, answer) != answer:
+                msg = (
+                    f"Row {row!r} was checked more than once, with different right labels in "
+                    f"{options.trusted!r}; settle which is right, or leave it empty."
+                )
+                raise TableError(msg)
+    _check_not_swapped(judged, checked, options)
+
+
+def _check_not_swapped(judged: JudgedRows, checked: CheckedRows, options: AuditOptions) -> None:
+    """Refuse checked rows that contradict most labels, unless these are the suspicious ones.
+
+    Rows that were checked because they look wrong mostly are; then what the other rows' labels
+    teach agrees with the checks. Where it does not, one of the two columns is coded the other way.
+    """
+    X, positive = judged.X, judged.positive
+    wrong = int(np.sum(positive[checked.rows] != checked.right))
+    rows = len(checked.rows)
+    if rows < _FEW_CHECKED or 2 * wrong <= rows or _labels_agree(checked, X, positive):
+        return
+    msg = (
+        f"{wrong:,} of the {rows:,} checked rows have another label in {options.target!r} than in "
+        f"{options.trusted!r}, and the rows that nobody checked speak against the latter too: are "
+        "its two labels swapped, or do they belong to other rows?"
+    )
+    raise TableError(msg)
+
+
+def _labels_agree(
+    checked: CheckedRows, X: NDArray[np.float64], positive: NDArray[np.bool_]
+) -> bool:
+    """Tell whether what the labels of other rows teach orders the checked rows as checked."""
+    others = np.ones(len(positive), dtype=bool)
+    others[checked.rows] = False
+    if len(np.unique(positive[others])) < 2 or len(np.unique(checked.right)) < 2:
+        return False
+    score = LogisticRegression(max_iter=1000).fit(X[others], positive[others])
+    return bool(roc_auc_score(checked.right, score.decision_function(X[checked.rows])) > 0.5)

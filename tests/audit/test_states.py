@@ -1,0 +1,176 @@
+"""What an audit says first depends on what can be said: one table for each state."""
+
+import json
+import re
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pytest
+
+from flipcost.audit import audit
+from flipcost.cli import main
+from flipcost.report import answers, headline, render_report
+from flipcost.report._payload import assumed_rates
+from tests.audit.helpers import PRICES, noisy_table
+
+WORDS = np.array(["no", "yes"], dtype=object)
+
+
+def _clean():
+    """Return a table whose columns tell nearly every label, none of which is wrong."""
+    rng = np.random.default_rng(11)
+    x = rng.normal(size=(3000, 3))
+    ill = rng.random(3000) < 1 / (1 + np.exp(-8 * (x[:, 0] + x[:, 1])))
+    return pa.table({"a": x[:, 0], "b": x[:, 1], "c": x[:, 2], "ill": WORDS[ill.astype(int)]})
+
+
+def _no_signal():
+    rng = np.random.default_rng(12)
+    x, ill = rng.normal(size=(4000, 2)), rng.random(4000) < 0.3
+    return pa.table({"a": x[:, 0], "b": x[:, 1], "ill": WORDS[ill.astype(int)]})
+
+
+def _checked():
+    """Return 4,000 rows with a quarter of the labels flipped, and 200 checked."""
+    table = noisy_table(4000)
+    right = table["truth"].to_numpy(zero_copy_only=False)
+    known = np.random.default_rng(13).random(4000) < 0.05
+    return table.drop_columns("truth").append_column(
+        "right", pa.array(np.where(known, right, None).tolist())
+    )
+
+
+def _small():
+    rng = np.random.default_rng(14)
+    ill = np.arange(120) < 14
+    return pa.table({"a": rng.normal(size=120) + 2 * ill, "ill": WORDS[ill.astype(int)]})
+
+
+def _undecided():
+    return noisy_table(800, rate=(0.5, 0.0)).drop_columns("truth")
+
+
+TABLES = {
+    "clean": (_clean, {}),
+    "no_signal": (_no_signal, {}),
+    "noisy": (_checked, {"trusted": "right"}),
+    "small": (_small, {}),
+    "undecided": (_undecided, {}),
+}
+FIRST = {
+    "clean": "The labels look right: ",
+    "no_signal": "The columns say nothing about 'ill'",
+    "noisy": "About ",
+    "small": "Only 14 rows are labelled 'yes'",
+    "undecided": "Between ",
+}
+
+
+@pytest.fixture(scope="module", params=TABLES)
+def state(request):
+    return request.param
+
+
+@pytest.fixture(scope="module")
+def result(state):
+    make, options = TABLES[state]
+    return audit(make(), "ill", PRICES, **options)
+
+
+def test_the_state_decides_the_first_sentence(state, result):
+    """Screen, report and summary name the same state first."""
+    assert result.state == state == result.summary()["state"]
+    assert headline(result).startswith(FIRST[state])
+    html = render_report(result)
+    first = re.search(r'<p class="headline">(.*?)</p>', html, re.DOTALL)[1]
+    assert first.replace("&#39;", "'") == headline(result)
+
+
+def test_the_command_says_the_same(state, result, tmp_path, capsys):
+    """The screen begins with the sentence, and summary.json has state, models and bounds."""
+    make, options = TABLES[state]
+    pc.write_csv(make(), tmp_path / "a.csv")
+    args = ["audit", str(tmp_path / "a.csv"), "--target", "ill", "--cost-fn", "4"]
+    args += ["--cost-fp", "1", "--out", str(tmp_path / "out")]
+    for name, value in options.items():
+        args += [f"--{name}", value]
+    assert main(args) == 0
+    screen = " ".join(capsys.readouterr().out.split())
+    assert " ".join(headline(result).split()) in screen
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    expected = json.loads(json.dumps(result.summary()))
+    for key in ("state", "wrong_share", "noise_models", "noise_bounds", "noise_rate"):
+        assert summary[key] == expected[key]
+    assert sum(summary["noise_models"].values()) == pytest.approx(1.0)
+
+
+def test_every_screen_states_what_was_assumed(result):
+    """The answer on noise names each model that counts, with its weight."""
+    said = dict(answers(result))["How noisy are the labels?"]
+    assert "Assumed, each with its weight: " in said
+    assert len(re.findall(r"\d %", said.partition("weight: ")[2])) == sum(
+        weight > 0.005 for weight in result.noise_models.values()
+    )
+
+
+def test_nothing_impossible_is_said(result):
+    """No "0 % to 0 %", no figure outside its interval, none above all or below nothing."""
+    text = " ".join([headline(result), *(answer for _, answer in answers(result))])
+    assert "0 % to 0 %" not in text
+    assert "nan" not in text
+    assert "well enough" not in text
+    summary = result.summary()
+    dearest = max(PRICES.fn, PRICES.fp)
+    for candidate in summary["candidates"]:
+        for name in ("cost_observed", "cost_clean"):
+            found = candidate[name]
+            assert 0 <= found["low"] <= found["value"] <= found["high"] <= dearest
+        saved = candidate["saving_of_chosen"]
+        assert -dearest <= saved["low"] <= saved["value"] <= saved["high"] <= dearest
+    shares = [summary["wrong_share"], *list(summary["noise_rate"].values())[1:3]]
+    shares += [
+        *summary["confusion"]["observed"].values(),
+        *summary["confusion"]["denoised"].values(),
+    ]
+    for found in shares:
+        assert 0 <= found["low"] <= found["value"] <= found["high"] <= 1
+
+
+def test_no_more_rows_are_asked_for_than_there_are(result):
+    """Advice, and the figures that it rests on, stay within the table."""
+    found = result.summary()["information"]
+    assert found["second_labels_needed"] <= result.n_rows
+    assert found["trusted_labels_needed"] <= result.n_rows
+    text = " ".join([headline(result), *(answer for _, answer in answers(result))])
+    for rows in re.findall(r"([\d,]+) (?:more )?rows", text):
+        assert int(rows.replace(",", "")) <= max(result.n_rows, 1000)
+
+
+def test_no_label_is_listed_that_is_hardly_wrong(state, result):
+    """Suspects are suspicious; where labels look right, or nobody can tell, more likely so."""
+    least = 0.5 if state in ("clean", "no_signal") else 0.01
+    assert all(suspect.wrong > least for suspect in result.suspects)
+    if state == "no_signal":
+        assert not result.suspects
+        assert "Nobody can tell" in dict(answers(result))["Which labels look wrong?"]
+
+
+def test_the_slider_ends_where_a_class_would_be_empty(result):
+    """Every rate that can be assumed leaves rows of both classes, and the estimate is one."""
+    about = assumed_rates(result)
+    share = result.n_positive / result.n_rows
+    assert about["value"] <= about["most"]
+    pair = [about["most"] * part for part in about["parts"]]
+    assert pair[0] < 1 - share
+    assert pair[1] < share
+    estimate = [about["value"] * part for part in about["parts"]]
+    assert estimate == pytest.approx(list(result.noise_rate), abs=1e-6)
+
+
+def test_checked_rows_are_named_where_there_are_any(state, result):
+    """With checked rows the band is measured, and the sentence says so."""
+    measured = "measured on" in headline(result)
+    assert measured == (state == "noisy") == bool(result.n_checked)
+    if measured:
+        assert result.wrong_share.low < 0.25 < result.wrong_share.high

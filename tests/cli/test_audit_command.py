@@ -74,7 +74,8 @@ def test_the_summary_has_the_documented_keys(tmp_path, capsys):
     found = set()
     for key in keys(printed):
         interval = re.sub(r"\.(value|low|high)$", "", key)
-        found.add("data.columns" if key.startswith("data.columns") else interval)
+        kinds = [name for name in ("data.columns", "noise_models") if key.startswith(name)]
+        found.add(kinds[0] if kinds else interval)
     assert found == documented
 
 

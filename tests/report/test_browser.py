@@ -189,7 +189,7 @@ def test_moving_a_slider_moves_the_pictures(browser, case):
     )
     before = browser.execute_script(read)
     move(browser, "cost", 5)
-    move(browser, "rate", 0.2)
+    move(browser, "rate", 0.15)
     after = browser.execute_script(read)
     assert all(a != b for a, b in zip(before, after, strict=True))
     browser.execute_script("document.getElementById('reset').click()")

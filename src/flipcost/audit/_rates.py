@@ -65,7 +65,7 @@ def rate_from_pairs(
     >>> pairs = {("yes", "yes"): 40, ("yes", "no"): 18, ("no", "no"): 42}
     >>> rate, _ = rate_from_pairs(pairs, options, ("no", "yes"))
     >>> print(rate)
-    0.100, 95% interval 0.058 to 0.159 (disagreement of two labels on 100 rows)
+    0.100, 95% interval 0.059 to 0.160 (disagreement of two labels on 100 rows)
     """
     names = options.roles.second_label
     check_others(pairs, names, options.target, labels)

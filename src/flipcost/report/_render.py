@@ -44,7 +44,8 @@ def render_report(result: AuditResult) -> str:
 
     Examples
     --------
-    >>>     >>> import pyarrow as pa
+    >>> import numpy as np
+    >>> import pyarrow as pa
     >>> from flipcost.audit import audit
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(200) < 0.5

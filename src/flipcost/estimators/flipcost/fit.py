@@ -371,7 +371,8 @@ def most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
 
     Examples
     --------
-    >>> most_wrong(NoiseRate((0.1, 0.01), (0.0, 0.0), (0.2, 0.02), "", 0.95), 0.4)
+    >>> bounds = NoiseRate((0.1, 0.01), (0.0, 0.0), (0.2, 0.02), "", 0.95)
+    >>> round(most_wrong(bounds, 0.4), 6)
     0.12
     """
     rho_pos, rho_neg = np.ravel(bounds.high)

@@ -43,7 +43,7 @@ class AuditOptions:
         from, and mistakes are counted on them.
     second_label : str or sequence of str, default=()
         Columns of labels that were given independently; the rate is estimated from these. One is
-        taken to be as noisy as the target; of two or more each has a rate of its own.
+        taken to be as noisy as the target; of two or more each has rates of its own.
     id, sample_weight : str, default=None
         Columns with names and weights of the rows.
     drop, categorical : sequence of str

@@ -10,7 +10,7 @@ import numpy as np
 from flipcost.audit._trusted import check_others, check_trusted
 from flipcost.core.annotators import LabelPatterns
 from flipcost.core.noise import rate_pair
-from flipcost.exceptions import TableError, shorten
+from flipcost.exceptions import TableError
 from flipcost.noise import rate_of_differences, rate_of_patterns
 
 if TYPE_CHECKING:
@@ -70,9 +70,9 @@ def rate_from_pairs(
     names = options.roles.second_label
     check_others(pairs, names, options.target, labels)
     notes = []
-    if options.noise_model not in ("auto", "symmetric"):
+    if len(names) == 1 and options.noise_model not in ("auto", "symmetric"):
         notes.append(
-            f"Second labels ({shorten(names)}) give one noise rate for both classes; "
+            f"Column {names[0]!r} gives one noise rate for both classes; "
             f"`noise_model={options.noise_model!r}` played no part."
         )
     if len(names) > 1:
@@ -80,7 +80,8 @@ def rate_from_pairs(
         counts = np.array(list(pairs.values()), dtype=float)
         is_positive, is_negative = ((seen == labels[k]).astype(float) for k in (1, 0))
         patterns = LabelPatterns(is_positive, is_negative, counts)
-        return rate_of_patterns(patterns, level=options.level), notes
+        two = options.noise_model != "symmetric"
+        return rate_of_patterns(patterns, class_conditional=two, level=options.level), notes
     differ = sum(n for (label, other), n in pairs.items() if label != other)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

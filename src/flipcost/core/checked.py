@@ -144,7 +144,7 @@ class CheckedRows:
         a = np.clip(_MODEL_ROWS * model[:4], 1e-3, None) + ones
         b = np.clip(_MODEL_ROWS * (1 - model[:4]), 1e-3, None) + zeros
         rng = np.random.default_rng(0)
-        gain = rng.beta(a, b, size=(_DRAWS, 4)) - cost_share(cost)
+        gain = rng.beta(a + _UNSEEN, b + _UNSEEN, size=(_DRAWS, 4)) - cost_share(cost)
         effective = weight.sum() ** 2 / (weight**2).sum()
         shares = rng.dirichlet(total / total.sum() * effective + 1e-9, size=_DRAWS)[:, :4]
         saved = (shares * gain * np.where([0, 1, 0, 1], 1.0, -1.0)).sum(axis=1)

@@ -338,8 +338,20 @@ def possible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
     array([[3., 0.],
            [0., 3.]])
     """
-    called = table.counts.sum(axis=-2)
-    positive = np.clip(table.denoised(noise_rate)[..., 1, :], 0.0, called)
+    return cut_to_calls(table.denoised(noise_rate), table.counts)
+
+
+def cut_to_calls(denoised: Array, counts: Array) -> Array:
+    """Cut denoised counts to what can be, given the counts that they were made of.
+
+    Examples
+    --------
+    >>> cut_to_calls(np.array([[4.0, -1.0], [-1.0, 4.0]]), np.array([[3.0, 0.0], [0.0, 3.0]]))
+    array([[3., 0.],
+           [0., 3.]])
+    """
+    called = counts.sum(axis=-2)
+    positive = np.clip(denoised[..., 1, :], 0.0, called)
     return np.stack([called - positive, positive], axis=-2)
 
 

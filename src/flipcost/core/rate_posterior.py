@@ -17,7 +17,14 @@ from scipy.special import ndtr
 
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.calibration import Calibration, ScoreBins, flip_log_likelihood, log_sum
-from flipcost.core.confusion import ConfusionCounts, Interval, measure, measure_gradient
+from flipcost.core.confusion import (
+    ConfusionCounts,
+    Interval,
+    cut_to_calls,
+    half_a_row_more,
+    measure,
+    measure_gradient,
+)
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import unmixing_matrix
 from flipcost.core.noise_models import NoiseModel, free_rates, model_prior
@@ -309,13 +316,13 @@ def _costs_at(
     """Return costs at each rate, the same of smoothed counts, and their standard errors."""
     share = float(table.counts[1].sum() / table.counts.sum())
     unmix = _unmixing(rates, share, anything)
-    typical = float(table.squares.sum() / table.counts.sum())
-    smooth = unmix @ (table.counts + 0.5 * typical)
+    counts, squares = half_a_row_more(table)
+    smooth = unmix @ counts
     gradient = np.swapaxes(unmix, 1, 2) @ measure_gradient(smooth, "cost", cost)
-    error = np.sqrt((gradient**2 * (table.squares + 0.5 * typical**2)).sum(axis=(1, 2)))
+    error = np.sqrt((gradient**2 * squares).sum(axis=(1, 2)))
     return (
-        measure(_possible(unmix @ table.counts, table.counts), "cost", cost),
-        measure(_possible(smooth, table.counts + 0.5 * typical), "cost", cost),
+        measure(cut_to_calls(unmix @ table.counts, table.counts), "cost", cost),
+        measure(cut_to_calls(smooth, counts), "cost", cost),
         error,
     )
 
@@ -324,13 +331,6 @@ def _dearest(table: ConfusionCounts, cost: CostLike) -> float:
     """Return what a row costs if every call is a mistake."""
     called, share = table.counts.sum(axis=0), cost_share(cost)
     return float(((1 - share) * called[0] + share * called[1]) / called.sum())
-
-
-def _possible(denoised: Array, counts: Array) -> Array:
-    """Cut denoised counts to what can be: between none and all rows of each call."""
-    called = counts.sum(axis=0)
-    positive = np.clip(denoised[..., 1, :], 0.0, called)
-    return np.stack([called - positive, positive], axis=-2)
 
 
 def _marginal(values: Array, weight: Array) -> tuple[Array, Array]:

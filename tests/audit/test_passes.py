@@ -560,8 +560,8 @@ def test_on_dask(table, by_form, tmp_path):
     for result in found.values():
         assert result.reading == "read in two passes on a Dask cluster"
         assert (result.n_rows, result.n_positive) == (expected.n_rows, expected.n_positive)
-        low, high = expected.noise_interval
-        assert abs(result.noise_rate - expected.noise_rate) < (high - low) / 4
+        low, high = expected.wrong_share.low, expected.wrong_share.high
+        assert abs(result.wrong_share.value - expected.wrong_share.value) < (high - low) / 4
         for suspect in result.suspects[:50]:
             row = table.slice(suspect.row - 1, 1).to_pylist()[0]
             assert (row["name"], row["ill"]) == (suspect.id, suspect.label)

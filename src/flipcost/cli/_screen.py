@@ -64,7 +64,7 @@ def print_audit(result: AuditResult, folder: Path | None) -> None:
     _say(headline(result))
     for number, (question, answer) in enumerate(answers(result)):
         _ask(question)
-        _say(answer)
+        _say(answer.replace("column of trusted labels", "column of trusted labels (--trusted)"))
         if number == 1:
             print_table(*candidate_table(result), right={1, 2, 3, 4}, highlight=0)
     typer.echo("")

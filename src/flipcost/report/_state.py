@@ -162,7 +162,7 @@ def _undecided(result: AuditResult) -> str:
     wrong = result.wrong_share
     rows = rows_to_check(result)
     more = "more " if result.n_checked else ""
-    decide = f"; checking {rows:,} {more}rows (--trusted) decides." if rows else "."
+    decide = f"; checking {rows:,} {more}rows decides." if rows else "."
     return (
         f"Between {band(wrong.low, wrong.high).replace(' to ', ' and ')} of the labels are wrong"
         f"{_measured(result)}: the table cannot tell. The safe choice is {_chosen(result)}, which "

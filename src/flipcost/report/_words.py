@@ -176,8 +176,8 @@ def help_sentence(result: AuditResult) -> str:
     if not rows:
         return worth
     return (
-        f"Check {rows:,} {more}rows, drawn at random, and give their right labels in a column "
-        f"(--trusted): that tells what the table cannot. {worth}"
+        f"Check {rows:,} {more}rows, drawn at random, and give their right labels in a column of "
+        f"trusted labels: that tells what the table cannot. {worth}"
     )
 
 

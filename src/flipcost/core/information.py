@@ -142,9 +142,9 @@ def value_of_knowing_rate(
     The probabilities are those that the calibration gives under each rate, since a classifier that
     is told the rate decides by them. Two other ways were in use. Denoising one probability by each
     rate holds the noisy probability fixed, but another rate also gives the scores other slopes and
-    other shares, which moves more rows across the threshold: it gave 0.0015 where this gives 0.0021
-    in an audit of Pima. And comparing with the constant that a guard may choose counts the price of
-    distrusting the model, which is there when the rate is known too.
+    other shares, which moves more rows across the threshold. And comparing with the constant that a
+    guard may choose counts the price of distrusting the model, which is there when the rate is
+    known too.
 
     Examples
     --------

@@ -17,6 +17,7 @@ LAYERS = [
     {"data"},
     {"scale"},
     {"_validation", "noise", "metrics", "datasets", "theory", "estimators", "plot", "_persist"},
+    {"recheck"},
     {"audit", "experiments"},
     {"report"},
     {"cli"},

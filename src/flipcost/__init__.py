@@ -1,6 +1,6 @@
 """Cost-sensitive binary classification from labels that are partly wrong."""
 
-from flipcost import core, datasets, exceptions, metrics, noise, plot, scale, theory
+from flipcost import core, datasets, exceptions, metrics, noise, plot, recheck, scale, theory
 from flipcost._persist import load, save
 from flipcost._version import __version__
 from flipcost.core.costs import Costs
@@ -41,6 +41,7 @@ __all__ = [
     "metrics",
     "noise",
     "plot",
+    "recheck",
     "save",
     "scale",
     "theory",

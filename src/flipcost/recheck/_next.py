@@ -1,0 +1,267 @@
+"""From a fitted classifier and its rows to the rows that are worth checking."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.pipeline import Pipeline
+
+from flipcost._validation import check_is_fitted, check_weights, encode_labels, positive_index
+from flipcost.core.confusion import Interval
+from flipcost.core.costs import cost_share
+from flipcost.core.recheck import (
+    CellChoice,
+    draw_rows,
+    leading_directions,
+    spread_order,
+    value_checks,
+)
+from flipcost.estimators import FlipCostClassifier
+from flipcost.estimators.flipcost.trusted import read_trusted
+from flipcost.recheck._words import reasons
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
+
+
+@dataclass(frozen=True, eq=False)
+class NextRows:
+    """Rows to check next.
+
+    Attributes
+    ----------
+    rows : ndarray of int, shape (n,)
+        Their positions, in the order to check them in: whoever stops early has checked rows that
+        are spread as all of them are.
+    probability : ndarray of shape (n,)
+        Probability with which each was drawn, in (0, 1]. It depends on the label and the score of
+        a row alone, and is positive for every row that was not checked.
+    suspicion : ndarray of shape (n,)
+        Probability that its label is wrong.
+    reason : tuple of str
+        Why it is among them.
+    saving : float
+        What decisions are expected to cost less for a row once these are checked, in the unit of
+        `FlipCostClassifier.cost_estimate_`: a false positive and a false negative together cost 1.
+        Times 1,000, for 1,000 rows. What learning from mended labels saves comes on top.
+    saving_interval : pair of floats
+        Interval of that saving, at the `level` of the classifier, over what may be true.
+
+    Examples
+    --------
+    >>> found = NextRows(np.array([4]), np.array([0.1]), np.array([0.8]), ("why",), 0.01, (0, 0.02))
+    >>> found.to_frame().columns.tolist()
+    ['row', 'probability', 'suspicion', 'reason']
+    """
+
+    rows: NDArray[np.intp]
+    probability: Array
+    suspicion: Array
+    reason: tuple[str, ...]
+    saving: float
+    saving_interval: tuple[float, float]
+
+    def __len__(self) -> int:
+        """Return the number of rows."""
+        return len(self.rows)
+
+    def to_frame(self) -> Any:
+        """Return a pandas frame, a row for each row to check."""
+        import pandas as pd  # noqa: PLC0415 (optional dependency)
+
+        return pd.DataFrame(
+            {
+                "row": self.rows,
+                "probability": self.probability,
+                "suspicion": self.suspicion,
+                "reason": list(self.reason),
+            }
+        )
+
+
+def next_rows(
+    model: Any,
+    X: Any,
+    y: Any,
+    n: int = 50,
+    *,
+    trusted: Any = None,
+    sample_weight: Any = None,
+    random: bool = False,
+    random_state: int = 0,
+) -> NextRows:
+    """Choose the rows that somebody should check next.
+
+    Those that are expected to save most once their right labels are known: they tell how many
+    rows are truly positive where decisions turn, what mistakes cost, and which labels to mend
+    before learning. They are drawn at random, by probabilities that depend on label and score
+    alone, so that `fit(..., trusted=)` learns from them without leaning.
+
+    Parameters
+    ----------
+    model : FlipCostClassifier, or Pipeline that ends in one
+        Fitted on these rows and labels.
+    X : array-like, sparse matrix or frame of shape (n_rows, d)
+        The rows.
+    y : array-like of shape (n_rows,)
+        Their labels, as they are.
+    n : int, default=50
+        How many rows to choose; fewer are, if fewer are left.
+    trusted : array-like of shape (n_rows,), optional
+        The right label where a row was checked already, and missing elsewhere; these are not
+        chosen again.
+    sample_weight : array-like of shape (n_rows,), optional
+        How many rows each stands for.
+    random : bool, default=False
+        Whether to draw a plain sample, all rows alike.
+    random_state : int, default=0
+        Seed of the draw.
+
+    Returns
+    -------
+    NextRows
+
+    Examples
+    --------
+    >>> import flipcost as fc
+    >>> data = fc.datasets.make_syn3d(2000, random_state=0)
+    >>> noisy = fc.noise.flip_labels(data.target, (0.3, 0.05), random_state=0)
+    >>> model = fc.FlipCostClassifier(0.2, features="linear", random_state=0).fit(data.data, noisy)
+    >>> found = fc.recheck.next_rows(model, data.data, noisy, n=50)
+    >>> len(found), len(set(found.rows)), bool(found.probability.min() > 0)
+    (50, 50, True)
+
+    Once they were checked, what they say goes into the next fit:
+
+    >>> trusted = np.full(2000, np.nan)
+    >>> trusted[found.rows] = data.target[found.rows]
+    >>> model = model.fit(data.data, noisy, trusted=trusted)
+    >>> more = fc.recheck.next_rows(model, data.data, noisy, n=50, trusted=trusted)
+    >>> len(set(more.rows) & set(found.rows)), more.saving < found.saving
+    (0, True)
+    """
+    asked = _ask(model, X, y, n, trusted, sample_weight, random=random)
+    features = _directions(asked.classifier, asked.X)
+    order = spread_order(asked.choice.cells.cell, features, random_state)
+    rows = draw_rows(asked.choice.chance, order, random_state)
+    saving = asked.choice.saving
+    return NextRows(
+        rows=rows,
+        probability=asked.choice.chance[rows],
+        suspicion=asked.choice.suspicion[rows],
+        reason=reasons(asked.choice, rows, asked.cost, asked.names, random=random),
+        saving=saving.value,
+        saving_interval=(saving.low, saving.high),
+    )
+
+
+def expected_saving(
+    model: Any,
+    X: Any,
+    y: Any,
+    n: int = 50,
+    *,
+    trusted: Any = None,
+    sample_weight: Any = None,
+    random: bool = False,
+) -> Interval:
+    """Return what the next `n` checks are expected to save a row, with an interval.
+
+    Parameters
+    ----------
+    model, X, y, n, trusted, sample_weight, random
+        As in `next_rows`.
+
+    Returns
+    -------
+    Interval
+        In the unit of `FlipCostClassifier.cost_estimate_`; never negative, and never more than a
+        row costs.
+
+    Examples
+    --------
+    >>> import flipcost as fc
+    >>> data = fc.datasets.make_syn3d(2000, random_state=0)
+    >>> noisy = fc.noise.flip_labels(data.target, (0.3, 0.05), random_state=0)
+    >>> model = fc.FlipCostClassifier(0.2, features="linear", random_state=0).fit(data.data, noisy)
+    >>> few, many = (fc.recheck.expected_saving(model, data.data, noisy, n) for n in (10, 200))
+    >>> bool(0 <= few.low <= few.value < many.value)
+    True
+    """
+    return _ask(model, X, y, n, trusted, sample_weight, random=random).choice.saving
+
+
+@dataclass(frozen=True, eq=False)
+class _Asked:
+    """What was asked, checked, and what checks are worth."""
+
+    classifier: FlipCostClassifier
+    X: Any
+    choice: CellChoice
+    cost: float
+    names: tuple[Any, Any]
+
+
+def _ask(
+    model: Any, X: Any, y: Any, n: Any, trusted: Any, sample_weight: Any, *, random: bool
+) -> _Asked:
+    if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
+        msg = f"`n` must be a whole number of rows, at least 1; got {n!r}."
+        raise ValueError(msg)
+    classifier = model[-1] if isinstance(model, Pipeline) else model
+    if not isinstance(classifier, FlipCostClassifier):
+        msg = (
+            "`model` must be a FlipCostClassifier, or a pipeline that ends in one; got "
+            f"{type(classifier).__name__}."
+        )
+        raise TypeError(msg)
+    check_is_fitted(classifier)
+    if isinstance(model, Pipeline) and len(model) > 1:
+        X = model[:-1].transform(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    classes, second = encode_labels(classifier, y, n_rows, classifier.classes_)
+    index = positive_index(classes, classifier.pos_label)
+    checked = read_trusted(trusted, classes, n_rows, second_is_positive=index == 1)
+    if checked is not None and len(checked.rows) == n_rows:
+        msg = f"`trusted` holds the right labels of all {n_rows} rows: none is left to check."
+        raise ValueError(msg)
+    probability = classifier.oof_probability_
+    if len(probability) != n_rows:
+        probability = classifier.predict_proba(X)[:, index]
+    weight = None if sample_weight is None else check_weights(sample_weight, np.empty((n_rows, 1)))
+    choice = value_checks(
+        second if index == 1 else ~second,
+        probability,
+        classifier.rate_posterior_,
+        classifier.cost,
+        int(n),
+        checked=checked,
+        sample_weight=weight,
+        level=classifier.level,
+        random=random,
+    )
+    names = classes.tolist()
+    return _Asked(
+        classifier, X, choice, cost_share(classifier.cost), (names[1 - index], names[index])
+    )
+
+
+def _directions(classifier: FlipCostClassifier, X: Any) -> Array | None:
+    """Return what rows should be spread over, or None where features are no numbers."""
+    columns = getattr(classifier.scorer_, "columns", None)
+    if columns is not None and classifier.transformer_ is None:
+        X = columns.numbers(X if hasattr(X, "shape") else np.asarray(X, dtype=float))
+    if sparse.issparse(X):
+        signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(X.shape[1], 3))
+        return np.asarray(X @ signs)
+    try:
+        numbers = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):
+        return None
+    return leading_directions(np.nan_to_num(numbers))

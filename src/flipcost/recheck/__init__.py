@@ -1,5 +1,36 @@
-"""Which rows somebody should check next, and what that is expected to save."""
+"""Which rows somebody should check next, what that is expected to save, and files of such rows."""
 
+from flipcost.recheck._files import (
+    FORMATS,
+    batch_files,
+    csv_cells,
+    csv_header,
+    next_name,
+    read_checked,
+    rows_as_text,
+    write_new,
+)
+from flipcost.recheck._label_studio import label_studio_config
+from flipcost.recheck._match import CheckedAnswers, FoundRows, match_checked
 from flipcost.recheck._next import NextRows, expected_saving, next_rows
+from flipcost.recheck._records import CheckedRow, RowToCheck
 
-__all__ = ["NextRows", "expected_saving", "next_rows"]
+__all__ = [
+    "FORMATS",
+    "CheckedAnswers",
+    "CheckedRow",
+    "FoundRows",
+    "NextRows",
+    "RowToCheck",
+    "batch_files",
+    "csv_cells",
+    "csv_header",
+    "expected_saving",
+    "label_studio_config",
+    "match_checked",
+    "next_name",
+    "next_rows",
+    "read_checked",
+    "rows_as_text",
+    "write_new",
+]

@@ -1,0 +1,370 @@
+"""Files of rows to check: written once and whole, and read back with what was filled in."""
+
+from __future__ import annotations
+
+import contextlib
+import csv
+import io
+import json
+import os
+import tempfile
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+from flipcost.data import sniff
+from flipcost.exceptions import TableError, unknown_column
+from flipcost.recheck._argilla import argilla_lines, from_argilla
+from flipcost.recheck._label_studio import from_label_studio, label_studio_tasks
+from flipcost.recheck._records import CheckedRow, RowToCheck
+
+FORMATS = {"csv": ".csv", "label-studio": ".json", "argilla": ".jsonl"}
+# Columns of the file that are not the table's.
+_OURS = ("row", "id", "label", "probability", "reason", "checked")
+# Others call their own tasks `id`: then the name of the row is in the first of these, and the
+# second tells that it is so.
+_THEIRS = ("row_id", "annotation_id")
+
+
+def rows_as_text(
+    rows: Sequence[RowToCheck],
+    columns: Sequence[str],
+    *,
+    to: str = "csv",
+) -> str:
+    r"""Return the text of a file of rows to check.
+
+    Parameters
+    ----------
+    rows : sequence of RowToCheck
+        The rows.
+    columns : sequence of str
+        Columns of the table to show, in this order; where others can hold a whole row they do.
+    to : {"csv", "label-studio", "argilla"}
+        A table for any spreadsheet; tasks for Label Studio (JSON); records for Argilla (JSON
+        lines).
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> row = RowToCheck(7, None, "no", 0.25, "its label looks wrong", 0.8, {"age": "50"})
+    >>> print(rows_as_text([row], ["age"]))
+    row,age,label,probability,reason,checked
+    7,50,no,0.25,its label looks wrong,
+    <BLANKLINE>
+    """
+    if to == "csv":
+        return _csv(rows, columns)
+    if to == "label-studio":
+        return json.dumps(label_studio_tasks(rows, columns), indent=1, ensure_ascii=False) + "\n"
+    if to == "argilla":
+        return argilla_lines(rows, columns)
+    msg = f"`to` must be one of {', '.join(FORMATS)}; got {to!r}."
+    raise TableError(msg)
+
+
+def csv_header(columns: Sequence[str], *, with_id: bool) -> list[str]:
+    """Return the names over the columns of a CSV file of rows to check.
+
+    A column of the table that is called as one of ours is renamed: no name stands twice.
+
+    Examples
+    --------
+    >>> csv_header(["age", "label"], with_id=False)
+    ['row', 'age', 'label (in the table)', 'label', 'probability', 'reason', 'checked']
+    """
+    shown: list[str] = []
+    for name in columns:
+        new = name
+        while new in _OURS or new in shown:
+            new += " (in the table)"
+        shown.append(new)
+    first = ["row", "id"] if with_id else ["row"]
+    return [*first, *shown, "label", "probability", "reason", "checked"]
+
+
+def csv_cells(row: RowToCheck, columns: Sequence[str], *, with_id: bool) -> list[str]:
+    """Return the cells of a row under `csv_header`, that of the answer empty.
+
+    Examples
+    --------
+    >>> csv_cells(RowToCheck(7, "a", "no", None, "suspicious"), [], with_id=True)
+    ['7', 'a', 'no', '', 'suspicious', '']
+    """
+    first = [str(row.row), row.id or ""] if with_id else [str(row.row)]
+    shown = [row.cells.get(name, "") for name in columns]
+    probability = "" if row.probability is None else f"{row.probability:.6g}"
+    return [*first, *shown, row.label, probability, row.reason, ""]
+
+
+def _csv(rows: Sequence[RowToCheck], columns: Sequence[str]) -> str:
+    with_id = any(row.id is not None for row in rows)
+    text = io.StringIO()
+    writer = csv.writer(text, lineterminator="\n")
+    writer.writerow(csv_header(columns, with_id=with_id))
+    writer.writerows(csv_cells(row, columns, with_id=with_id) for row in rows)
+    return text.getvalue()
+
+
+def write_new(path: Any, text: str) -> None:
+    """Write a file that must not be there yet: whole or not at all, and never over another.
+
+    It is written aside, forced to the disk and then given its name, which fails if somebody else
+    has taken it in the meantime.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    text : str
+        What it holds.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_new(Path(folder, "a.csv"), "row,checked")
+    ...     write_new(Path(folder, "a.csv"), "other")
+    Traceback (most recent call last):
+        ...
+    FileExistsError: ...
+    """
+    path = Path(path)
+    handle, aside = tempfile.mkstemp(prefix=".flipcost-", dir=path.parent)
+    try:
+        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
+            file.write(text)
+            file.flush()
+            os.fchmod(file.fileno(), 0o666 & ~_umask())
+            os.fsync(file.fileno())
+        _name(aside, path)
+        _sync_folder(path.parent)
+    finally:
+        with contextlib.suppress(FileNotFoundError):
+            Path(aside).unlink()
+
+
+def _name(aside: str, path: Path) -> None:
+    """Give a file its name, unless another has it."""
+    try:
+        os.link(aside, path)
+    except FileExistsError:
+        raise
+    except OSError:  # a file system without links
+        if path.exists():
+            raise FileExistsError(str(path)) from None
+        Path(aside).rename(path)
+
+
+def _sync_folder(folder: Path) -> None:
+    with contextlib.suppress(OSError):  # not every file system can
+        place = os.open(folder, os.O_RDONLY)
+        try:
+            os.fsync(place)
+        finally:
+            os.close(place)
+
+
+def _umask() -> int:
+    mask = os.umask(0)
+    os.umask(mask)
+    return mask
+
+
+def next_name(folder: Any, suffix: str = ".csv") -> Path:
+    """Return the first of ``recheck.csv``, ``recheck-2.csv``, ... that a folder does not have.
+
+    Numbers go on whatever the suffix: a batch is known by its number.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     Path(folder, "recheck.csv").touch()
+    ...     print(next_name(folder).name, next_name(folder, ".json").name)
+    recheck-2.csv recheck-2.json
+    """
+    taken = {path.stem for path in batch_files(folder)}
+    number, stem = 1, "recheck"
+    while stem in taken:
+        number += 1
+        stem = f"recheck-{number}"
+    return Path(folder) / f"{stem}{suffix}"
+
+
+def batch_files(folder: Any) -> list[Path]:
+    """Return the files of rows to check in a folder, in the order of their numbers.
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name in ("recheck-10.csv", "recheck.csv", "recheck-2.json", "recheck-old.csv"):
+    ...         Path(folder, name).touch()
+    ...     print([path.name for path in batch_files(folder)])
+    ['recheck.csv', 'recheck-2.json', 'recheck-10.csv']
+    """
+    found = []
+    folder = Path(folder)
+    for path in folder.iterdir() if folder.is_dir() else ():
+        stem, _, number = path.stem.partition("-")
+        known = stem == "recheck" and (number.isdigit() or path.stem == "recheck")
+        if known and path.suffix in FORMATS.values():
+            found.append((int(number or 1), path.name, path))
+    return [path for *_, path in sorted(found)]
+
+
+def read_checked(path: Any, *, unanswered: bool = False) -> list[CheckedRow]:
+    r"""Read the rows that somebody checked.
+
+    A file as `flipcost audit` and `flipcost recheck` write it, with the column ``checked`` filled
+    in (CSV with any delimiter), or an export of Label Studio (JSON, JSON-MIN or CSV) or of Argilla
+    (JSON or JSON lines) of the tasks and records that `flipcost recheck` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    unanswered : bool, default=False
+        Whether to return rows too that nobody checked yet.
+
+    Returns
+    -------
+    list of CheckedRow
+
+    Examples
+    --------
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "recheck.csv")
+    ...     _ = path.write_text("row,age,label,checked\n7,50,no,yes\n9,31,no,\n")
+    ...     (row,) = read_checked(path)
+    >>> row.row, row.label, row.checked
+    (7, 'no', 'yes')
+    """
+    path = Path(path)
+    found = list(_from_json(path) if _is_json(path) else _from_csv(path))
+    return [row for row in found if row.checked or unanswered]
+
+
+def _is_json(path: Path) -> bool:
+    if not path.is_file():
+        return False  # which `sniff` says in full
+    with path.open("rb") as file:
+        start = file.read(4096)
+    return start.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] in (b"[", b"{")
+
+
+def _from_csv(path: Path) -> Iterator[CheckedRow]:
+    form = sniff(path, may_be_empty=True)
+    if form.kind != "csv" or form.compression:
+        msg = f"{path} must be a CSV or JSON file of checked rows, not compressed."
+        raise TableError(msg)
+    for name in ("checked", "label"):
+        if name not in form.names:
+            raise unknown_column(name, form.names, str(path))
+    if not {"row", "id"} & set(form.names):
+        msg = f"{path} must say which rows were checked, in a column 'row' or 'id'; it has neither."
+        raise TableError(msg)
+    place = {name: form.names.index(name) for name in (*_OURS, *_THEIRS) if name in form.names}
+    with path.open(encoding="utf-8-sig", newline="") as file:
+        reader = csv.reader(file, delimiter=form.delimiter)
+        line = 1
+        for cells in reader:
+            where = f"{path}, line {line}"
+            header, line = line == 1, reader.line_num + 1
+            if header or not any(cell.strip() for cell in cells):
+                continue
+            if len(cells) != len(form.names):
+                msg = f"{where} has {len(cells)} fields under {len(form.names)} column names."
+                raise TableError(msg)
+            read = {
+                name: "" if cells[j].strip() in form.missing else cells[j].strip()
+                for name, j in place.items()
+            }
+            yield make_row(read, where)
+
+
+def make_row(read: dict[str, Any], where: str) -> CheckedRow:
+    """Return a row from what a file says of it, or say what is wrong there."""
+    number = _number(read.get("row"), where)
+    is_theirs = any(key in read for key in _THEIRS)
+    name = _text(read.get("row_id" if is_theirs else "id")) or None
+    answer = _text(read.get("checked"))
+    if answer and number is None and name is None:
+        msg = f"{where} says neither which 'row' it is nor its 'id'."
+        raise TableError(msg)
+    label = _text(read.get("label"))
+    if answer and not label:
+        msg = f"{where} does not say which 'label' the row had; give it as it was."
+        raise TableError(msg)
+    try:
+        probability = float(read.get("probability") or "nan")
+    except ValueError:
+        probability = float("nan")
+    known = 0 < probability <= 1
+    return CheckedRow(number, name, label, answer, probability if known else None, where)
+
+
+def _text(value: Any) -> str:
+    return "" if value is None else str(value).strip()
+
+
+def _number(value: Any, where: str) -> int | None:
+    if value is None or value == "":
+        return None
+    try:
+        number = float(value)
+    except (TypeError, ValueError):
+        number = 0.5
+    if number != int(number) or number < 1:
+        msg = f"{where}: 'row' must be the number of a row, from 1; got {value!r}."
+        raise TableError(msg)
+    return int(number)
+
+
+def _from_json(path: Path) -> Iterator[CheckedRow]:
+    try:
+        text = path.read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        msg = f"{path} is not UTF-8; export it again."
+        raise TableError(msg) from error
+    for where, item in _items(path, text):
+        if not isinstance(item, dict):
+            msg = f"{where} is no task, record or row; give an export of Label Studio or Argilla."
+            raise TableError(msg)
+        yield from _rows_of(item, where)
+
+
+def _items(path: Path, text: str) -> Iterator[tuple[str, Any]]:
+    """Return the objects of a JSON file, or of one of JSON lines, and where each is."""
+    try:
+        found = json.loads(text)
+    except ValueError as whole:
+        for number, line in enumerate(text.splitlines(), start=1):
+            if not line.strip():
+                continue
+            try:
+                yield f"{path}, line {number}", json.loads(line)
+            except ValueError as error:
+                at = getattr(whole, "lineno", number) if number == 1 else number
+                msg = f"{path} is not JSON in line {at}; export it again."
+                raise TableError(msg) from error
+        return
+    for number, item in enumerate(found if isinstance(found, list) else [found], start=1):
+        yield f"{path}, item {number}", item
+
+
+def _rows_of(item: dict[str, Any], where: str) -> Iterator[CheckedRow]:
+    for reader in (from_label_studio, from_argilla):
+        answers = reader(item)
+        if answers is not None:
+            yield from (make_row(answer, where) for answer in answers)
+            return
+    if "checked" not in item and "label" not in item:
+        msg = f"{where} has no answer in 'checked'; give an export of what flipcost wrote."
+        raise TableError(msg)
+    answer = item.get("checked")
+    if isinstance(answer, dict):  # several choices, as JSON-MIN has them
+        answer = answer.get("choices")
+    for one in answer if isinstance(answer, list) else [answer]:
+        yield make_row(item | {"checked": one}, where)

@@ -12,7 +12,7 @@ WORKERS ?= 2
 .PHONY: demo test test-all test-lowest coverage lint format bench docs changelog clean
 
 demo: $(VENV)/.dev
-	$(BIN)/flipcost audit --example pima --out flipcost-demo
+	$(BIN)/flipcost audit --example pima --out flipcost-demo --overwrite
 	@echo "Open flipcost-demo/report.html in a browser."
 
 test: lint

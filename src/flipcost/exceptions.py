@@ -60,6 +60,10 @@ class ExperimentError(FlipCostError):
     """What was asked of the experiments cannot be run."""
 
 
+class OutputError(FlipCostError):
+    """A result cannot be written where it was asked for, or would replace what is there."""
+
+
 class UserError(FlipCostError):
     """A mistake in an option of the command line."""
 

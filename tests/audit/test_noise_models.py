@@ -115,7 +115,7 @@ def test_the_command_finds_what_the_library_finds(
 ):
     """The same figures in summary.json as in the result, in memory and in passes."""
     args = ["audit", path, "--target", "ill", "--cost-fn", 4, "--cost-fp", 1, "--noise-model"]
-    args += [model, "--memory-share", share, "--json", "--out", tmp_path / "out"]
+    args += [model, "--memory-share", share, "--json", "--overwrite", "--out", tmp_path / "out"]
     assert main([str(arg) for arg in args]) == 0
     printed = json.loads(capsys.readouterr().out)
     assert printed == json.loads(json.dumps(found(model, source).summary()))

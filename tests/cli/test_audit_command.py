@@ -34,7 +34,7 @@ def run(capsys, *args):
 
 
 def summary_of(capsys, tmp_path, *args):
-    out = run(capsys, "audit", *args, "--json", "--out", tmp_path / "out")
+    out = run(capsys, "audit", *args, "--json", "--overwrite", "--out", tmp_path / "out")
     return json.loads(out)
 
 
@@ -225,7 +225,7 @@ def test_boosting_and_saved_models(rich_table, tmp_path, capsys):
     drop = ["--drop", "again", "--drop", "checked", "--drop", "key", "--drop", "w"]
     found = summary_of(capsys, tmp_path, path, *OPTIONS, *drop, "--model", "boosting")
     assert found["candidates"][0]["key"] == "flipcost"
-    saved = tmp_path / "out" / "model.skops"
+    saved = (tmp_path / "out" / "model.skops").rename(tmp_path / "saved.skops")
     again = summary_of(capsys, tmp_path, path, *OPTIONS, *drop, "--model", saved)
     assert again["candidates"][-1]["key"] == "saved"
     assert any("judged on all rows" in warning for warning in again["warnings"])
@@ -337,3 +337,27 @@ def test_a_terminal_gets_a_table_that_fits(capsys, monkeypatch, tmp_path):
     assert all(len(line) <= 80 for line in plain.splitlines())
     figures = re.findall(r"[\d,]+ \[-?[\d,]+, -?[\d,]+\]", plain)
     assert len(figures) == 5 + 4 + 5  # clean, saved but by the chosen one, true
+
+
+def test_an_audit_is_replaced_only_when_asked(tmp_path, capsys):
+    """An earlier audit stays as it is; --overwrite replaces it, but not what people filled in."""
+    args = ["audit", str(GOOD), *OPTIONS, "--model", "linear", "--quiet", "--out", str(tmp_path)]
+    assert main(args) == 0
+    before = (tmp_path / "summary.json").stat().st_mtime_ns
+    capsys.readouterr()
+    assert main(args) == 2
+    assert "already; give --overwrite to replace it, or another --out." in capsys.readouterr().err
+    assert (tmp_path / "summary.json").stat().st_mtime_ns == before
+    (tmp_path / "recheck-june.csv").write_text("row,checked\n7,yes\n")
+    assert main([*args, "--overwrite"]) == 0
+    assert (tmp_path / "recheck-june.csv").read_text() == "row,checked\n7,yes\n"
+    assert (tmp_path / "summary.json").stat().st_mtime_ns != before
+
+
+def test_an_audit_does_not_replace_what_it_reads(tmp_path, capsys):
+    """A table that is called as a result would be is refused, also with --overwrite."""
+    (tmp_path / "suspects.csv").write_bytes(GOOD.read_bytes())
+    args = ["audit", str(tmp_path / "suspects.csv"), *OPTIONS, "--overwrite"]
+    assert main([*args, "--out", str(tmp_path)]) == 2
+    assert "is read and cannot be written" in capsys.readouterr().err
+    assert [path.name for path in tmp_path.iterdir()] == ["suspects.csv"]

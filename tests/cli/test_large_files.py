@@ -35,7 +35,7 @@ def rows(tmp_path):
 
 def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monkeypatch):
     """The route is taken by itself, at a quarter of the memory unless told otherwise."""
-    args = ["audit", rows / "a.csv", *OPTIONS, "--json", "--out", rows / "out"]
+    args = ["audit", rows / "a.csv", *OPTIONS, "--json", "--overwrite", "--out", rows / "out"]
     size = (rows / "a.csv").stat().st_size
     found = {}
     for memory in (4 * size + 4, 4 * size - 4):
@@ -53,7 +53,7 @@ def in_memory(tmp_path_factory):
     """Return the folder that an audit of the same rows in memory writes."""
     folder = tmp_path_factory.mktemp("memory")
     pc.write_csv(noisy_table(3000).drop_columns("truth"), folder / "a.csv")
-    args = ["audit", folder / "a.csv", *OPTIONS, "--quiet", "--out", folder / "out"]
+    args = ["audit", folder / "a.csv", *OPTIONS, "--quiet", "--overwrite", "--out", folder / "out"]
     assert main([str(arg) for arg in args]) == 0
     return folder / "out"
 
@@ -70,7 +70,16 @@ def test_what_is_written_is_what_memory_writes(source, rows, capsys, in_memory):
 
     Folds differ, rows do not: rates and costs lie in each other's intervals.
     """
-    args = ["audit", rows / source, *OPTIONS, "--memory-share", "0", "--out", rows / "out"]
+    args = [
+        "audit",
+        rows / source,
+        *OPTIONS,
+        "--memory-share",
+        "0",
+        "--overwrite",
+        "--out",
+        rows / "out",
+    ]
     code, screen, err = run(capsys, *args)
     assert code == 0, err
     assert "read in two passes" in " ".join(screen.split())
@@ -100,11 +109,18 @@ def _suspects(folder):
 
 def test_models_made_in_passes_and_in_memory_predict_alike(rows, capsys, in_memory):
     """Models from the same rows call nearly the same of them, whichever way these were read."""
-    args = ["audit", rows / "days", *OPTIONS, "--quiet", "--out", rows / "out"]
+    args = ["audit", rows / "days", *OPTIONS, "--quiet", "--overwrite", "--out", rows / "out"]
     assert run(capsys, *args)[0] == 0
     called = []
     for folder in (rows / "out", in_memory):
-        args = ["predict", folder / "model.skops", rows / "a.csv", "--out", rows / "p.csv"]
+        args = [
+            "predict",
+            folder / "model.skops",
+            rows / "a.csv",
+            "--overwrite",
+            "--out",
+            rows / "p.csv",
+        ]
         code, _, err = run(capsys, *args)
         assert code == 0, err
         called.append(pc.read_csv(rows / "p.csv")["prediction"].to_pylist())
@@ -120,7 +136,7 @@ def test_boosting_gets_a_sample_of_a_large_file(rows, capsys):
         rows / "a.csv",
         *OPTIONS,
         *("--memory-share", "0", "--model", "boosting", "--max-rows", "1000"),
-        *("--json", "--out", rows / "out"),
+        *("--json", "--overwrite", "--out", rows / "out"),
     )
     assert code == 0, err
     data = json.loads(out)["data"]
@@ -149,7 +165,7 @@ def test_a_damaged_file_is_named_and_nothing_is_written(rows, capsys):
     """A file cut short, one without its columns, one of another kind; an empty one is nothing."""
     for content, words in damaged(rows):
         (rows / "days" / "1.parquet").write_bytes(content)
-        args = ["audit", rows / "days", *OPTIONS, "--quiet", "--out", rows / "out"]
+        args = ["audit", rows / "days", *OPTIONS, "--quiet", "--overwrite", "--out", rows / "out"]
         code, out, err = run(capsys, *args)
         if words is None:
             assert code == 0, err
@@ -174,7 +190,9 @@ def test_a_file_that_goes_away_is_named(rows, capsys, monkeypatch):
         return found
 
     monkeypatch.setattr(_passes, "gather", meddle)
-    code, _, err = run(capsys, "audit", rows / "days", *OPTIONS, "--quiet", "--out", rows / "out")
+    code, _, err = run(
+        capsys, "audit", rows / "days", *OPTIONS, "--quiet", "--overwrite", "--out", rows / "out"
+    )
     assert code == 2
     assert "2.parquet" in err
     assert not (rows / "out").exists()
@@ -192,7 +210,16 @@ def test_a_cluster_audits_what_this_process_would(rows, capsys):
             ("there", ["--dask", cluster.scheduler_address]),
         ):
             for source in ("days", "a.csv"):
-                args = ["audit", rows / source, *OPTIONS, *options, "--json", "--out", rows / "out"]
+                args = [
+                    "audit",
+                    rows / source,
+                    *OPTIONS,
+                    *options,
+                    "--json",
+                    "--overwrite",
+                    "--out",
+                    rows / "out",
+                ]
                 code, out, err = run(capsys, *args)
                 assert code == 0, err
                 found[name, source] = json.loads(out)

@@ -222,7 +222,8 @@ def test_a_disk_that_is_full_leaves_nothing_behind(tmp_path):
 
     done = subprocess.run(
         command(
-            "audit", str(CORPUS / "good.csv"), "--target", "ill", *PRICES, "--quiet", "--out", out
+            *("audit", str(CORPUS / "good.csv"), "--target", "ill", *PRICES),
+            *("--quiet", "--overwrite", "--out", out),
         ),
         preexec_fn=limit,
         capture_output=True,
@@ -249,7 +250,11 @@ def test_an_interrupt_leaves_nothing_behind(kind, tmp_path):
         text=True,
     )
     limit = time.monotonic() + 60
-    while not out.exists() and process.poll() is None and time.monotonic() < limit:
+    while (
+        not list(tmp_path.glob(".flipcost-*"))
+        and process.poll() is None
+        and time.monotonic() < limit
+    ):
         time.sleep(0.02)
     time.sleep(0.3)
     process.send_signal(kind)

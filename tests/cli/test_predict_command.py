@@ -133,3 +133,33 @@ def test_only_models_that_read_tables_are_taken(tmp_path, capsys):
     ):
         assert main(["predict", str(tmp_path / name), str(GOOD)]) == 2
         assert words in capsys.readouterr().err
+
+
+def test_what_is_there_is_replaced_only_when_asked(model, tmp_path, capsys):
+    """An earlier file stays; --overwrite replaces it."""
+    out = tmp_path / "p.csv"
+    out.write_text("mine")
+    args = ["predict", str(model), str(GOOD), "--quiet", "--out", str(out)]
+    assert main(args) == 2
+    assert "exists already; give --overwrite to replace it" in capsys.readouterr().err
+    assert out.read_text() == "mine"
+    assert main([*args, "--overwrite"]) == 0
+    assert len(read(out)) == 60
+
+
+@pytest.mark.parametrize("link", [False, True])
+def test_neither_input_nor_model_is_overwritten(model, link, tmp_path, capsys):
+    """Not by name, not by a link, and not when asked to overwrite."""
+    data, kept = tmp_path / "new.csv", tmp_path / "model.csv"
+    data.write_bytes(GOOD.read_bytes())
+    kept.write_bytes(model.read_bytes())
+    for victim in (data, kept):
+        out = victim
+        if link:
+            out = tmp_path / f"link-{victim.name}"
+            out.symlink_to(victim)
+        before = victim.read_bytes()
+        args = ["predict", str(kept), str(data), "--overwrite", "--out", str(out)]
+        assert main(args) == 2
+        assert "is read and cannot be written" in capsys.readouterr().err
+        assert victim.read_bytes() == before

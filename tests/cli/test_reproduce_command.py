@@ -25,7 +25,17 @@ def test_the_command_names_its_option_for_an_earlier_run(tmp_path, capsys):
     """Units of an earlier run are neither used nor thrown away unasked."""
     UnitStore(tmp_path, 0).close()
     assert main(["reproduce", SMALL[0], "--out", str(tmp_path)]) == 2
-    assert "resume it (--resume)" in capsys.readouterr().err
+    assert "resume it (--resume), replace it (--overwrite)" in capsys.readouterr().err
+
+
+def test_an_earlier_run_is_replaced_when_asked(tmp_path, capsys):
+    """--overwrite begins anew in a folder that holds units and pages."""
+    args = ["reproduce", SMALL[0], "--trials", "1", "--out", str(tmp_path), "--quiet"]
+    for more, code in (([], 0), ([], 2), (["--overwrite"], 0), (["--overwrite", "--resume"], 2)):
+        assert main([*args, *more]) == code, capsys.readouterr().err
+    (tmp_path / "units.jsonl").unlink()
+    assert main(args) == 2
+    assert "holds report.html already; give --overwrite" in capsys.readouterr().err
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch, capsys):

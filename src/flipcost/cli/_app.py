@@ -13,7 +13,7 @@ from flipcost._version import __version__
 from flipcost.cli._audit import audit_command
 from flipcost.cli._bench import bench_command
 from flipcost.cli._datasets import datasets_command
-from flipcost.cli._interrupts import signals_as_interrupts
+from flipcost.cli._interrupts import interrupted_words, signals_as_interrupts
 from flipcost.cli._options import in_options
 from flipcost.cli._predict import predict_command
 from flipcost.cli._reproduce import reproduce_command
@@ -90,7 +90,7 @@ def main(args: list[str] | None = None) -> int:
     except FlipCostError as error:
         return _complain(in_options(str(error)))
     except (KeyboardInterrupt, typer.Abort):
-        return _complain("interrupted; nothing was written.")
+        return _complain(interrupted_words())
     except BrokenPipeError:  # the reader of our output has left: `| head`
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 0
@@ -101,7 +101,7 @@ def main(args: list[str] | None = None) -> int:
             return _complain(_usage(error))
         return _confess(error)
     if code == _INTERRUPTED:
-        return _complain("interrupted; nothing was written.")
+        return _complain(interrupted_words())
     return code if isinstance(code, int) else 0
 
 

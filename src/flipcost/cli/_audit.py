@@ -20,7 +20,7 @@ from flipcost.audit import MODELS, AuditResult, audit, audit_files
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._options import in_options
-from flipcost.cli._output import staged_folder
+from flipcost.cli._output import Overwrite, check_folder, staged_folder
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
@@ -28,6 +28,9 @@ from flipcost.data import is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory
+
+# The files of an audit.
+RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv")
 
 
 def audit_command(
@@ -109,11 +112,14 @@ def audit_command(
     ] = None,
     seed: Annotated[int, typer.Option(help="Seed of the folds.", min=0)] = 0,
     out: Annotated[Path, typer.Option(help="Folder for the results.")] = Path("flipcost-audit"),
+    overwrite: Overwrite = False,
     strict: Annotated[bool, typer.Option("--strict", help="Stop at warnings.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON instead of text.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing but warnings.")] = False,
 ) -> None:
     """Say how noisy the labels of a table are, what mistakes cost, and which model to use."""
+    inputs = [path for path in (data, test, Path(model)) if path is not None]
+    check_folder(out, RESULTS, overwrite=overwrite, inputs=inputs)
     options = {
         "positive": positive,
         "noise_rate": None if noise_rate is None else _rate(noise_rate),
@@ -157,7 +163,7 @@ def audit_command(
         options["test"] = read_table(test, **text)
     options["model"] = _model(model)
 
-    with staged_folder(out) as place:
+    with staged_folder(out, RESULTS, overwrite=overwrite, inputs=inputs) as place:
         with _progress(silent=quiet or as_json) as say:
             result = run(progress=say, **options)
         result = replace(result, warnings=[in_options(text) for text in result.warnings])

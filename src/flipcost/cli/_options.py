@@ -10,7 +10,7 @@ import shlex
 _OTHER = {"fn": "--cost-fn", "fp": "--cost-fp"}
 _SAME = {
     "categorical", "delimiter", "drop", "drop_unusable", "encoding", "id", "jobs", "max_rows",
-    "model", "noise_model", "noise_rate", "out", "positive", "resume", "sample_weight",
+    "model", "noise_model", "noise_rate", "out", "overwrite", "positive", "resume", "sample_weight",
     "second_label", "seed", "target", "test", "trials", "trusted",
 }  # fmt: skip
 OPTIONS = {name: "--" + name.replace("_", "-") for name in _SAME} | _OTHER

@@ -13,7 +13,7 @@ import typer
 from pyarrow import csv
 
 from flipcost._persist import load
-from flipcost.cli._output import staged_file
+from flipcost.cli._output import Overwrite, check_file, staged_file
 from flipcost.data import ColumnReader, read_batches, take_column
 from flipcost.exceptions import ModelFileError, TableError, UserError
 
@@ -25,6 +25,7 @@ def predict_command(
     out: Annotated[Path, typer.Option(help="File to write: .csv or .parquet.")] = Path(
         "predictions.csv"
     ),
+    overwrite: Overwrite = False,
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of names of the rows.")
     ] = None,
@@ -36,10 +37,11 @@ def predict_command(
     if out.suffix not in (".csv", ".parquet"):
         msg = f"--out must end in .csv or .parquet; got {out}."
         raise UserError(msg)
+    check_file(out, overwrite=overwrite, inputs=[data, model])
     pipeline = load_pipeline(model)
     batches = read_batches(data, delimiter=delimiter, encoding=encoding)
     rows = called = 0
-    with staged_file(out) as place:
+    with staged_file(out, overwrite=overwrite, inputs=[data, model]) as place:
         writer = None
         try:
             for batch in batches:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
 from flipcost.experiments import TABLES, reproduce
 
 
@@ -21,6 +22,7 @@ def reproduce_command(
     seed: Annotated[int, typer.Option(min=0, help="Seed of everything.")] = 0,
     out: Annotated[Path, typer.Option(help="Folder for results and pages.")] = Path("reproduction"),
     resume: Annotated[bool, typer.Option("--resume", help="Go on with that folder.")] = False,
+    overwrite: Overwrite = False,
     list_tables: Annotated[bool, typer.Option("--list", help="List the tables.")] = False,
     quiet: Annotated[bool, typer.Option("--quiet", help="Show no progress.")] = False,
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
@@ -38,6 +40,7 @@ def reproduce_command(
             seed=seed,
             out=out,
             resume=resume,
+            overwrite=overwrite,
             progress=not (quiet or as_json),
         )
     except KeyboardInterrupt:

@@ -10,6 +10,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+from flipcost._staging import check_folder, staged_folder
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
 from flipcost.experiments.registry._paper_tables import TABLES
@@ -20,6 +21,8 @@ from flipcost.experiments.tables._page import to_html
 from flipcost.experiments.tables._results import Row, summarize, tidy, write_csv
 from flipcost.experiments.tables._texts import to_latex, to_markdown
 
+# What is written, beside the units.
+PAGES = ("results.csv", "summary.csv", "tables.md", "tables.tex", "report.html")
 _ALWAYS = ("usq_regerm", "flipcost")
 _ETA_COLUMN = {"lspc": "lspc", "knn": "knn"}
 _LINES = 20
@@ -64,6 +67,7 @@ def reproduce(
     seed: int = 0,
     out: str | Path = "reproduction",
     resume: bool = False,
+    overwrite: bool = False,
     progress: bool = True,
 ) -> Reproduction:
     """Regenerate the paper's tables beside the printed ones.
@@ -84,6 +88,8 @@ def reproduce(
     resume : bool, default=False
         Whether to go on with the finished units of the folder. The results are those of a run
         that was not interrupted; a run can also be resumed with more trials or tables.
+    overwrite : bool, default=False
+        Whether to throw away the results and finished units of an earlier run in the folder.
     progress : bool, default=True
         Whether to show progress on standard error.
 
@@ -104,13 +110,14 @@ def reproduce(
         if value < least:
             msg = f"`{name}` must be {least} or more; got {value}."
             raise ExperimentError(msg)
-    folder = Path(out)
-    if not resume and (folder / FILE).exists():
+    if resume and overwrite:
         msg = (
-            f"{folder} holds the units of an earlier run; resume it (`resume=True`), or choose "
-            "another folder for this one."
+            "Give `resume` or `overwrite`, not both: one keeps the earlier run, the other does not."
         )
         raise ExperimentError(msg)
+    folder = Path(out)
+    if not resume:
+        _refuse_earlier(folder, overwrite=overwrite)
     started = time.perf_counter()
     units = needed_units(names, trials)
     try:
@@ -126,6 +133,17 @@ def reproduce(
         )
         raise ExperimentError(msg) from error
     return Reproduction(rows, summarize(rows), folder, seconds)
+
+
+def _refuse_earlier(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a folder with results or units of an earlier run, unless these may be replaced."""
+    if (folder / FILE).exists() and not overwrite:
+        msg = (
+            f"{folder} holds the units of an earlier run; resume it (`resume=True`), replace it "
+            "(`overwrite=True`), or choose another `out`."
+        )
+        raise ExperimentError(msg)
+    check_folder(folder, PAGES, overwrite=overwrite)
 
 
 def _run(
@@ -195,18 +213,13 @@ def _checked_tables(tables: Iterable[str] | None) -> list[str]:
 
 
 def write_pages(rows: list[Row], folder: Path, about: dict[str, Any]) -> None:
-    """Write results and pages, each aside first and then renamed."""
-    writers = {
-        "results.csv": lambda path: write_csv(rows, path),
-        "summary.csv": lambda path: _write_summary(rows, path),
-        "tables.md": lambda path: path.write_text(to_markdown(rows), encoding="utf-8"),
-        "tables.tex": lambda path: path.write_text(to_latex(rows), encoding="utf-8"),
-        "report.html": lambda path: path.write_text(to_html(rows, about), encoding="utf-8"),
-    }
-    for name, write in writers.items():
-        aside = folder / f".{name}.part"
-        write(aside)
-        aside.replace(folder / name)
+    """Write results and pages, which replace those of the folder together."""
+    with staged_folder(folder, PAGES, overwrite=True) as place:
+        write_csv(rows, place / "results.csv")
+        _write_summary(rows, place / "summary.csv")
+        (place / "tables.md").write_text(to_markdown(rows), encoding="utf-8")
+        (place / "tables.tex").write_text(to_latex(rows), encoding="utf-8")
+        (place / "report.html").write_text(to_html(rows, about), encoding="utf-8")
 
 
 def _write_summary(rows: list[Row], path: Path) -> None:

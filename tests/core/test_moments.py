@@ -569,3 +569,82 @@ def test_a_crash_while_saving_leaves_the_old_file(saved, monkeypatch):
         moments.save(path)
     assert path.read_bytes() == before
     assert list(path.parent.iterdir()) == [path]
+
+
+def forged(path, **arrays):
+    """Write a file as `save` would, with a checksum that fits, of what `save` would refuse."""
+    from flipcost.core import _moments_file
+
+    whole = ClassMoments.from_rows(np.arange(12.0).reshape(6, 2) ** 2, np.arange(6) % 2 > 0)
+    fields = {name: getattr(whole, name) for name in _moments_file.FIELDS}
+    _moments_file.write(path, {**fields, **arrays})
+    return path
+
+
+@pytest.mark.parametrize(
+    "arrays",
+    [
+        {"n_rows": np.array([-3, 3])},
+        {"n_rows": np.array([0, 3])},
+        {"n_rows": np.array(["a", "b"])},
+        {"weight": np.array([-3.0, 3.0])},
+        {"weight": np.array([np.nan, 3.0])},
+        {"mean": np.full((2, 2), np.inf)},
+        {"mean": np.zeros((2, 3))},
+        {"mean": np.zeros(())},
+        {"scatter": -np.ones((2, 2, 2))},
+        {"scatter": np.array([[[1.0, 2.0], [2.0, 1.0]]] * 2)},
+        {"scatter": np.array([[[1.0, 0.5], [-0.5, 1.0]]] * 2)},
+        {"scatter": np.array([[[0.0, 1.0], [1.0, 1.0]]] * 2)},
+        {"scatter": np.full((2, 2, 2), np.nan)},
+        {"scatter": np.ones((2, 2))},
+    ],
+    ids=lambda arrays: next(iter(arrays)),
+)
+def test_forged_moments_are_refused(tmp_path, arrays):
+    """Moments that no rows can have are not loaded, although their checksum fits."""
+    with pytest.raises(ValueError, match=r"does not hold moments of rows"):
+        ClassMoments.load(forged(tmp_path / "m.npz", **arrays))
+
+
+def test_impossible_counts_are_refused_wherever_they_come_from():
+    """Counts and weights below zero, or weights that overflowed, make no moments."""
+    for n_rows, weight in (([-1, 1], [1, 1]), ([1, 1], [-1, 1]), ([1, 1], [np.inf, 1])):
+        with pytest.raises(ValueError, match="finite and not below zero"):
+            ClassMoments(n_rows, weight, np.zeros((2, 1)), np.zeros((2, 1, 1)))
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e9])
+@pytest.mark.parametrize("scale", [1e-150, 1.0, 1e120])
+def test_moments_of_rows_are_never_refused(tmp_path, offset, scale):
+    """Rounding, few rows, constant and copied columns are no reason to refuse."""
+    rng = np.random.default_rng(0)
+    for n in (0, 1, 2, 40):
+        X = (rng.normal(size=(n, 3)) + offset) * scale
+        X = np.column_stack([X, X[:, 0], X[:, 0] * 3, np.full(n, 0.1 * scale)])
+        ClassMoments.from_rows(X, np.arange(n) % 3 == 0).save(tmp_path / "m.npz")
+        ClassMoments.load(tmp_path / "m.npz")
+
+
+def test_denoised_moments_are_not_saved_when_they_would_not_be_loaded(tmp_path):
+    """What was gathered is what is kept; the message says so before a file is written."""
+    X = np.array([[0.0], [9.0], [4.0], [5.0]])
+    moments = ClassMoments.from_rows(X, [False, False, True, True]).denoise(0.45)
+    with pytest.raises(ValueError, match="No rows can have these moments"):
+        moments.save(tmp_path / "m.npz")
+    assert not list(tmp_path.iterdir())
+
+
+def test_a_small_file_of_moments_does_not_fill_the_memory(tmp_path):
+    """A file that unpacks to a thousand times its size is refused before it is unpacked."""
+    import tracemalloc
+
+    path = tmp_path / "m.npz"
+    np.savez_compressed(path, format=np.array("x"), scatter=np.zeros((2, 1000, 1000)))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ValueError, match="unpacks to far more"):
+            ClassMoments.load(path)
+        assert tracemalloc.get_traced_memory()[1] < 1e6
+    finally:
+        tracemalloc.stop()

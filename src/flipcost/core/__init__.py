@@ -10,6 +10,7 @@ Rows and moments
 - `hinges`: features that bend
 - `memory`: the one limit of memory
 - `arrays`: names of kinds of arrays, for signatures
+- `archive`: files of arrays, unpacked within bounds
 
 Noise
 -----

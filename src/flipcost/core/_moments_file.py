@@ -13,6 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcost.core.archive import Archive, UnreadableError
+
 FORMAT = "flipcost.ClassMoments"
 VERSION = 1
 # What numpy and zipfile raise on files that are cut, altered or something else altogether; every
@@ -30,6 +32,8 @@ _UNREADABLE = (
     TypeError,
     ValueError,
 )
+# Arrays are not compressed, so that a file unpacks to about its own size.
+_MOST_TIMES = 2
 FIELDS = ("n_rows", "weight", "mean", "scatter")
 
 
@@ -56,25 +60,28 @@ def write(path: str | Path, arrays: dict[str, NDArray[Any]]) -> None:
 
 def read(path: str | Path) -> dict[str, NDArray[Any]]:
     """Read the four arrays; refuse a file that is damaged, foreign or of a later version."""
-    with Path(path).open("rb") as stream:  # a file that is missing or locked is not a damaged one
-        try:
-            with np.load(stream, allow_pickle=False) as archive:
-                content = {name: archive[name] for name in archive.files}
-        except _UNREADABLE as error:
-            raise ValueError(_refusal(path, "is damaged or not an npz archive")) from error
+    data = Path(path).read_bytes()  # a file that is missing or locked is not a damaged one
+    try:
+        archive = Archive(data, _MOST_TIMES)
+        content = {name.removesuffix(".npy"): archive.array(name) for name in archive.names}
+    except UnreadableError as error:
+        raise ValueError(refusal(path, f"is damaged or was changed: {error}")) from error
+    except _UNREADABLE as error:
+        raise ValueError(refusal(path, "is damaged or not an npz archive")) from error
     if str(content.get("format")) != FORMAT:
-        raise ValueError(_refusal(path, "does not hold class moments"))
+        raise ValueError(refusal(path, "does not hold class moments"))
     version = str(content.get("version"))
     if version != str(VERSION):
         reason = f"is of format version {version}; this flipcost reads version {VERSION}"
-        raise ValueError(_refusal(path, reason))
+        raise ValueError(refusal(path, reason))
     arrays = {name: content[name] for name in FIELDS if name in content}
     if len(arrays) < len(FIELDS) or str(content.get("checksum")) != _checksum(arrays):
-        raise ValueError(_refusal(path, "is damaged: its checksum does not match its content"))
+        raise ValueError(refusal(path, "is damaged: its checksum does not match its content"))
     return arrays
 
 
-def _refusal(path: str | Path, reason: str) -> str:
+def refusal(path: str | Path, reason: str) -> str:
+    """Return the words for a file that is not taken."""
     return (
         f"Class moments must be read from a file that `save` wrote: {os.fspath(path)!r} {reason}. "
         "Gather the moments again, or read the file with the flipcost that wrote it."

@@ -82,13 +82,20 @@ class ClassMoments:
             values = np.asarray(getattr(self, name), dtype=dtype).view()
             values.flags.writeable = False
             object.__setattr__(self, name, values)
-        d = self.mean.shape[-1]
+        d = self.mean.shape[-1] if self.mean.ndim else 0
         shapes = (self.n_rows.shape, self.weight.shape, self.mean.shape, self.scatter.shape)
         expected = ((2,), (2,), (2, d), (2, d, d))
         if shapes != expected:
             msg = (
                 "`n_rows`, `weight`, `mean` and `scatter` must have shapes (2,), (2,), (2, d) and "
                 f"(2, d, d); got {shapes}."
+            )
+            raise ValueError(msg)
+        # NaN is neither: weights that overflowed are refused too.
+        if np.any(self.n_rows < 0) or not np.all((self.weight >= 0) & (self.weight < np.inf)):
+            msg = (
+                "`n_rows` and `weight` must be finite and not below zero; "
+                f"got {self.n_rows.tolist()} and {self.weight.tolist()}."
             )
             raise ValueError(msg)
 
@@ -322,11 +329,35 @@ class ClassMoments:
         )
         raise ValueError(msg)
 
+    def check(self) -> None:
+        """Raise a `ValueError` when no rows can have these moments.
+
+        What `save` and `load` hold moments to: finite numbers, no weight without rows, scatters
+        that are symmetric and positive semidefinite up to rounding. Denoised moments are estimates,
+        and need not pass.
+
+        Examples
+        --------
+        >>> moments = ClassMoments.from_rows(np.array([[0.0], [1.0]]), [False, True])
+        >>> moments.check()
+        >>> ClassMoments(moments.n_rows, moments.weight, moments.mean, -np.ones((2, 1, 1))).check()
+        Traceback (most recent call last):
+            ...
+        ValueError: No rows can have these moments: the scatter of a class is not that of any rows.
+        """
+        reason = _impossible(self)
+        if reason is not None:
+            msg = f"No rows can have these moments: {reason}."
+            raise ValueError(msg)
+
     def save(self, path: str | Path) -> None:
         """Write the moments to one file: a versioned ``npz`` archive with a checksum, no pickle.
 
-        The file is written aside and renamed, so that a crash leaves the old one or none.
+        The file is written aside and renamed, so that a crash leaves the old one or none. Moments
+        that no rows can have (see `check`) are not written, since `load` would refuse them: save
+        what was gathered, and denoise after loading.
         """
+        self.check()
         _moments_file.write(
             path,
             {
@@ -344,9 +375,17 @@ class ClassMoments:
         Raises
         ------
         ValueError
-            When the file is not one of ours, was cut or altered, or is of a later version.
+            When the file is not one of ours, was cut or altered, is of a later version, unpacks to
+            more than moments of its size can be, or holds moments that no rows can have.
         """
-        return cls(**_moments_file.read(path))
+        arrays = _moments_file.read(path)
+        try:
+            moments = cls(**arrays)
+            moments.check()
+        except (TypeError, ValueError) as error:
+            reason = f"does not hold moments of rows ({error})"
+            raise ValueError(_moments_file.refusal(path, reason)) from error
+        return moments
 
 
 def fold_moments(
@@ -418,3 +457,38 @@ def _from_classes(
 ) -> ClassMoments:
     weight, mean, scatter = (np.stack(part) for part in zip(*classes, strict=True))
     return ClassMoments(n_rows, weight, mean, scatter)
+
+
+# What scatters may be off by, in units of the spreads of the features; and the least of these that
+# rounding leaves any sense in, in units of the means.
+_ROUNDING, _LEAST_SPREAD = 1e-6, 1e-8
+
+
+def _impossible(moments: ClassMoments) -> str | None:
+    """Return why no rows can have these moments, or None."""
+    if not (np.isfinite(moments.mean).all() and np.isfinite(moments.scatter).all()):
+        return "a mean or a scatter is not finite"
+    none = moments.n_rows == 0
+    if np.any(none & (moments.weight > 0)) or moments.scatter[none].any():
+        return "a class without rows has weight or scatter"
+    least = _LEAST_SPREAD * np.sqrt(moments.weight)[:, None] * np.abs(moments.mean)
+    if not all(_is_scatter(s, low) for s, low in zip(moments.scatter, least, strict=True)):
+        return "the scatter of a class is not that of any rows"
+    return None
+
+
+def _is_scatter(scatter: Array, least: Array) -> bool:
+    """Tell whether a matrix is symmetric and positive semidefinite, up to rounding."""
+    spread = np.maximum(np.sqrt(np.maximum(scatter.diagonal(), 0.0)), least)
+    flat = spread == 0
+    if scatter[flat].any() or scatter[:, flat].any():
+        return False
+    scale = np.where(flat, 1.0, spread)
+    unit = scatter / scale[:, None] / scale
+    if np.abs(unit - unit.T).max(initial=0.0) > _ROUNDING:
+        return False
+    try:
+        np.linalg.cholesky((unit + unit.T) / 2 + _ROUNDING * np.eye(len(unit)))
+    except np.linalg.LinAlgError:
+        return False
+    return True

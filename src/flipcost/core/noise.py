@@ -112,6 +112,26 @@ def unmixing_matrix(noise_rate: NoiseRateLike) -> Array:
     return np.array([[1 - rho_pos, -rho_pos], [-rho_neg, 1 - rho_neg]]) / kept
 
 
+def unmixing_matrices(rates: ArrayLike) -> Array:
+    """Return the `unmixing_matrix` of each pair of rates, which are not checked.
+
+    Parameters
+    ----------
+    rates : array-like of shape (R, 2)
+        Pairs ``(rho_pos, rho_neg)``.
+
+    Examples
+    --------
+    >>> unmixing_matrices([(0.0, 0.0), (0.3, 0.1)])[1].round(3)
+    array([[ 1.167, -0.5  ],
+           [-0.167,  1.5  ]])
+    """
+    pairs = np.asarray(rates, dtype=float)
+    rho_pos, rho_neg = pairs[:, 0], pairs[:, 1]
+    rows = np.array([[1 - rho_pos, -rho_pos], [-rho_neg, 1 - rho_neg]]) / (1 - rho_pos - rho_neg)
+    return np.moveaxis(rows, -1, 0)
+
+
 def noisy_eta(eta: ArrayLike, noise_rate: NoiseRateLike) -> Array:
     """Return the probability of a positive noisy label, given that of a positive clean one.
 

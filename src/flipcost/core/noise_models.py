@@ -20,6 +20,7 @@ mistakes.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Literal, TypeAlias, get_args
 
 import numpy as np
@@ -118,14 +119,14 @@ class RateGrid:
             for low, high, n in zip(self.low, self.high, points, strict=False)
         ]
 
-    @property
+    @cached_property
     def relative(self) -> Array:
         """Middles of the cells as shares of the bounds, shape (R, dimensions)."""
         if not self.low:
             return np.zeros((1, 0))
         return np.stack(np.meshgrid(*self._axes, indexing="ij"), axis=-1).reshape(-1, len(self.low))
 
-    @property
+    @cached_property
     def rates(self) -> Array:
         """Pairs ``(rho_pos, rho_neg)`` in the middles of the cells, shape (R, 2)."""
         share, u = self.noisy_share, self.relative

@@ -26,7 +26,7 @@ from flipcost.core.confusion import (
     measure_gradient,
 )
 from flipcost.core.costs import CostLike, cost_share
-from flipcost.core.noise import unmixing_matrix
+from flipcost.core.noise import unmixing_matrices
 from flipcost.core.noise_models import NoiseModel, free_rates, model_prior
 from flipcost.core.rate_search import tempered_posterior
 
@@ -39,6 +39,8 @@ if TYPE_CHECKING:
 _DOUBT_ROWS, _DOUBT, _ANYTHING = 30.0, 0.35, 0.3
 # The same with checked rows, which anything must then agree with.
 _ANYTHING_CHECKED = 0.1
+# Halvings of the range in the search for an end of an interval: they leave 1e-9 of it.
+_HALVINGS = 30
 
 
 def rate_posterior(
@@ -139,17 +141,15 @@ def mixture_interval(
     """
     share = weight / weight.sum()
     errors = np.maximum(errors, 1e-12)
-    ends = []
-    for target in ((1 - level) / 2, (1 + level) / 2):
-        low, high = (values - 10 * errors).min(), (values + 10 * errors).max()
-        for _ in range(60):
-            middle = (low + high) / 2
-            if share @ ndtr((middle - values) / errors) < target:
-                low = middle
-            else:
-                high = middle
-        ends.append(float((low + high) / 2))
-    return ends[0], ends[1]
+    target = np.array([(1 - level) / 2, (1 + level) / 2])
+    low = np.full(2, (values - 10 * errors).min())
+    high = np.full(2, (values + 10 * errors).max())
+    for _ in range(_HALVINGS):
+        middle = (low + high) / 2
+        below = ndtr((middle[:, None] - values) / errors) @ share < target
+        low, high = np.where(below, middle, low), np.where(below, high, middle)
+    first, last = (low + high) / 2
+    return float(first), float(last)
 
 
 @dataclass(frozen=True, eq=False)
@@ -291,7 +291,7 @@ def _wrong(rates: Array, noisy_share: float) -> Array:
 
 
 def _unmixing(rates: Array, noisy_share: float, anything: Flags | None) -> Array:
-    unmix = np.stack([unmixing_matrix((p, n)) for p, n in rates])
+    unmix = unmixing_matrices(rates)
     if anything is not None and anything.any():
         unmix[anything] = _unmixing_anywhere(rates[anything], noisy_share)
     return unmix

@@ -26,6 +26,7 @@ from flipcost.core.calibration import (
     find_modes,
     flip_log_likelihood,
     integrate_modes,
+    light_evidence,
     log_sum,
 )
 from flipcost.core.noise_models import NoiseModel, RateGrid, model_prior
@@ -210,12 +211,12 @@ class _Search:
 
     def integrate(self) -> Calibration:
         """Return the calibration of all scores, those that were dropped without weight."""
-        least = self.log_evidence + np.log(_MINOR_MODEL)
+        minor = self.log_evidence + np.log(_MINOR_MODEL)
+        found = [part for part in self._found if _total(part[2]) > minor]
+        least = light_evidence(np.concatenate([modes.log_evidence.ravel() for *_, modes in found]))
         parts = []
-        for scores, name, modes in self._found:
-            if _total(modes) <= least:
-                continue
-            fit = integrate_modes([self._bins[int(m)] for m in scores], modes)
+        for scores, name, modes in found:
+            fit = integrate_modes([self._bins[int(m)] for m in scores], modes, least)
             evidence = np.full((len(self._bins), len(fit.rates)), -np.inf)
             curves = np.zeros((len(self._bins), len(fit.rates), len(TABLE)))
             evidence[scores], curves[scores] = fit.log_evidence, fit.curves

@@ -7,7 +7,59 @@ backticks, as `drop` or ``drop=['note']``; the command line says the same in its
 from __future__ import annotations
 
 import difflib
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
+
+# The longest quotation in a message, and the longest message.
+_QUOTED, _MESSAGE = 80, 1200
+
+
+def clean_text(text: str, limit: int = _MESSAGE) -> str:
+    r"""Return text of any origin as one line that a terminal may be shown.
+
+    White space becomes single blanks; marks that hide or turn text go; other control characters,
+    which could command the terminal, are replaced. Long quotations and long lines are cut.
+
+    Parameters
+    ----------
+    text : str
+        What is to be shown.
+    limit : int, default=1200
+        Characters that are shown at most.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> clean_text("Column 'first\nname' holds '\x1b[31mred\u202e'.")
+    "Column 'first name' holds '\ufffd[31mred'."
+    >>> len(clean_text("x" * 100_000))
+    1200
+    """
+    # What will be cut is not looked at: a cell may be of megabytes.
+    if len(text) > 100 * limit:
+        text = f"{text[: 50 * limit]} {text[-50 * limit :]}"
+    line = " ".join(text.split())
+    if not line.isprintable():
+        line = "".join(map(_shown, line))
+    line = re.sub(rf"'[^']{{{_QUOTED},}}'", _cut_quotation, line)
+    if len(line) > limit:
+        line = f"{line[: limit - 203]}...{line[-200:]}"
+    return line
+
+
+def _shown(character: str) -> str:
+    if character.isprintable():
+        return character
+    kind = unicodedata.category(character)
+    return {"Cf": "", "Zs": " "}.get(kind, "\N{REPLACEMENT CHARACTER}")
+
+
+def _cut_quotation(found: re.Match[str]) -> str:
+    return f"{found[0][: _QUOTED - 20]}...{found[0][-15:]}"
 
 
 class FlipCostError(ValueError):
@@ -24,8 +76,8 @@ class FlipCostError(ValueError):
     """
 
     def __init__(self, message: str) -> None:
-        # A name of a file or a column may hold a line break; the message must not.
-        super().__init__(" ".join(message.split()))
+        # A name of a file or a column may hold a line break, or anything; the message must not.
+        super().__init__(clean_text(message))
 
 
 class TableError(FlipCostError):
@@ -81,8 +133,12 @@ def shorten(values: Iterable[object], limit: int = 5) -> str:
     "'a', 'b' and 1 more"
     """
     found = list(values)
-    shown = ", ".join(repr(value) for value in found[:limit])
+    shown = ", ".join(_quote(value) for value in found[:limit])
     return shown if len(found) <= limit else f"{shown} and {len(found) - limit} more"
+
+
+def _quote(value: object) -> str:
+    return repr(value[:_QUOTED] + "..." if isinstance(value, str) and value[_QUOTED:] else value)
 
 
 def unknown_column(name: str, names: Sequence[str], where: str) -> TableError:
@@ -94,7 +150,9 @@ def unknown_column(name: str, names: Sequence[str], where: str) -> TableError:
     a.csv has no column 'labell'; did you mean 'label'?
     """
     lower = {other.lower(): other for other in names}
-    close = difflib.get_close_matches(name.lower(), lower, n=1, cutoff=0.5)
+    # Names that are not of about the same length are not near, and long ones take long to compare.
+    near = [other for other in lower if abs(len(other) - len(name)) < 20 and len(other) < 200]
+    close = difflib.get_close_matches(name.lower()[:200], near, n=1, cutoff=0.5)
     advice = (
         f"; did you mean {lower[close[0]]!r}?" if close else f". Its columns are {shorten(names)}."
     )

@@ -13,11 +13,12 @@ from flipcost._version import __version__
 from flipcost.cli._audit import audit_command
 from flipcost.cli._bench import bench_command
 from flipcost.cli._datasets import datasets_command
+from flipcost.cli._echo import echo
 from flipcost.cli._interrupts import interrupted_words, signals_as_interrupts
 from flipcost.cli._options import in_options
 from flipcost.cli._predict import predict_command
 from flipcost.cli._reproduce import reproduce_command
-from flipcost.exceptions import FlipCostError
+from flipcost.exceptions import FlipCostError, clean_text
 
 # Typer carries click inside in some versions and beside it in others; both have this ancestry.
 _ClickError = typer.BadParameter.__mro__[2]
@@ -36,7 +37,7 @@ app = typer.Typer(
 
 def _show_version(*, value: bool) -> None:
     if value:
-        typer.echo(f"flipcost {__version__}")
+        echo(f"flipcost {__version__}")
         raise typer.Exit
 
 
@@ -113,15 +114,15 @@ def _usage(error: Exception) -> str:
 
 
 def _complain(message: str) -> int:
-    typer.echo(f"flipcost: {' '.join(message.split())}", err=True)
+    echo(f"flipcost: {clean_text(message)}", err=True)
     return 2
 
 
 def _confess(error: Exception) -> int:
     if os.environ.get("FLIPCOST_DEBUG"):
         traceback.print_exception(error)
-    text = " ".join(f"{type(error).__name__}: {error}".split())
-    typer.echo(
+    text = clean_text(f"{type(error).__name__}: {error}", 500)
+    echo(
         f"flipcost: this is a fault of flipcost's, not yours ({text}); please report it, with "
         "what FLIPCOST_DEBUG=1 prints.",
         err=True,

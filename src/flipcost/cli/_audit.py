@@ -17,6 +17,7 @@ from rich.console import Console
 
 from flipcost._persist import load, save
 from flipcost.audit import MODELS, AuditResult, audit, audit_files
+from flipcost.cli._echo import echo
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._options import in_options
@@ -24,7 +25,7 @@ from flipcost.cli._output import Overwrite, check_folder, staged_folder
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
-from flipcost.data import is_many, read_sample, read_table
+from flipcost.data import guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory
@@ -171,7 +172,7 @@ def audit_command(
             raise UserError(result.warnings[0])
         _write(result, place)
     for warning in result.warnings:
-        typer.echo(f"flipcost: warning: {warning}", err=True)
+        echo(f"flipcost: warning: {warning}", err=True)
     if as_json:
         typer.echo(json.dumps(result.summary(), indent=1))
     elif not quiet:
@@ -208,7 +209,9 @@ def _write(result: AuditResult, place: Path) -> None:
         writer.writerow([*heads, "evidence"])
         for s in result.suspects:
             likely = (f"{s.wrong:.4f}", f"{s.probability:.4f}")
-            writer.writerow([s.row, s.id, s.label, s.suggested, *likely, s.evidence])
+            named = [None if s.id is None else guard_cell(s.id)]
+            named += [guard_cell(s.label), guard_cell(s.suggested)]
+            writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
 
 
 def _prices(fn: float | None, fp: float | None) -> Costs:
@@ -270,7 +273,7 @@ def _progress(*, silent: bool) -> Iterator[Callable[[str], object]]:
 
 
 def _print_step(words: str) -> None:
-    typer.echo(f"flipcost: {words}", err=True)
+    echo(f"flipcost: {words}", err=True)
 
 
 def _no_step(_: str) -> None:

@@ -11,6 +11,7 @@ from typing import Annotated
 
 import typer
 
+from flipcost.cli._echo import echo
 from flipcost.exceptions import UserError
 
 _EXTRA = "bench"
@@ -27,7 +28,7 @@ def bench_command(
     names = _benchmarks()
     if list_names:
         for name in names:
-            typer.echo(name)
+            echo(name)
         return
     unknown = sorted(set(only or ()) - set(names))
     if unknown:
@@ -35,7 +36,7 @@ def bench_command(
         raise UserError(msg)
     missing = missing_peers()
     if missing:
-        typer.echo(
+        echo(
             f"flipcost: not installed, and left out: {', '.join(missing)}; "
             f'install with pip install "flipcost[{_EXTRA}]"',
             err=True,
@@ -44,9 +45,7 @@ def bench_command(
         try:
             importlib.import_module(f"benchmarks.{name}").main()
         except ModuleNotFoundError as error:
-            typer.echo(
-                f'flipcost: {name} needs {error.name}; pip install "flipcost[{_EXTRA}]"', err=True
-            )
+            echo(f'flipcost: {name} needs {error.name}; pip install "flipcost[{_EXTRA}]"', err=True)
 
 
 def missing_peers() -> list[str]:

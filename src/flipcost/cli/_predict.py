@@ -13,8 +13,9 @@ import typer
 from pyarrow import csv
 
 from flipcost._persist import load
+from flipcost.cli._echo import echo
 from flipcost.cli._output import Overwrite, check_file, staged_file
-from flipcost.data import ColumnReader, read_batches, take_column
+from flipcost.data import ColumnReader, guard_column, read_batches, take_column
 from flipcost.exceptions import ModelFileError, TableError, UserError
 
 
@@ -46,6 +47,8 @@ def predict_command(
         try:
             for batch in batches:
                 scored = _score(pipeline, batch, rows, id_column, data)
+                if place.suffix == ".csv":
+                    scored = _guarded(scored)
                 writer = writer or _writer(place, scored.schema)
                 writer.write_batch(scored)
                 rows += batch.num_rows
@@ -58,7 +61,7 @@ def predict_command(
             raise TableError(msg)
     if not quiet:
         label = pipeline[-1].pos_label
-        typer.echo(f"{rows:,} rows, {called:,} of them called {label!r}, written to {out}")
+        echo(f"{rows:,} rows, {called:,} of them called {label!r}, written to {out}")
     sys.stdout.flush()
 
 
@@ -96,6 +99,15 @@ def _score(
     columns["called_positive"] = pa.array(predicted == classifier.pos_label)
     columns["probability_positive"] = pa.array(classifier.predict_proba(X)[:, place])
     return pa.RecordBatch.from_pydict(columns)
+
+
+def _guarded(scored: pa.RecordBatch) -> pa.RecordBatch:
+    """Return predictions with no cell of text that a spreadsheet would run."""
+    columns = [
+        guard_column(column) if pa.types.is_string(column.type) else column
+        for column in scored.columns
+    ]
+    return pa.RecordBatch.from_arrays(columns, names=scored.schema.names)
 
 
 def _writer(path: Path, schema: pa.Schema) -> Any:

@@ -8,6 +8,7 @@ from typing import Annotated
 
 import typer
 
+from flipcost.cli._echo import echo
 from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
 from flipcost.experiments import TABLES, reproduce
 
@@ -30,7 +31,7 @@ def reproduce_command(
     """Regenerate the paper's tables beside the printed ones."""
     if list_tables:
         for table in TABLES.values():
-            typer.echo(f"{table.name:28}{table.title}")
+            echo(f"{table.name:28}{table.title}")
         return
     try:
         found = reproduce(
@@ -44,7 +45,7 @@ def reproduce_command(
             progress=not (quiet or as_json),
         )
     except KeyboardInterrupt:
-        typer.echo(
+        echo(
             f"\nflipcost: interrupted; finished units are kept in {out}, and --resume goes "
             "on with them.",
             err=True,
@@ -55,7 +56,7 @@ def reproduce_command(
         typer.echo(json.dumps({"agree": agree, "cells": cells, "summary": found.summary}))
         return
     share = f" ({agree / cells:.0%})" if cells else ""
-    typer.echo(
+    echo(
         f"{agree} of {cells} printed cells that no erratum touches{share} lie within one standard "
         f"deviation of ours. Written in {found.seconds:.0f} s: {found.folder}/report.html, "
         "results.csv, summary.csv, tables.md, tables.tex"

@@ -8,11 +8,12 @@ from collections.abc import Collection, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
 from rich.console import Console
 from rich.table import Table
 from rich.text import Text
 
+from flipcost.cli._echo import echo
+from flipcost.exceptions import clean_text
 from flipcost.report import answers, candidate_table, headline, reading_words
 
 if TYPE_CHECKING:
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
 
 
 _WIDTH = 100
+# Characters of a cell, and of the table's name, that are shown.
+_CELL, _ANSWER = 120, 6000
 
 
 def print_table(
@@ -30,6 +33,7 @@ def print_table(
     highlight: int | None = None,
 ) -> None:
     """Print rows under heads: with rules on a terminal, aligned by blanks elsewhere."""
+    rows = [[clean_text(cell, _CELL) for cell in row] for row in rows]
     if sys.stdout.isatty():
         console = Console()
         table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
@@ -50,7 +54,7 @@ def print_table(
             cell.rjust(width) if place in right else cell.ljust(width)
             for place, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
-        typer.echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip())
 
 
 def print_audit(result: AuditResult, folder: Path | None) -> None:
@@ -60,27 +64,27 @@ def print_audit(result: AuditResult, folder: Path | None) -> None:
         f"{result.name}: {result.n_rows:,} rows, {len(result.schema)} columns, "
         f"{share:.1%} labelled {result.positive!r}{reading_words(result)}"
     )
-    typer.echo("")
+    echo()
     _say(headline(result))
     for number, (question, answer) in enumerate(answers(result)):
         _ask(question)
         _say(answer.replace("column of trusted labels", "column of trusted labels (--trusted)"))
         if number == 1:
             print_table(*candidate_table(result), right={1, 2, 3, 4}, highlight=0)
-    typer.echo("")
+    echo()
     if folder is not None:
         _say(f"Written: {folder}/report.html, summary.json, model.skops, suspects.csv")
 
 
 def _ask(question: str) -> None:
-    typer.echo("")
+    echo()
     if sys.stdout.isatty():
         Console().print(Text(question, style="bold cyan"))
     else:
-        typer.echo(question)
+        echo(question)
 
 
 def _say(text: str) -> None:
     width = min(_WIDTH, Console().width) if sys.stdout.isatty() else _WIDTH
-    for line in textwrap.wrap(text, width):
-        typer.echo(line)
+    for line in textwrap.wrap(clean_text(text, _ANSWER), width):
+        echo(line)

@@ -9,6 +9,7 @@ message is one line that says what was wrong, where, and what to do.
 from flipcost.data._checks import check_features, find_leaks, unusable_columns
 from flipcost.data._encoder import LevelColumn, NumberColumn, TableEncoder, stack_columns
 from flipcost.data._features import make_features
+from flipcost.data._formulas import guard_cell, guard_column, unguard_cell
 from flipcost.data._infer import describe_column, read_cells, text_type
 from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, is_many, list_files
 from flipcost.data._open import FileFormat, check_names, sniff
@@ -45,6 +46,8 @@ __all__ = [
     "file_stamp",
     "find_leaks",
     "folder_keys",
+    "guard_cell",
+    "guard_column",
     "is_many",
     "label_codes",
     "list_files",
@@ -63,5 +66,6 @@ __all__ = [
     "take_column",
     "text_type",
     "two_classes",
+    "unguard_cell",
     "unusable_columns",
 ]

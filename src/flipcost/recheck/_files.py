@@ -12,7 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from flipcost.data import sniff
+from flipcost.data import guard_cell, sniff, unguard_cell
 from flipcost.exceptions import TableError, unknown_column
 from flipcost.recheck._argilla import argilla_lines, from_argilla
 from flipcost.recheck._label_studio import from_label_studio, label_studio_tasks
@@ -81,13 +81,15 @@ def csv_header(columns: Sequence[str], *, with_id: bool) -> list[str]:
         new = name
         while new in _OURS or new in shown:
             new += " (in the table)"
-        shown.append(new)
+        shown.append(guard_cell(new))
     first = ["row", "id"] if with_id else ["row"]
     return [*first, *shown, "label", "probability", "reason", "checked"]
 
 
 def csv_cells(row: RowToCheck, columns: Sequence[str], *, with_id: bool) -> list[str]:
     """Return the cells of a row under `csv_header`, that of the answer empty.
+
+    No cell is a formula to a spreadsheet, see `guard_cell`; what is read back is unguarded.
 
     Examples
     --------
@@ -97,7 +99,8 @@ def csv_cells(row: RowToCheck, columns: Sequence[str], *, with_id: bool) -> list
     first = [str(row.row), row.id or ""] if with_id else [str(row.row)]
     shown = [row.cells.get(name, "") for name in columns]
     probability = "" if row.probability is None else f"{row.probability:.6g}"
-    return [*first, *shown, row.label, probability, row.reason, ""]
+    cells = [*first, *shown, row.label, probability, row.reason, ""]
+    return [guard_cell(cell) for cell in cells]
 
 
 def _csv(rows: Sequence[RowToCheck], columns: Sequence[str]) -> str:
@@ -278,7 +281,7 @@ def _from_csv(path: Path) -> Iterator[CheckedRow]:
                 msg = f"{where} has {len(cells)} fields under {len(form.names)} column names."
                 raise TableError(msg)
             read = {
-                name: "" if cells[j].strip() in form.missing else cells[j].strip()
+                name: "" if cells[j].strip() in form.missing else unguard_cell(cells[j].strip())
                 for name, j in place.items()
             }
             yield make_row(read, where)

@@ -6,7 +6,6 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 from sklearn.pipeline import Pipeline
 
 from flipcost.audit._candidates import compare, cost_grid
@@ -20,7 +19,7 @@ from flipcost.core.information import (
     paired_saving,
     probability_wrong,
 )
-from flipcost.data import read_labels, take_column
+from flipcost.data import as_text, read_labels, take_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -208,7 +207,7 @@ def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any, state: str)
     evidence = row_evidence(reader, reader.transform(frame), typical, score, towards)
     ids = [None] * len(order)
     if named is not None:
-        ids = take_column(frame, named, rows.name).cast(pa.string()).to_pylist()
+        ids = as_text(take_column(frame, named, rows.name), named, "names").to_pylist()
     return [
         Suspect(
             row=int(watched.rows[i]) + 1,

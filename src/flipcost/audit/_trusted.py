@@ -5,11 +5,10 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from flipcost.data import take_column
+from flipcost.data import as_text, take_column
 from flipcost.exceptions import TableError, shorten
 
 if TYPE_CHECKING:
@@ -98,7 +97,7 @@ def check_checked(judged: JudgedRows, options: AuditOptions, name: str) -> None:
         return
     if options.id is not None:
         frame = judged.frame.take(checked.rows)
-        ids = take_column(frame, options.id, name).cast(pa.string()).to_pylist()
+        ids = as_text(take_column(frame, options.id, name), options.id, "names").to_pylist()
         right: dict[str, bool] = {}
         for row, answer in zip(ids, checked.right.tolist(), strict=True):
             if row is not None and right.setdefault(row, answer) != answer:

@@ -15,7 +15,7 @@ from pyarrow import csv
 from flipcost._persist import load
 from flipcost.cli._echo import echo
 from flipcost.cli._output import Overwrite, check_file, staged_file
-from flipcost.data import ColumnReader, guard_column, read_batches, take_column
+from flipcost.data import ColumnReader, as_text, guard_column, read_batches, take_column
 from flipcost.exceptions import ModelFileError, TableError, UserError
 
 
@@ -94,7 +94,8 @@ def _score(
     predicted = classifier.predict(X)
     columns = {"row": pa.array(np.arange(start + 1, start + len(X) + 1))}
     if id_column is not None:
-        columns["id"] = take_column(table, id_column, str(data)).cast(pa.string())
+        column = take_column(table, id_column, str(data))
+        columns["id"] = as_text(column, id_column, "names of rows")
     columns["prediction"] = pa.array([str(label) for label in predicted])
     columns["called_positive"] = pa.array(predicted == classifier.pos_label)
     columns["probability_positive"] = pa.array(classifier.predict_proba(X)[:, place])

@@ -25,7 +25,7 @@ from flipcost.data._roles import (
     read_numbers,
     two_classes,
 )
-from flipcost.data.arrow import as_arrow, concatenate, take_column
+from flipcost.data.arrow import as_arrow, as_text, concatenate, take_column
 
 __all__ = [
     "ColumnReader",
@@ -38,6 +38,7 @@ __all__ = [
     "TextRange",
     "are_numbers",
     "as_arrow",
+    "as_text",
     "check_features",
     "check_names",
     "check_stamp",

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import pyarrow as pa
 import pyarrow.compute as pc
 
+from flipcost.data.arrow import as_text, is_text
 from flipcost.exceptions import TableError, shorten
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
@@ -14,6 +16,8 @@ _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 _TRUE_WORDS = ("true", "yes", "t", "y")
 _FALSE_WORDS = ("false", "no", "f", "n")
 _WHOLE = r"^-?\d{1,18}$"
+# More digits than a float has.
+_LONG = r"(\d\.?){16,}"
 # Day before month where both readings fit, as in most of the world; ISO comes first.
 _DATE_FORMATS = (
     "%Y-%m-%d",
@@ -67,16 +71,17 @@ def describe_column(name: str, column: Any, *, categorical: bool = False) -> dic
     if _is_constant(column):
         return {"name": name, "kind": "constant"}
     if categorical:
-        return _category(name, column.cast(pa.string()))
+        return _category(name, as_text(column, name, "categories"))
     if pa.types.is_boolean(kind):
         return {"name": name, "kind": "boolean"}
     if pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind):
+        refuse_infinite(column, name)
         return {"name": name, "kind": "number"}
     if pa.types.is_temporal(kind) and not pa.types.is_duration(kind) and not pa.types.is_time(kind):
         return {"name": name, "kind": "date", "format": None}
     if pa.types.is_duration(kind):
         return {"name": name, "kind": "number"}
-    if pa.types.is_string(kind) or pa.types.is_large_string(kind) or "string_view" in str(kind):
+    if is_text(kind):
         return _describe_text(name, column.cast(pa.string()))
     msg = f"Column {name!r} holds values of type {kind}, which cannot be used; `drop={[name]}`."
     raise TableError(msg)
@@ -137,6 +142,8 @@ def _describe_text(name: str, column: Any) -> dict[str, Any]:
         raise TableError(msg)
     if kind == "category":
         return _category(name, column)
+    if kind == "number":
+        refuse_infinite(column.cast(pa.float64()), name)
     return {"name": name, "kind": kind} | ({"format": detail} if kind == "date" else {})
 
 
@@ -145,9 +152,48 @@ def _date_format(distinct: Any) -> str | None:
     if not pc.all(pc.match_substring_regex(distinct, r"^\d{1,4}[-/.]\d{1,2}[-/.]\d")).as_py():
         return None
     for written in _DATE_FORMATS:
-        if not pc.strptime(distinct, written, "s", error_is_null=True).null_count:
+        if not _read_dates(distinct, written, strict=False).null_count:
             return written
     return None
+
+
+def _read_dates(column: Any, written: str, *, strict: bool = True) -> Any:
+    """Read dates by a format; days that no month has are none: refused, or null if not strict."""
+    moments = pc.strptime(column, written, "s", error_is_null=not strict)
+    # `strptime` takes 30 February for 2 March.
+    date = written.split("T", maxsplit=1)[0].split(" ", maxsplit=1)[0]
+    pattern = re.sub("%[Ym]", "[0-9]+", re.escape(date)).replace("%d", "(?P<day>[0-9]+)")
+    said = pc.struct_field(pc.extract_regex(column, f"^{pattern}"), "day").cast(pa.int64())
+    wrong = pc.fill_null(pc.not_equal(said, pc.day(moments)), fill_value=False)
+    if not pc.any(wrong).as_py():
+        return moments
+    if strict:
+        msg = f"found {column.filter(wrong)[0].as_py()!r}"
+        raise ValueError(msg)
+    return pc.if_else(wrong, None, moments)
+
+
+def refuse_infinite(column: Any, name: str) -> None:
+    """Refuse a column of numbers with an infinite one, whichever way it was written.
+
+    Examples
+    --------
+    >>> refuse_infinite(pa.array([1.0, float("-inf")]), "dose")
+    Traceback (most recent call last):
+        ...
+    flipcost.exceptions.TableError: Column 'dose' holds infinite values or numbers beyond 1e308
+    (first in row 2); correct or empty these.
+    """
+    if not pa.types.is_floating(column.type):
+        return
+    infinite = pc.fill_null(pc.is_inf(column), fill_value=False)
+    if pc.any(infinite).as_py():
+        row = pc.index(infinite, pa.scalar(value=True)).as_py() + 1
+        msg = (
+            f"Column {name!r} holds infinite values or numbers beyond 1e308 (first in row {row}); "
+            "correct or empty these."
+        )
+        raise TableError(msg)
 
 
 def _category(name: str, column: Any) -> dict[str, Any]:
@@ -183,7 +229,8 @@ def text_type(column: Any, role: str = "feature") -> Any:
     kind, detail = text_kind(distinct) if len(distinct) else ("number", None)
     if kind == "number" and role != "feature" and len(distinct):
         whole = pc.all(pc.match_substring_regex(distinct, _WHOLE)).as_py()
-        return pa.int64() if whole else pa.float64()
+        long = pc.any(pc.match_substring_regex(distinct, _LONG)).as_py()
+        return pa.int64() if whole else pa.string() if long else pa.float64()
     if kind == "number" or (kind == "mixed" and role == "feature"):
         return pa.float64()
     if kind == "date" and role != "label":
@@ -204,7 +251,7 @@ def read_cells(column: Any, kind: Any) -> Any:
     if column.type == kind:
         return column
     if isinstance(kind, str):
-        moments = pc.strptime(column, kind, "s")
+        moments = _read_dates(column, kind)
         return moments if "%H" in kind else moments.cast(pa.date32())
     if not pa.types.is_boolean(kind):
         return column.cast(kind)

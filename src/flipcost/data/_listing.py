@@ -13,6 +13,18 @@ from pyarrow import fs
 
 from flipcost.exceptions import SourceError
 
+# Endings of files that are not there yet, or not any more.
+_UNFINISHED = (
+    ".tmp",
+    ".temp",
+    ".part",
+    ".partial",
+    ".crdownload",
+    ".download",
+    ".swp",
+    ".bak",
+    "~",
+)
 Paths: TypeAlias = "str | os.PathLike[str] | Sequence[str | os.PathLike[str]]"
 
 
@@ -28,7 +40,8 @@ def list_files(
     suffixes : tuple of str
         Endings of the files to take from a folder; all are taken when none has one. Files and
         folders whose names begin with a dot or an underscore are passed over, as is the custom for
-        the marks that writers leave.
+        the marks that writers leave, as are files that are being written (``.tmp``, ``.part``) or
+        were replaced (``.bak``). Each file counts once, whatever links lead to it.
     filesystem : pyarrow.fs.FileSystem, optional
         Where the files are, when `source` does not say.
 
@@ -62,23 +75,63 @@ def _list_one(path: str, suffixes: tuple[str, ...], filesystem: Any) -> tuple[An
             filesystem, path = fs.FileSystem.from_uri(path)
         else:
             filesystem = fs.LocalFileSystem()
-    if filesystem.type_name == "local" and glob.has_magic(path) and not Path(path).exists():
+    local = filesystem.type_name == "local"
+    if local and glob.has_magic(path) and not Path(path).exists():
         found = glob.glob(path, recursive=True)  # noqa: PTH207 - a pattern may be absolute
-        return filesystem, _some(sorted(p for p in found if Path(p).is_file()), path)
+        files = [p for p in found if Path(p).is_file() and not _is_unfinished(p)]
+        return filesystem, _some(_once(sorted(files)), path)
     info = filesystem.get_file_info(path)
     if info.type == fs.FileType.File:
         return filesystem, [path]
     if info.type != fs.FileType.Directory:
         msg = f"`source` must be a file, a folder or a pattern of these; there is no {path!r}."
         raise FileNotFoundError(msg)
-    root = path.rstrip("/") + "/"
-    inside = sorted(
-        entry.path
-        for entry in filesystem.get_file_info(fs.FileSelector(path, recursive=True))
-        if entry.type == fs.FileType.File and not _is_hidden(entry.path.removeprefix(root))
-    )
+    inside = _inside(path) if local else _inside_elsewhere(path, filesystem)
     fitting = [p for p in inside if p.lower().endswith(suffixes)]
     return filesystem, _some(fitting or inside, path)
+
+
+def _inside(path: str) -> list[str]:
+    """Return the files of a folder and of those in it, each once, whatever links there are."""
+    found: list[str] = []
+    seen: set[str] = set()
+    waiting = [path.rstrip("/") or "/"]
+    while waiting:
+        folder = waiting.pop()
+        real = os.path.realpath(folder)
+        if real in seen:
+            continue
+        seen.add(real)
+        with os.scandir(folder) as entries:
+            for entry in entries:
+                if _is_hidden(entry.name) or _is_unfinished(entry.name):
+                    continue
+                if entry.is_dir():
+                    waiting.append(entry.path)
+                elif entry.is_file():
+                    found.append(entry.path)
+    return _once(sorted(found))
+
+
+def _once(paths: list[str]) -> list[str]:
+    """Return files without those that links name a second time."""
+    chosen: dict[str, str] = {}
+    for path in paths:
+        real = os.path.realpath(path)
+        if real not in chosen or os.path.abspath(path) == real:  # noqa: PTH100 - links must stay
+            chosen[real] = path
+    return sorted(chosen.values())
+
+
+def _inside_elsewhere(path: str, filesystem: Any) -> list[str]:
+    root = path.rstrip("/") + "/"
+    return sorted(
+        entry.path
+        for entry in filesystem.get_file_info(fs.FileSelector(path, recursive=True))
+        if entry.type == fs.FileType.File
+        and not _is_hidden(entry.path.removeprefix(root))
+        and not _is_unfinished(entry.path)
+    )
 
 
 def is_many(path: Any) -> bool:
@@ -162,6 +215,11 @@ def _some(paths: list[str], source: str) -> list[str]:
         msg = f"`source` must name at least one file; there is none at {source!r}."
         raise FileNotFoundError(msg)
     return paths
+
+
+def _is_unfinished(path: str) -> bool:
+    """Tell whether a file is being written, or was kept when it was replaced."""
+    return path.lower().endswith(_UNFINISHED)
 
 
 def _is_hidden(relative: str) -> bool:

@@ -6,10 +6,13 @@ import bz2
 import csv
 import difflib
 import gzip
+import io
 import lzma
 import re
+import zlib
 from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import IO, Any
 
@@ -17,7 +20,9 @@ import pyarrow as pa
 
 from flipcost.exceptions import TableError, shorten
 
-_HEAD = 1 << 16
+# What is looked at of a file, and at most if that is less than a line.
+_HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
+_MOST_LINES = 200
 _DELIMITERS = (",", ";", "\t", "|", "^", "~", ":", " ")
 _DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
 _DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
@@ -56,6 +61,9 @@ class FileFormat:
         Header of text; empty for Parquet, which holds it itself.
     missing : tuple of str
         What stands for a missing value in text.
+    header_lines : int
+        Lines of text up to the first row: blank ones before the header, and those of the header,
+        whose names may hold line breaks in quotes.
     """
 
     kind: str
@@ -65,6 +73,7 @@ class FileFormat:
     decimal: str = "."
     names: tuple[str, ...] = ()
     missing: tuple[str, ...] = MISSING
+    header_lines: int = 1
 
 
 def sniff(
@@ -119,13 +128,13 @@ def sniff(
     compression = _compression(start)
     head = _head(path, compression, filesystem)
     lines = _lines(path, head, encoding or "utf-8")
-    if len(lines) < 2 and not may_be_empty:
-        raise no_rows(path)
     if delimiter is not None and len(delimiter) != 1:
         msg = f"The delimiter must be one character; got {delimiter!r}."
         raise TableError(msg)
     mark = delimiter or _delimiter(lines)
-    rows = list(csv.reader(lines, delimiter=mark))
+    header_lines, rows = _rows(path, lines, mark)
+    if len(rows) < 2 and not may_be_empty:
+        raise no_rows(path)
     return FileFormat(
         "csv",
         compression,
@@ -134,6 +143,7 @@ def sniff(
         _decimal(rows[1:], mark),
         _names(path, rows[0]),
         MISSING if missing is None else tuple(missing),
+        header_lines,
     )
 
 
@@ -221,7 +231,13 @@ def _head(path: Any, compression: str | None, filesystem: Any) -> bytes:
     try:
         with open_bytes(path, compression, filesystem) as file:
             head = file.read(_HEAD)
-    except (OSError, EOFError, lzma.LZMAError) as error:
+            # A header of many columns is long.
+            while len(head) % _HEAD == 0 and _breaks(head) < 2 and len(head) < _LONGEST_HEAD:
+                more = file.read(3 * len(head))
+                head += more
+                if not more:
+                    break
+    except (OSError, EOFError, lzma.LZMAError, zlib.error) as error:
         msg = f"{path} cannot be decompressed ({error}); fetch it again."
         raise TableError(msg) from error
     if not head.strip():
@@ -231,6 +247,10 @@ def _head(path: Any, compression: str | None, filesystem: Any) -> bytes:
         msg = f"{path} is Parquet inside {compression}; decompress it first."
         raise TableError(msg)
     return head
+
+
+def _breaks(head: bytes) -> int:
+    return head.count(b"\n") or head.count(b"\r")
 
 
 def _lines(path: Path, head: bytes, encoding: str) -> list[str]:
@@ -252,7 +272,26 @@ def _lines(path: Path, head: bytes, encoding: str) -> list[str]:
     if text.lstrip()[:1] in "{[" or re.match(r"\s*<(!doctype|html|\?xml)", text, re.IGNORECASE):
         msg = f"{path} looks like JSON, HTML or XML, not a table; export it as CSV."
         raise TableError(msg)
-    return [line for line in text.splitlines() if line.strip()][:200]
+    # The ends of lines that the reader knows; `splitlines` knows others, which are text here.
+    return list(islice(io.StringIO(text, newline=""), _MOST_LINES))
+
+
+def _rows(path: Path, lines: list[str], mark: str) -> tuple[int, list[list[str]]]:
+    """Return the lines up to the end of the header, and the first rows with the header."""
+    reader = csv.reader(lines, delimiter=mark)
+    end, rows = 0, []
+    try:
+        for row in reader:
+            if any(field.strip() for field in row):  # blank lines, or of delimiters only, are none
+                rows.append(row)
+                end = end or reader.line_num
+    except csv.Error as error:
+        msg = f"{path} cannot be read as CSV ({error}); check its quotes, or give `delimiter`."
+        raise TableError(msg) from error
+    if not rows:
+        msg = f"{path} is empty; give a file with a header line and rows."
+        raise TableError(msg)
+    return end, rows
 
 
 def not_utf8(path: Path, encoding: str, where: str, guess: str = "latin-1 or cp1252") -> TableError:
@@ -264,7 +303,12 @@ def _delimiter(lines: list[str]) -> str:
     """Return the delimiter that splits the lines most evenly, and among equals into most fields."""
 
     def merit(mark: str) -> tuple[float, int]:
-        counts = [len(row) for row in csv.reader(lines, delimiter=mark)]
+        try:
+            counts = [len(row) for row in csv.reader(lines, delimiter=mark) if any(row)]
+        except csv.Error:
+            return 0.0, 1
+        if not counts:
+            return 0.0, 1
         agree = sum(count == counts[0] for count in counts) / len(counts)
         # Blanks and colons also occur in prose and in times of the day.
         if counts[0] == 1 or (mark in " :" and agree < 1):

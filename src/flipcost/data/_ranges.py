@@ -105,7 +105,7 @@ class TextRange:
                 file.seek(self.start)
                 # Names may be in quotes where cells are not.
                 header = file.readline() if self.start == 0 else b""
-                is_line = not header or (header.strip() and header.count(b'"') % 2 == 0)
+                is_line = not header or (self.form.header_lines == 1 and b"\r" not in header)
                 rows = _count_lines(file, self.stop - self.start - len(header)) if is_line else None
             if rows is not None:
                 return rows

@@ -225,7 +225,7 @@ def read_text(
             source,
             csv.ReadOptions(
                 column_names=names,
-                skip_rows=int(start == 0),
+                skip_rows=form.header_lines if start == 0 else 0,
                 encoding=form.encoding,
                 block_size=_BLOCK_BYTES,
                 use_threads=threads,

@@ -13,7 +13,7 @@ from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from flipcost.core.arrays import Array
-from flipcost.data._infer import describe_column, read_cells
+from flipcost.data._infer import describe_column, read_cells, refuse_infinite
 from flipcost.data.arrow import as_arrow, take_column
 from flipcost.exceptions import TableError, shorten, unknown_column
 
@@ -151,6 +151,8 @@ def _numbers(column: Any, described: dict[str, Any]) -> Array:
     kind = described["kind"]
     try:
         return _READ[kind](column, described)
+    except TableError:
+        raise
     except (ValueError, NotImplementedError) as error:  # pyarrow's errors are of these kinds
         reason = str(error).splitlines()[0]
         msg = (
@@ -165,12 +167,12 @@ def _float(column: Any) -> Array:
     return values
 
 
-def _read_number(column: Any, _: dict[str, Any]) -> Array:
+def _read_number(column: Any, described: dict[str, Any]) -> Array:
     if pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
-    values = _float(column.cast(pa.float64(), safe=False))
-    values[np.isinf(values)] = np.nan
-    return values
+    column = column.cast(pa.float64(), safe=False)
+    refuse_infinite(column, described["name"])
+    return _float(column)
 
 
 def _read_boolean(column: Any, _: dict[str, Any]) -> Array:

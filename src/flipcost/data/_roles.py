@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from flipcost.core.arrays import Array
+from flipcost.data.arrow import as_text
 from flipcost.exceptions import TableError, shorten, unknown_column
+
+_NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
+_LONGEST_NUMBER = 100
+_EXACT = Context(prec=4 * _LONGEST_NUMBER)
+# Longer labels are text that somebody put into the wrong column.
+_LONGEST_LABEL = 1000
 
 
 @dataclass(frozen=True)
@@ -101,10 +111,15 @@ def label_codes(column: Any, name: str) -> tuple[NDArray[np.int32], list[str]]:
     >>> label_codes(pa.array(["yes", None, "no", "yes"]), "ill")
     (array([ 0, -1,  1,  0], dtype=int32), ['yes', 'no'])
     """
-    if pa.types.is_nested(column.type) or pa.types.is_binary(column.type):
-        msg = f"Column {name!r} holds {column.type} values, which cannot be labels."
+    text = as_text(column, name, "labels")
+    longest = pc.max(pc.utf8_length(text)).as_py() or 0
+    if longest > _LONGEST_LABEL:
+        msg = (
+            f"Column {name!r} holds a label of {longest:,} characters; labels have at most "
+            f"{_LONGEST_LABEL:,}. Is it the column of labels?"
+        )
         raise TableError(msg)
-    found = column.cast(pa.string()).dictionary_encode()
+    found = text.dictionary_encode()
     codes = found.indices.fill_null(-1).to_numpy(zero_copy_only=False)
     return codes, found.dictionary.to_pylist()
 
@@ -139,12 +154,19 @@ def plain_labels(texts: list[str], *, numbers: bool) -> list[str]:
 
 
 def _same_number(label: str) -> str | None:
-    try:
-        number = float(label)
-    except ValueError:
+    """Return a number written in one way, with all its digits: codes may have many."""
+    if len(label) > _LONGEST_NUMBER or not _NUMBER.fullmatch(label):
         return None
-    # Whole numbers keep all their digits: codes may have many.
-    return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
+    exact = Decimal(label)
+    size = exact.adjusted()
+    if size < _LONGEST_NUMBER and exact == exact.to_integral_value(context=_EXACT):
+        return str(int(exact))
+    number = repr(float(exact))
+    return number if _is(number, exact) else str(exact.normalize(_EXACT))
+
+
+def _is(number: str, exact: Decimal) -> bool:
+    return bool(_NUMBER.fullmatch(number)) and Decimal(number) == exact
 
 
 def read_numbers(column: Any, name: str, *, what: str) -> Array:

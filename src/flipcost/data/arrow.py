@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -10,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from flipcost.exceptions import SourceError, unknown_column
+from flipcost.exceptions import SourceError, TableError, unknown_column
 
 
 def as_arrow(frame: Any, where: str = "The table") -> Any:
@@ -57,7 +58,57 @@ def take_column(table: Any, name: str, where: str) -> Any:
         if isinstance(column, pa.ChunkedArray):  # what some releases return for none, or many
             chunks = column.chunks or [pa.array([], column.type)]
             column = pa.concat_arrays(chunks)
-    return column.dictionary_decode() if pa.types.is_dictionary(column.type) else column
+    if pa.types.is_dictionary(column.type):
+        column = column.dictionary_decode()
+    if is_text(column.type):
+        column = _without_empty(column)
+    return column
+
+
+def _without_empty(column: Any) -> Any:
+    """Return a column of text as plain strings; an empty one is missing, as it is in CSV."""
+    column = column.cast(pa.string())
+    is_empty = pc.equal(column, "")
+    return pc.if_else(is_empty, None, column) if pc.any(is_empty).as_py() else column
+
+
+def as_text(column: Any, name: str, what: str) -> Any:
+    """Return a column as strings, or say that it cannot serve as what it is to be.
+
+    Examples
+    --------
+    >>> as_text(pa.array([1, None]), "key", "names of rows").to_pylist()
+    ['1', None]
+    """
+    kind = column.type
+    if not (pa.types.is_nested(kind) or _is_bytes(kind)):
+        with contextlib.suppress(pa.ArrowException):
+            return column.cast(pa.string())
+    msg = f"Column {name!r} holds {kind} values, which cannot be {what}."
+    raise TableError(msg)
+
+
+def _is_bytes(kind: Any) -> bool:
+    types = pa.types
+    return bool(
+        types.is_binary(kind)
+        or types.is_large_binary(kind)
+        or types.is_fixed_size_binary(kind)
+        or str(kind) == "binary_view"
+    )
+
+
+def is_text(type_: Any) -> bool:
+    """Tell whether values of an Arrow type are text.
+
+    Examples
+    --------
+    >>> is_text(pa.large_string()), is_text(pa.binary())
+    (True, False)
+    """
+    return bool(
+        pa.types.is_string(type_) or pa.types.is_large_string(type_) or _is_string_view(type_)
+    )
 
 
 def concatenate(frames: list[Any]) -> Any:
@@ -117,8 +168,7 @@ def is_level(type_: Any) -> bool:
     (True, False)
     """
     types = pa.types
-    text = (types.is_string, types.is_large_string, _is_string_view)
-    return _is_any(type_, (*text, types.is_integer, types.is_boolean, types.is_null))
+    return _is_any(type_, (is_text, types.is_integer, types.is_boolean, types.is_null))
 
 
 def _is_any(type_: Any, kinds: Sequence[Callable[[Any], bool]]) -> bool:

@@ -54,7 +54,7 @@ class CsvFiles(FileSet):
     suffixes = tuple(
         f".{kind}{packed}"
         for kind in ("csv", "tsv", "txt")
-        for packed in ("", ".gz", ".bz2", ".zst")
+        for packed in ("", ".gz", ".bz2", ".zst", ".xz", ".lz4")
     )
 
     def __init__(

@@ -5,10 +5,12 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flipcost.core.moments import ClassMoments
 from flipcost.data import Paths, TableEncoder, list_files, sniff
+from flipcost.exceptions import TableError
 from flipcost.scale._batches import BatchTable
 from flipcost.scale._csv import CsvFiles
 from flipcost.scale._files import FileSet, FileTable
@@ -281,7 +283,8 @@ def open_files(
     Parameters
     ----------
     source : path, or sequence of paths
-        Files of one kind, as in `scan_parquet`; a folder may hold others, which are passed over.
+        Files of one kind, as in `scan_parquet`; a folder may hold others that are no tables, which
+        are passed over.
     on_cluster : bool, default=False
         Whether workers of a cluster read them, who run in folders of their own.
     as_text : bool, default=False
@@ -311,10 +314,25 @@ def open_files(
         paths[0], delimiter=delimiter, encoding=encoding, filesystem=elsewhere, may_be_empty=True
     )
     if form.kind == "parquet":
+        _refuse_others(given, filesystem)
         return ParquetFiles(paths, filesystem)
     _, paths = list_files(given, CsvFiles.suffixes)
     known = {"delimiter": form.delimiter, "encoding": form.encoding}
     return CsvFiles(paths, **known, as_text=as_text, filesystem=filesystem)
+
+
+def _refuse_others(given: list[str | os.PathLike[str]], filesystem: Any) -> None:
+    """Refuse a folder of Parquet and of CSV files: which are the table, only their owner knows."""
+    for path in given:
+        if Path(path).is_dir():
+            _, texts = list_files(path, CsvFiles.suffixes, filesystem)
+            texts = [text for text in texts if text.lower().endswith(CsvFiles.suffixes)]
+            if texts:
+                msg = (
+                    f"{path} holds CSV files beside Parquet files, as {Path(texts[0]).name!r}; "
+                    "give a pattern that one kind fits, as 'folder/*.parquet'."
+                )
+                raise TableError(msg)
 
 
 def _absolute(source: str | os.PathLike[str]) -> str:

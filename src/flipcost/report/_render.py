@@ -4,27 +4,24 @@ from __future__ import annotations
 
 import datetime as dt
 from importlib.resources import files
+from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from jinja2 import Environment, StrictUndefined
+from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from flipcost._version import __version__
 from flipcost.core.noise import rate_pair
 from flipcost.estimators.flipcost.summary import band, percent
-from flipcost.report._figures import draw_curve, draw_path, draw_posterior
+from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
-from flipcost.report._state import assumed_sentence, headline, most_wrong_share, wrong_rows
-from flipcost.report._words import answers, candidate_table, reading_words, span
+from flipcost.report._state import headline, most_wrong_share, wrong_rows
+from flipcost.report._words import reading_words, span
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
     from flipcost.core.confusion import Interval
-
-
-_SUSPECTS_SHOWN = 25
-_EFFECTS_SHOWN = 20
 
 
 def render_report(result: AuditResult) -> str:
@@ -54,31 +51,64 @@ def render_report(result: AuditResult) -> str:
     >>> "&lt;b&gt;age&lt;/b&gt;" in html, "<b>age</b>" in html
     (True, False)
     """
-    payload = make_payload(result)
-    here = files("flipcost.report")
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    template = environment.from_string((here / "report.html").read_text(encoding="utf-8"))
-    heads, rows = candidate_table(result)
-    return template.render(
-        result=result,
-        headline=headline(result),
-        assumed=assumed_sentence(result),
-        answers=answers(result),
-        tiles=_tiles(result),
-        heads=heads,
-        rows=list(zip(result.candidates, rows, strict=True)),
-        suspects=result.suspects[:_SUSPECTS_SHOWN],
-        effects=_effects(result),
-        reading=reading_words(result),
-        payload=payload,
-        path=draw_path(payload),
-        curve=draw_curve(payload),
-        posterior=draw_posterior(result),
-        style=Markup((here / "report.css").read_text(encoding="utf-8")),  # noqa: S704 - our own file
-        script=Markup((here / "report.js").read_text(encoding="utf-8")),  # noqa: S704 - our own file
-        version=__version__,
-        date=dt.datetime.now(tz=dt.UTC).date().isoformat(),
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        loader=FunctionLoader(lambda name: _text("templates", name)),
     )
+    environment.globals |= {
+        "result": result,
+        "version": __version__,
+        "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
+    }
+    payload = make_payload(result)
+    made = [(part, part.make(result)) for part in PARTS]
+    shown = [(part, known) for part, known in made if known is not None]
+    payload["parts"] = {part.name: known["data"] for part, known in shown if "data" in known}
+    bodies = [
+        {"name": part.name, "title": part.title, "half": part.half}
+        | {"body": _fill(environment, part.name, known)}
+        for part, known in shown
+    ]
+    names = ["report", *(part.name for part, _ in shown)]
+    return environment.get_template("page.html").render(
+        answer=_fill(environment, "answer", _answer(result)),
+        controls=_fill(environment, "controls", {"payload": payload}),
+        groups=[
+            {"half": half, "parts": list(parts)}
+            for half, parts in groupby(bodies, key=lambda part: part["half"])
+        ],
+        payload=payload,
+        style=_joined(names, "css"),
+        script=_joined(names, "js"),
+    )
+
+
+def _fill(environment: Environment, name: str, known: dict[str, Any]) -> Markup:
+    """Return what a template makes of what it is told."""
+    text = environment.get_template(f"{name}.html").render(known)
+    return Markup(text)  # noqa: S704 - escaped by the template
+
+
+def _joined(names: list[str], kind: str) -> Markup:
+    """Return the files of one kind that the parts have, one after the other."""
+    here = files("flipcost.report") / "static"
+    wanted = [f"{name}.{kind}" for name in names]
+    text = "\n".join(_text("static", name) for name in wanted if (here / name).is_file())
+    return Markup(text)  # noqa: S704 - our own files
+
+
+def _text(folder: str, name: str) -> str:
+    return (files("flipcost.report") / folder / name).read_text(encoding="utf-8")
+
+
+def _answer(result: AuditResult) -> dict[str, Any]:
+    return {
+        "headline": headline(result),
+        "reading": reading_words(result),
+        "tiles": _tiles(result),
+    }
 
 
 def _tiles(result: AuditResult) -> list[tuple[str, str, str]]:
@@ -131,10 +161,3 @@ def _noise_tile(result: AuditResult) -> tuple[str, str, str]:
         "no_signal": ("share of wrong labels", "unknown", "the columns say nothing"),
         "small": ("share of wrong labels", "unknown", "too few rows of a label"),
     }[result.state]
-
-
-def _effects(result: AuditResult) -> list[tuple[Any, float]]:
-    """Return the largest effects with the width of their bars in per cent."""
-    shown = result.effects[:_EFFECTS_SHOWN]
-    largest = max((abs(effect.change) for effect in shown), default=0.0) or 1.0
-    return [(effect, round(50 * abs(effect.change) / largest, 1)) for effect in shown]

@@ -4,6 +4,9 @@
   const BOX = { left: 58, right: 508, top: 14, bottom: 256 };
   const POINTS = 46, TICKS = 4, STEPS = [1, 2, 2.5, 5, 10];
   const rate = data.rate;
+  // What the scripts of other parts may use.
+  const moved = [];
+  window.flipcost = { data, onMove: (f) => { moved.push(f); f(Number(slider.cost.value), assumedRate()); } };
   const el = (id) => document.getElementById(id);
   const slider = { cost: el("slider-cost"), rate: el("slider-rate") };
 
@@ -170,6 +173,7 @@
     movePath(k, r);
     moveCurve(k, r);
     moveTables(k, r);
+    moved.forEach((f) => f(k, r));
   }
 
   slider.cost.max = String(data.costs.length - 1);

@@ -102,7 +102,7 @@ def test_experiments_are_imported_by_the_command_line_only(path):
 
 
 def test_the_core_needs_numpy_and_scipy_only(path):
-    """The core imports numpy, scipy, the standard library and itself."""
+    """The core imports numpy, scipy, the standard library, itself and the names of errors."""
     if top(module_name(path)) != "core":
         return
     import sys
@@ -110,7 +110,14 @@ def test_the_core_needs_numpy_and_scipy_only(path):
     for name in imported(path):
         package = name.split(".")[0]
         allowed = package in {"numpy", "scipy"} or package in sys.stdlib_module_names
-        assert allowed or is_of(name, "flipcost.core"), f"{path} imports {name}"
+        allowed = allowed or is_of(name, "flipcost.core") or is_of(name, "flipcost.exceptions")
+        assert allowed, f"{path} imports {name}"
+
+
+def test_errors_need_the_standard_library_only():
+    """The names of errors may be imported from anywhere: they import nothing of ours."""
+    path = ROOT / "exceptions.py"
+    assert not [name for name in imported(path) if name.split(".")[0] in ("flipcost", "numpy")]
 
 
 def test_private_parts_of_scikit_learn_are_imported_in_one_file(path):

@@ -59,3 +59,12 @@ def test_the_library_names_no_option_of_the_command_line():
         if option.search(text.replace("var(--", "")) and "{--" not in text  # not a style sheet
     ]
     assert not found
+
+
+def test_words_between_two_quotations_are_not_cut():
+    """Only what stands in quotes is shortened: the end of one quotation begins no other."""
+    words = "is the cheaper mistake at these prices; are the two of them swapped, or is the label"
+    message = f"Missing 'yes', {words} 'yes' wrong? " + "'" + "x" * 200 + "'"
+    shown = exceptions.clean_text(message)
+    assert words in shown
+    assert "x" * 100 not in shown

@@ -45,7 +45,8 @@ def clean_text(text: str, limit: int = _MESSAGE) -> str:
     line = " ".join(text.split())
     if not line.isprintable():
         line = "".join(map(_shown, line))
-    line = re.sub(rf"'[^']{{{_QUOTED},}}'", _cut_quotation, line)
+    # A quote after a letter ends a quotation; what follows it is our own words.
+    line = re.sub(rf"(?<!\w)'[^']{{{_QUOTED},}}'", _cut_quotation, line)
     if len(line) > limit:
         line = f"{line[: limit - 203]}...{line[-200:]}"
     return line
@@ -106,6 +107,14 @@ class SourceError(TableError):
 
 class ModelFileError(FlipCostError):
     """A model file cannot be loaded; the message says why, and what to do."""
+
+
+class UnreadableError(FlipCostError):
+    """Bytes hold what no such file holds; the message says what, without naming the file."""
+
+
+class StrangerError(FlipCostError):
+    """A model file asks for a type that no model consists of; the message is its name."""
 
 
 class ExperimentError(FlipCostError):

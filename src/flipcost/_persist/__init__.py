@@ -23,12 +23,11 @@ import scipy
 import sklearn
 
 from flipcost._persist._archive import open_archive, read_bytes
-from flipcost._persist._build import Builder, StrangerError
+from flipcost._persist._build import Builder
 from flipcost._persist._checks import check_made, try_out
 from flipcost._persist._types import trusted_names
 from flipcost._version import __version__
-from flipcost.core.archive import UnreadableError
-from flipcost.exceptions import ModelFileError
+from flipcost.exceptions import ModelFileError, StrangerError, UnreadableError
 
 _ENTRY = "flipcost.json"
 # To be raised when files of the new kind cannot be read by the code before.

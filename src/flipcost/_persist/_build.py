@@ -17,16 +17,13 @@ import numpy as np
 
 from flipcost._persist import _types
 from flipcost._persist._checks import check_tree, refuse
-from flipcost.core.archive import Archive, UnreadableError
+from flipcost.core.archive import Archive
+from flipcost.exceptions import StrangerError, UnreadableError
 
 _SCHEMA = "schema.json"
 _PROTOCOLS = (1, 2)
 # Pipelines in searches in pipelines come to some 30.
 _DEEPEST = 100
-
-
-class StrangerError(ValueError):
-    """A file asks for a type that no model consists of; the message is its name."""
 
 
 class Builder:

@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from flipcost._persist import _types
-from flipcost.core.archive import UnreadableError
 from flipcost.core.calibration import TABLE
 from flipcost.core.decision import CONSTANTS
+from flipcost.exceptions import UnreadableError
 
 _LEAF = -1
 _ROUNDING = 1e-9
@@ -338,6 +338,15 @@ def _curves(curves: Any) -> None:
     _demand(_shares(curves.curves, curves.curves.sum(axis=0)) and np.min(curves.which) >= 0)
 
 
+def _sample(sample: Any) -> None:
+    n = len(sample.positive)
+    _demand(sample.positive.dtype == bool and sample.weight.shape == (n,))
+    _demand(_finite(sample.weight) and np.all(sample.weight >= 0))
+    _demand(
+        sample.position is None or (sample.position.shape == (n,) and sample.position.min() >= 0)
+    )
+
+
 def _options(options: Any) -> None:
     _demand(0 < options.cost < 1 and 0 < options.level < 1)
 
@@ -396,6 +405,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "flipcost.estimators.flipcost.fit.FitOptions": _options,
     "flipcost.estimators.flipcost.fit.FitResult": _result,
     "flipcost.estimators.flipcost.fit.ScoreCurves": _curves,
+    "flipcost.estimators.flipcost.sample.TableSample": _sample,
     "flipcost.estimators.flipcost.scores.MomentScores": _moment_scores,
     "flipcost.estimators.flipcost.scores.PooledScores": _pooled,
 }

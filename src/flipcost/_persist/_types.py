@@ -39,6 +39,7 @@ OURS = frozenset(
         "estimators.flipcost.fit.FitOptions",
         "estimators.flipcost.fit.FitResult",
         "estimators.flipcost.fit.ScoreCurves",
+        "estimators.flipcost.sample.TableSample",
         "estimators.flipcost.scores.EstimatorScores",
         "estimators.flipcost.scores.MomentScores",
         "estimators.flipcost.scores.PooledScores",

@@ -13,7 +13,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from flipcost.core.archive import Archive, UnreadableError
+from flipcost.core.archive import Archive
+from flipcost.exceptions import UnreadableError
 
 FORMAT = "flipcost.ClassMoments"
 VERSION = 1

@@ -15,15 +15,13 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from flipcost.exceptions import UnreadableError
+
 _MOST_PARTS = 200_000
 # Characters for each list or object in a text of JSON; the descriptions of models have over 40.
 _LEAST_SPACING, _ALWAYS_NESTS = 16, 1_000
 _METHODS = (zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED)
 _LAST_CHARACTER = 0x10FFFF
-
-
-class UnreadableError(ValueError):
-    """The bytes hold what no such file holds; the message says what, without naming the file."""
 
 
 class Archive:
@@ -53,7 +51,7 @@ class Archive:
     >>> Archive(stream.getvalue(), times=2)
     Traceback (most recent call last):
         ...
-    flipcost.core.archive.UnreadableError: it unpacks to far more than such a file can hold
+    flipcost.exceptions.UnreadableError: it unpacks to far more than such a file can hold
     """
 
     def __init__(self, data: bytes, times: int, always: int = 0) -> None:

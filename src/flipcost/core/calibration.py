@@ -542,7 +542,8 @@ class _Problem:
         line = theta.astype(np.float32)
         eta = _expit(np.exp(line[..., :1]) * _TABLE + line[..., 1:])
         curves = weight.astype(np.float32)[:, None] @ eta
-        return evidence + area, curves[:, 0].astype(float)
+        # Rounded to seven digits, weights may add up to a little more than one.
+        return evidence + area, np.minimum(curves[:, 0].astype(float), 1.0)
 
 
 # numpy's exp, log and tanh take a vector at a time; scipy's expit, log_expit and log1p, exact to

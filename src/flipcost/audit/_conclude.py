@@ -258,14 +258,15 @@ def _information(
 
 
 def _late_warnings(classifier: FlipCostClassifier) -> list[str]:
+    found = list(classifier.warnings_)
     if classifier.chosen_ == "rule":
-        return []
+        return found
     what = "positive" if classifier.chosen_ == "all_positive" else "negative"
     warning = (
         f"No rule is estimated to beat calling every row {what}: the columns say too little, the "
         "labels are too noisy, or the prices are too uneven."
     )
-    return [warning]
+    return [*found, warning]
 
 
 def _pipeline(maker: RowMaker, classifier: FlipCostClassifier) -> Pipeline:

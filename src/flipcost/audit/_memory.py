@@ -9,6 +9,7 @@ import numpy as np
 from threadpoolctl import threadpool_limits
 
 from flipcost.audit._rows import JudgedRows, WatchedRows
+from flipcost.audit._trusted import check_checked
 from flipcost.core.checked import CheckedRows
 from flipcost.data import as_arrow, read_labels, take_column, two_classes
 from flipcost.scale import Piece
@@ -81,9 +82,10 @@ class TableInMemory:
             checked = CheckedRows(rows, given[rows] == classifier.pos_label)
             trusted = given.astype(object)
             trusted[given == ""] = None
+        judged = JudgedRows(self._table, X, positive, weight, checked=checked)
+        check_checked(judged, self._options, self.name)
         with limited_threads(len(labels)):
             classifier.fit(X, labels, weight, trusted=trusted)
-        judged = JudgedRows(self._table, X, positive, weight, checked=checked)
         return judged, WatchedRows(self._table, self._rows, positive, classifier.oof_probability_)
 
     def _note_sample(self, rows: int, n_rows: int) -> None:

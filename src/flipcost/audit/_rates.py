@@ -10,15 +10,22 @@ import numpy as np
 from flipcost.audit._trusted import check_others, check_trusted
 from flipcost.core.annotators import LabelPatterns
 from flipcost.core.noise import rate_pair
-from flipcost.exceptions import TableError
+from flipcost.core.possible import agreement
+from flipcost.exceptions import TableError, shorten
 from flipcost.noise import rate_of_differences, rate_of_patterns
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping
+    from collections.abc import Mapping, Sequence
+
+    from numpy.typing import NDArray
 
     from flipcost.audit._maker import TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.core.rates import NoiseRate
+
+# Standard errors from chance: below the one second labels tell nothing, below the other, negative,
+# they say the opposite.
+_RELATED, _BEYOND_CHANCE = 2.0, 3.0
 
 
 def known_rate(
@@ -41,8 +48,10 @@ def known_rate(
 
 def rate_from_pairs(
     pairs: Mapping[tuple[str, ...], int], options: AuditOptions, labels: tuple[str, str]
-) -> tuple[NoiseRate, list[str]]:
+) -> tuple[NoiseRate | None, list[str]]:
     """Return the noise rate that counts of labels and second labels tell, and what to warn of.
+
+    None when the columns agree no more than chance does: it is not identified then.
 
     Parameters
     ----------
@@ -55,7 +64,7 @@ def rate_from_pairs(
 
     Returns
     -------
-    NoiseRate
+    NoiseRate or None
     list of str
 
     Examples
@@ -75,9 +84,12 @@ def rate_from_pairs(
             f"Column {names[0]!r} gives one noise rate for both classes; "
             f"`noise_model={options.noise_model!r}` played no part."
         )
+    seen = np.array(list(pairs))
+    counts = np.array(list(pairs.values()), dtype=float)
+    untold = _unrelated(seen, counts, names, options.target, labels)
+    if untold is not None:
+        return None, [*notes, untold]
     if len(names) > 1:
-        seen = np.array(list(pairs))
-        counts = np.array(list(pairs.values()), dtype=float)
         is_positive, is_negative = ((seen == labels[k]).astype(float) for k in (1, 0))
         patterns = LabelPatterns(is_positive, is_negative, counts)
         two = options.noise_model != "symmetric"
@@ -87,6 +99,36 @@ def rate_from_pairs(
         warnings.simplefilter("always")
         rate = rate_of_differences(differ, sum(pairs.values()), options.level)
     return rate, notes + [" ".join(str(w.message).split()) for w in caught]
+
+
+def _unrelated(
+    seen: NDArray[np.str_],
+    counts: NDArray[np.float64],
+    names: Sequence[str],
+    target: str,
+    labels: tuple[str, str],
+) -> str | None:
+    """Return what to say of second labels that tell nothing; refuse those that say the opposite."""
+    found = []
+    for k, name in enumerate(names, start=1):
+        cells = [
+            [counts[(seen[:, 0] == label) & (seen[:, k] == other)].sum() for other in labels]
+            for label in labels
+        ]
+        found.append(agreement(cells))
+        if found[-1] < -_BEYOND_CHANCE:
+            msg = (
+                f"Columns {target!r} and {name!r} contradict each other: a row labelled "
+                f"{labels[1]!r} in the one is less likely so in the other. Are the two labels of "
+                f"{name!r} swapped, or do they belong to other rows?"
+            )
+            raise TableError(msg)
+    if max(found) > _RELATED:
+        return None
+    return (
+        f"The labels of {shorten(names)} and {target!r} agree no more than chance does, so the "
+        f"noise rate is not identified by them: they played no part."
+    )
 
 
 def _checked_rate(noise_rate: Any, share: float, n_rows: int, positive_label: str) -> Any:

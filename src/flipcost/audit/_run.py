@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from contextlib import nullcontext
 from typing import TYPE_CHECKING, Any
 
@@ -27,7 +28,7 @@ from flipcost.audit._rows import Audited, clean_rows
 from flipcost.audit._trusted import check_checked
 from flipcost.data import is_many, sniff, two_classes
 from flipcost.estimators import FlipCostClassifier
-from flipcost.exceptions import TableError
+from flipcost.exceptions import DenoisingWarning, TableError
 from flipcost.scale import dask_client, open_files
 
 if TYPE_CHECKING:
@@ -196,7 +197,9 @@ def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]
     classifier.set_params(pos_label=labels[1], noise_rate="integrate" if rate is None else rate)
     clean = None if options.test is None else clean_rows(options.test, maker, labels)
     say("estimating the noise and fitting the model")
-    judged, watched = source.fit(classifier)
+    with warnings.catch_warnings():  # what it warns of is among the warnings of the result
+        warnings.simplefilter("ignore", DenoisingWarning)
+        judged, watched = source.fit(classifier)
     check_checked(judged, options, source.name)
     numbers = maker.reader.transform(judged.frame)
     notes += fact_warnings(facts) + price_warnings(counts, options.prices, *labels) + doubts

@@ -2,26 +2,22 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.linear_model import LogisticRegression
-from sklearn.metrics import roc_auc_score
 
 from flipcost.data import as_text, take_column
-from flipcost.exceptions import TableError, shorten
+from flipcost.estimators.flipcost import check_not_swapped
+from flipcost.exceptions import FlipCostError, TableError, shorten
 
 if TYPE_CHECKING:
     from collections.abc import Mapping
 
+    import numpy as np
     from numpy.typing import NDArray
 
     from flipcost.audit._options import AuditOptions
     from flipcost.audit._rows import JudgedRows
-    from flipcost.core.checked import CheckedRows
-
-# Fewer checked rows than this may all be wrong by chance.
-_FEW_CHECKED = 10
 
 
 def check_trusted(
@@ -106,35 +102,12 @@ def check_checked(judged: JudgedRows, options: AuditOptions, name: str) -> None:
                     f"{options.trusted!r}; settle which is right, or leave it empty."
                 )
                 raise TableError(msg)
-    _check_not_swapped(judged, checked, options)
+    try:
+        check_not_swapped(judged.X, judged.positive, checked, _learn)
+    except FlipCostError as error:
+        names = str(error).replace("`trusted`", repr(options.trusted))
+        raise TableError(names.replace("`y`", repr(options.target))) from error
 
 
-def _check_not_swapped(judged: JudgedRows, checked: CheckedRows, options: AuditOptions) -> None:
-    """Refuse checked rows that contradict most labels, unless these are the suspicious ones.
-
-    Rows that were checked because they look wrong mostly are; then what the other rows' labels
-    teach agrees with the checks. Where it does not, one of the two columns is coded the other way.
-    """
-    X, positive = judged.X, judged.positive
-    wrong = int(np.sum(positive[checked.rows] != checked.right))
-    rows = len(checked.rows)
-    if rows < _FEW_CHECKED or 2 * wrong <= rows or _labels_agree(checked, X, positive):
-        return
-    msg = (
-        f"{wrong:,} of the {rows:,} checked rows have another label in {options.target!r} than in "
-        f"{options.trusted!r}, and the rows that nobody checked speak against the latter too: are "
-        "its two labels swapped, or do they belong to other rows?"
-    )
-    raise TableError(msg)
-
-
-def _labels_agree(
-    checked: CheckedRows, X: NDArray[np.float64], positive: NDArray[np.bool_]
-) -> bool:
-    """Tell whether what the labels of other rows teach orders the checked rows as checked."""
-    others = np.ones(len(positive), dtype=bool)
-    others[checked.rows] = False
-    if len(np.unique(positive[others])) < 2 or len(np.unique(checked.right)) < 2:
-        return False
-    score = LogisticRegression(max_iter=1000).fit(X[others], positive[others])
-    return bool(roc_auc_score(checked.right, score.decision_function(X[checked.rows])) > 0.5)
+def _learn(X: NDArray[np.float64], positive: NDArray[np.bool_]) -> Any:
+    return LogisticRegression(max_iter=1000).fit(X, positive).decision_function

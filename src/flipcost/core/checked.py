@@ -21,6 +21,7 @@ import numpy as np
 
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.possible import agreement, possible_limits
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -32,6 +33,8 @@ if TYPE_CHECKING:
 # of each class more (Jeffreys): with the model alone, cells of few positives were too sure.
 _MODEL_ROWS, _UNSEEN = 2.0, 0.5
 _DRAWS = 4_000
+# Fewer checked rows than this may all be wrong by chance, and so many standard errors are chance.
+_FEW_CHECKED, _BEYOND_CHANCE = 10, 3.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -107,7 +110,8 @@ class CheckedRows:
         shares = rng.dirichlet(share * effective + 1e-9, size=_DRAWS)
         costs = (shares * (base + price * drawn)).sum(axis=1)
         low, high = np.quantile(costs, [(1 - level) / 2, (1 + level) / 2])
-        return Interval(value, min(float(low), value), max(float(high), value))
+        most = float(share @ np.where([0, 1, 0, 1], paid, 1 - paid))
+        return Interval(*possible_limits(value, low, high, 0.0, most))
 
     def saving_interval(
         self,
@@ -150,6 +154,33 @@ class CheckedRows:
         saved = (shares * gain * np.where([0, 1, 0, 1], 1.0, -1.0)).sum(axis=1)
         low, high = np.quantile(saved, [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
+
+
+def contradict(labels: ArrayLike, right: ArrayLike) -> bool:
+    """Tell whether checked rows contradict their labels: as a rule, these say the opposite.
+
+    That is when most labels are wrong, or when a positive label makes the positive class less
+    likely, beyond chance. Rows that were checked because they look wrong do so too: whoever asks
+    should see what the other rows teach before these are refused.
+
+    Parameters
+    ----------
+    labels, right : array-like of bool, shape (n,)
+        Labels of checked rows, and what they truly are.
+
+    Examples
+    --------
+    >>> labels = np.tile([True, False], 10)
+    >>> contradict(labels, ~labels), contradict(labels, labels), contradict(labels[:4], ~labels[:4])
+    (True, False, False)
+    """
+    given, true = np.asarray(labels, bool), np.asarray(right, bool)
+    if len(given) < _FEW_CHECKED:
+        return False
+    if 2 * np.count_nonzero(given != true) > len(given):
+        return True
+    cells = np.bincount(2 * given.astype(np.intp) + true, minlength=4)
+    return agreement(cells.reshape(2, 2)) < -_BEYOND_CHANCE
 
 
 def given_label(probability: ArrayLike, positive: ArrayLike, rates: ArrayLike) -> Array:

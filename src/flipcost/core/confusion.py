@@ -33,6 +33,7 @@ from flipcost.core._rows import as_flags
 from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share, margin_value
 from flipcost.core.noise import NoiseRateLike, unmixing_matrix
+from flipcost.core.possible import not_identified, possible_limits
 
 Measure: TypeAlias = Literal["accuracy", "am", "f", "cost"]
 MEASURES: tuple[Measure, ...] = ("accuracy", "am", "f", "cost")
@@ -115,6 +116,11 @@ class ConfusionCounts:
             return NotImplemented
         return self.merge(other)
 
+    @property
+    def n_effective(self) -> float:
+        """Rows of equal weight that would leave as much to chance."""
+        return float(self.counts.sum() ** 2 / self.squares.sum())
+
     def denoised(self, noise_rate: NoiseRateLike) -> Array:
         """Return unbiased clean counts, shape (..., 2, 2); sampling can make a cell negative.
 
@@ -167,8 +173,8 @@ class ConfusionCounts:
         Returns
         -------
         Interval
-            Limits by the delta method, cut to the range of the measure. The value itself is
-            unbiased for the cost and accuracy, and is never cut.
+            Of denoised counts that were cut to what can be, with limits by the delta method that
+            contain it; all that can be where nothing is identified.
 
         Examples
         --------
@@ -187,14 +193,19 @@ class ConfusionCounts:
             msg = "An interval needs at least one row with a positive weight; got none."
             raise ValueError(msg)
         unmix = unmixing_matrix(noise_rate)
-        value, centre, error = delta_method(self, unmix, name, cost, margin)
+        error = float(delta_method(self, unmix, name, cost, margin)[2])
+        value, centre = (
+            float(measure(cut_to_calls(unmix @ counts, counts), name, cost, margin))
+            for counts in (self.counts, half_a_row_more(self)[0])
+        )
+        if not_identified(noise_rate, self.n_effective) is not None:
+            error = np.inf
         reach = float(ndtri((1 + level) / 2)) * error
         largest = 1.0
         if name == "cost":
             share = cost_share(cost)
             largest = max(1 - share, share / margin_value(margin))
-        low, high = np.clip([centre - reach, centre + reach], 0.0, largest)
-        return Interval(float(value), float(low), float(high))
+        return Interval(*possible_limits(value, centre - reach, centre + reach, 0.0, largest))
 
 
 def measure(counts: ArrayLike, name: Measure, cost: CostLike = 0.5, margin: float = 1.0) -> Array:

@@ -18,6 +18,7 @@ from flipcost.core.confusion import (
 )
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
+from flipcost.core.possible import not_identified
 
 
 def confusions_at_costs(
@@ -79,6 +80,7 @@ def costs_at_rates(table: ConfusionCounts, cost: CostLike, rates: Sequence[Noise
     Returns
     -------
     ndarray of shape (len(rates),)
+        Of denoised counts that were cut to what can be.
 
     Examples
     --------
@@ -86,7 +88,8 @@ def costs_at_rates(table: ConfusionCounts, cost: CostLike, rates: Sequence[Noise
     >>> costs_at_rates(table, 0.5, [0.0, 0.25]).round(4)
     array([0.1667, 0.0833])
     """
-    return np.array([float(table.cost(cost, noise_rate=rate)) for rate in rates])
+    tables = [possible_counts(table, rate) for rate in rates]
+    return measure(np.array(tables).reshape(-1, 2, 2), "cost", cost)
 
 
 def confusion_cells(
@@ -128,6 +131,8 @@ def confusion_cells(
     error = np.sqrt((slope**2 * squares).sum(axis=(-2, -1))) / smooth.sum()
     reach = ndtri((1 + level) / 2) * error
     low, high = np.clip([centre - reach, centre + reach], 0.0, 1.0)
+    if not_identified(noise_rate, table.n_effective) is not None:
+        low, high = np.zeros((2, 2)), np.ones((2, 2))
     return np.stack([value, np.minimum(low, value), np.maximum(high, value)], axis=-1)
 
 
@@ -158,9 +163,7 @@ def possible_cost(
     >>> print(possible_cost(table, 0.2, 0.25).value, round(float(table.cost(0.2, 1.0, 0.25)), 3))
     0.0 -0.25
     """
-    found = table.interval("cost", cost=cost, noise_rate=noise_rate, level=level)
-    value = float(measure(possible_counts(table, noise_rate), "cost", cost))
-    return Interval(value, min(found.low, value), max(found.high, value))
+    return table.interval("cost", cost=cost, noise_rate=noise_rate, level=level)
 
 
 def per_row_cost(cost: CostLike, noise_rate: NoiseRateLike) -> Array:

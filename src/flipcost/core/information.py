@@ -10,6 +10,7 @@ from scipy.special import ndtri
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_eta, rate_pair
+from flipcost.core.possible import possible_limits
 from flipcost.core.rate_posterior import RatePosterior, mixture_interval
 
 if TYPE_CHECKING:
@@ -226,4 +227,4 @@ def paired_saving(
     values, errors = np.clip(rival - own, -apart, apart), np.minimum(errors, apart / 2)
     low, high = mixture_interval(values, errors, share, level)
     saving = float(at_theirs - at_ours)
-    return Interval(saving, min(low, saving), max(high, saving))
+    return Interval(*possible_limits(saving, low, high, -apart, apart))

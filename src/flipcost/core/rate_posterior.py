@@ -28,6 +28,7 @@ from flipcost.core.confusion import (
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import unmixing_matrices
 from flipcost.core.noise_models import NoiseModel, free_rates, model_prior
+from flipcost.core.possible import not_identified, possible_limits
 from flipcost.core.rate_search import tempered_posterior
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def rate_posterior(
     True
     """
     weight, weights = fit.weight.sum(axis=0), fit.model_weights
+    weight = weight / weight.sum()  # one weight alone is then one exactly, and its rate the given
     if noise_model is None:
         return RatePosterior(fit.rates, weight, models=weights)
     anything = noise_model == "auto"
@@ -222,7 +224,13 @@ class RatePosterior:
             ends.append((min(low, mean), max(high, mean)))
         return ends[0], ends[1]
 
-    def wrong_share(self, noisy_share: float, level: float = 0.95) -> Interval:
+    def doubt(self, n_rows: float) -> str | None:
+        """Return why a rate that is taken as known identifies nothing; None where it does."""
+        return not_identified(tuple(self.rates[0]), n_rows) if len(self.weight) == 1 else None
+
+    def wrong_share(
+        self, noisy_share: float, level: float = 0.95, n_rows: float | None = None
+    ) -> Interval:
         """Return the share of all labels that are wrong.
 
         Parameters
@@ -231,6 +239,8 @@ class RatePosterior:
             Share of positive labels.
         level : float, default=0.95
             Level of the interval.
+        n_rows : float, optional
+            Rows that the labels count for; a rate that is taken as known may leave all open.
 
         Examples
         --------
@@ -241,7 +251,9 @@ class RatePosterior:
         rates, weight, _ = self._wide
         value = float(self.weight @ _wrong(self.rates, noisy_share))
         low, high = weighted_interval(_wrong(rates, noisy_share), weight, level)
-        return Interval(value, min(low, value), max(high, value))
+        if n_rows is not None and self.doubt(n_rows) is not None:
+            low, high = self.rates.min(), self.rates.max()
+        return Interval(*possible_limits(value, low, high, 0.0, 1.0))
 
     def cost(
         self, table: ConfusionCounts, cost: CostLike, level: float = 0.95
@@ -269,7 +281,9 @@ class RatePosterior:
         costs, error, weight = self.wide_costs(table, cost)
         low, high = mixture_interval(costs, error, weight, level)
         most = _dearest(table, cost)
-        return Interval(value, max(0.0, min(low, value)), max(min(high, most), value)), by_rate
+        if self.doubt(table.n_effective) is not None:
+            low, high = 0.0, most
+        return Interval(*possible_limits(value, low, high, 0.0, most)), by_rate
 
     def wide_costs(self, table: ConfusionCounts, cost: CostLike) -> tuple[Array, Array, Array]:
         """Return costs, their standard errors and weights at the rates of the intervals."""

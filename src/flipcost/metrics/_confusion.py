@@ -2,14 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
-from flipcost.core.confusion import Interval
+from flipcost.core.confusion import Interval, measure, possible_counts
 from flipcost.core.costs import CostLike
 from flipcost.core.noise import NoiseRateLike
+from flipcost.core.possible import not_identified
+from flipcost.exceptions import DenoisingWarning
 from flipcost.metrics._labels import confusion
 
 
@@ -47,7 +50,8 @@ def am_score(
     >>> am_score([1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1])
     0.625
     """
-    return float(confusion(y_true, y_pred, pos_label, sample_weight).am(noise_rate))
+    table = confusion(y_true, y_pred, pos_label, sample_weight)
+    return float(measure(possible_counts(table, noise_rate), "am"))
 
 
 def f_score(
@@ -85,7 +89,8 @@ def f_score(
     >>> f_score([1, 1, 1, 1, 0, 0], [1, 1, 1, 0, 0, 1])
     0.75
     """
-    return float(confusion(y_true, y_pred, pos_label, sample_weight).f(noise_rate))
+    table = confusion(y_true, y_pred, pos_label, sample_weight)
+    return float(measure(possible_counts(table, noise_rate), "f"))
 
 
 def weighted_cost(
@@ -138,14 +143,16 @@ def denoised_confusion(
     y_pred: ArrayLike,
     noise_rate: NoiseRateLike,
     *,
+    unbiased: bool = False,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> Array:
     """Estimate the confusion counts that clean labels would have given.
 
     The estimate is unbiased when labels were flipped independently of the predictions given the
-    clean class, so not on rows that the classifier was trained on. Sampling can make a cell
-    negative.
+    clean class, so not on rows that the classifier was trained on. Sampling can then make a cell
+    negative, which no count can be; so the counts of each prediction are cut to what can be,
+    unless the unbiased ones are asked for.
 
     Parameters
     ----------
@@ -153,6 +160,8 @@ def denoised_confusion(
         Noisy labels and predictions.
     noise_rate : float, pair of floats, or None
         Rate of the noise, taken as known.
+    unbiased : bool, default=False
+        Whether to leave counts that cannot be as they are: to average over many tables.
     pos_label : label, default=None
         The positive class; the larger of the two labels when None.
     sample_weight : array-like of shape (n,), optional
@@ -170,7 +179,8 @@ def denoised_confusion(
     array([[2.5, 0.5],
            [0.5, 2.5]])
     """
-    return confusion(y_noisy, y_pred, pos_label, sample_weight).denoised(noise_rate)
+    table = confusion(y_noisy, y_pred, pos_label, sample_weight)
+    return table.denoised(noise_rate) if unbiased else possible_counts(table, noise_rate)
 
 
 def denoised_cost(
@@ -209,7 +219,14 @@ def denoised_cost(
     Returns
     -------
     Interval
-        ``value``, unbiased and possibly negative, and the limits ``low`` and ``high``.
+        ``value``, from no cost to that of nothing but the dearest mistake, and the limits ``low``
+        and ``high``, which contain it.
+
+    Warns
+    -----
+    DenoisingWarning
+        When the rate leaves so little of the labels that nothing is identified; the interval is
+        then all that can be.
 
     Examples
     --------
@@ -227,6 +244,9 @@ def denoised_cost(
     0.003 in [0.000, 0.015]
     """
     table = confusion(y_noisy, y_pred, pos_label, sample_weight)
+    doubt = not_identified(noise_rate, table.n_effective)
+    if doubt is not None:
+        warnings.warn(doubt, DenoisingWarning, stacklevel=2)
     mean = table.interval("cost", cost=cost, margin=margin, noise_rate=noise_rate, level=level)
     times = 1.0 if normalize else float(table.counts.sum())
     return Interval(times * mean.value, times * mean.low, times * mean.high)

@@ -10,7 +10,6 @@ from sklearn.metrics import make_scorer
 
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, rate_pair
-from flipcost.metrics._confusion import am_score, f_score
 from flipcost.metrics._labels import confusion
 
 
@@ -25,6 +24,29 @@ def _mean_cost(
 ) -> float:
     table = confusion(y_true, y_pred, pos_label, sample_weight)
     return float(table.cost(cost, noise_rate=noise_rate))
+
+
+# Scores are averaged over folds and ranked by, so they are unbiased, not cut to what can be.
+def _am(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    noise_rate: NoiseRateLike,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    return float(confusion(y_true, y_pred, pos_label, sample_weight).am(noise_rate))
+
+
+def _f(
+    y_true: ArrayLike,
+    y_pred: ArrayLike,
+    *,
+    noise_rate: NoiseRateLike,
+    pos_label: Any = None,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    return float(confusion(y_true, y_pred, pos_label, sample_weight).f(noise_rate))
 
 
 def cost_scorer(
@@ -93,7 +115,7 @@ def am_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Cal
     >>> callable(am_scorer())
     True
     """
-    return make_scorer(am_score, noise_rate=_checked(noise_rate), pos_label=pos_label)
+    return make_scorer(_am, noise_rate=_checked(noise_rate), pos_label=pos_label)
 
 
 def f_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Callable[..., float]:
@@ -116,7 +138,7 @@ def f_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Call
     >>> callable(f_scorer(noise_rate=0.2))
     True
     """
-    return make_scorer(f_score, noise_rate=_checked(noise_rate), pos_label=pos_label)
+    return make_scorer(_f, noise_rate=_checked(noise_rate), pos_label=pos_label)
 
 
 def _checked(noise_rate: NoiseRateLike) -> NoiseRateLike:

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
-from flipcost.core.confusion import ConfusionCounts, measure
+from flipcost.core.confusion import ConfusionCounts, measure, possible_counts
 from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.noise import NoiseRateLike
 from flipcost.plot._common import (
@@ -135,12 +135,12 @@ class CostCurveDisplay:
         positive = read_positive(y, pos_label)
         probability = read_probability(y_prob, len(positive))
         tables = confusions_at_costs(positive, probability, _COSTS, sample_weight)
-        clean = tables.denoised(noise_rate)
+        clean = possible_counts(tables, noise_rate)
         values = np.array(
             [float(measure(t, "cost", c)) for t, c in zip(clean, _COSTS, strict=True)]
         )
         total = ConfusionCounts.from_labels(positive, np.ones(len(positive), bool), sample_weight)
-        share = total.denoised(noise_rate)[:, 1] / total.counts.sum()
+        share = possible_counts(total, noise_rate)[:, 1] / total.counts.sum()
         constants = np.minimum((1 - _COSTS) * share[1], _COSTS * share[0])
         return cls(_COSTS, values, constants, name).plot(ax, **kwargs)
 

@@ -8,6 +8,7 @@ pass gathers, `sample` what then stands for the rows, and `table` makes a fit of
 from flipcost.estimators.flipcost.classifier import FlipCostClassifier
 from flipcost.estimators.flipcost.sample import TableSample
 from flipcost.estimators.flipcost.table import CheckedSample, Gathered, TableFit, gather
+from flipcost.estimators.flipcost.trusted import check_not_swapped
 
 __all__ = [
     "CheckedSample",
@@ -15,5 +16,6 @@ __all__ = [
     "Gathered",
     "TableFit",
     "TableSample",
+    "check_not_swapped",
     "gather",
 ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -31,7 +32,8 @@ from flipcost.estimators.flipcost.fit import SOURCES, FitOptions, FitResult, Sco
 from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
 from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.flipcost.table import Gathered, TableFit, fit_gathered, gather
-from flipcost.estimators.flipcost.trusted import mended, read_trusted
+from flipcost.estimators.flipcost.trusted import check_not_swapped, mended, read_trusted
+from flipcost.exceptions import DenoisingWarning
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -138,6 +140,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         Which these are, after `fit_table` only.
     scorer_weights_ : ndarray
         Posterior weight of each pooled score.
+    warnings_ : list of str
+        What to look at, in sentences; `fit` warned of each.
     n_features_in_, feature_names_in_
         As in scikit-learn.
 
@@ -240,6 +244,11 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         Returns
         -------
         self
+
+        Warns
+        -----
+        DenoisingWarning
+            When the rate that is given leaves so little of the labels that nothing is identified.
         """
         if is_dask(X):
             return self.fit_table(dask_table(X, y, sample_weight))
@@ -250,6 +259,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         positive = second if is_second else ~second
         checked = read_trusted(trusted, classes, X.shape[0], second_is_positive=is_second)
         weight = check_weights(sample_weight, X)
+        if checked is not None:
+            check_not_swapped(X, positive, checked, self._learned)
         # What was checked is learned from as it is right; all labels are calibrated as they were.
         learned = positive if checked is None else mended(positive, checked)
 
@@ -373,6 +384,16 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             reset=reset,
         )
 
+    def _learned(self, X: Any, positive: Any) -> Any:
+        """Learn a simple score from rows and labels; return what scores others."""
+        halves = np.arange(len(positive)) % 2
+        if self.estimator is not None:
+            scorer: Any = estimator_scores(self.estimator, X, positive, None, halves)[0]
+        else:
+            options: Any = {"l2s": [0.1], "bend": False, "boost": False}
+            scorer = pooled_scores(X, positive, None, halves, **options)[0]
+        return lambda rows: scorer.score(rows, np.zeros(1, np.intp))[0]
+
     def _options(self) -> FitOptions:
         level = check_level(self.level)
         return FitOptions(cost_share(self.cost), self.noise_rate, self.noise_model, level)
@@ -383,6 +404,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         """Keep what a fit found, and nothing of a former one."""
         for name in ("regret_", "sample_"):  # the attributes that not every fit gives
             self.__dict__.pop(name, None)
+        self.warnings_ = [] if result.doubt is None else [result.doubt]
+        for text in self.warnings_:
+            warnings.warn(text, DenoisingWarning, stacklevel=3)
         self._result = result
         self.classes_ = classes
         self.scorer_, self.transformer_ = scorer, transformer

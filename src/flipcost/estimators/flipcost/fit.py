@@ -24,6 +24,7 @@ from flipcost.core.decision import (
 )
 from flipcost.core.information import value_of_knowing_rate
 from flipcost.core.noise import rate_pair
+from flipcost.core.possible import tells_nothing
 from flipcost.core.quantiles import weighted_quantile
 from flipcost.core.rate_posterior import RatePosterior, rate_posterior
 from flipcost.core.rate_search import integrate_rates
@@ -232,9 +233,11 @@ class FitResult:
         most = self.wrong_share.high
         if not self.n_checked:
             most = min(most, most_wrong(self.bounds, bins.noisy_share))
-        if most < _CLEAN:
+        # More wrong labels than the bounds allow: one of the two is mistaken.
+        if most < _CLEAN and self.wrong_share.value < _CLEAN:
             return "clean"
-        wide = self.wrong_share.high - self.wrong_share.low > _WIDE
+        wide = self.wrong_share.high - self.wrong_share.low > _WIDE or most < self.wrong_share.low
+        wide = wide or self.posterior.doubt(self.n_rows) is not None
         return "undecided" if wide or self.wrong_share.low < _SOME else "noisy"
 
     @property
@@ -242,6 +245,13 @@ class FitResult:
         """Posterior mean of the rate, or of ``(rho_pos, rho_neg)``."""
         rho_pos, rho_neg = (float(rate) for rate in self.posterior.mean)
         return rho_pos if self.posterior.is_symmetric else (rho_pos, rho_neg)
+
+    @property
+    def doubt(self) -> str | None:
+        """Why a rate that was given identifies nothing, or None where it does."""
+        if isinstance(self.options.noise_rate, NoiseRate):
+            return tells_nothing(self.options.noise_rate)
+        return self.posterior.doubt(self.n_rows)
 
     @property
     def rate_is_known(self) -> bool:
@@ -310,7 +320,7 @@ def fit_scores(
         curves=_curves(rows.bins, calibration, weight),
         value_of_rate=_value_of_rate(rows, calibration, posterior, options.cost),
         bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
-        wrong_share=posterior.wrong_share(rows.positive_share, options.level),
+        wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_rows),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
     )
 
@@ -329,7 +339,7 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     >>> calibration.rates, source
     (array([[0.1, 0.2]]), 'given')
     """
-    rate = options.noise_rate
+    rate = _told_by(options)
     if isinstance(rate, str):
         if rate == "range":
             return calibrate(rows.bins, [_range(rows, options.noise_model)]), SOURCES[rate]
@@ -349,9 +359,15 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
 
 def _model_in_doubt(options: FitOptions) -> NoiseModel | None:
     """Return the noise model whose rates were inferred, or None when they were given."""
-    rate = options.noise_rate
+    rate = _told_by(options)
     inferred = isinstance(rate, str) and rate in ("integrate", "minimax")
     return options.noise_model if inferred else None
+
+
+def _told_by(options: FitOptions) -> Any:
+    """Return the rate that was given; "integrate" where it is an estimate that tells nothing."""
+    rate = options.noise_rate
+    return "integrate" if isinstance(rate, NoiseRate) and tells_nothing(rate) else rate
 
 
 def _bounds(bins: ScoreBins, level: float) -> NoiseRate:

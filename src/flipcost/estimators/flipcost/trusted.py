@@ -5,11 +5,18 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.metrics import roc_auc_score
 
-from flipcost.core.checked import CheckedRows
+from flipcost._validation import take_rows
+from flipcost.core.checked import CheckedRows, contradict
+from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from numpy.typing import NDArray
+
+    Array = NDArray[np.float64]
 
     Flags = NDArray[np.bool_]
 
@@ -76,6 +83,47 @@ def mended(positive: Flags, checked: CheckedRows) -> Flags:
     labels = positive.copy()
     labels[checked.rows] = checked.right
     return positive if labels.all() or not labels.any() else labels
+
+
+def check_not_swapped(
+    X: Any,
+    positive: Flags,
+    checked: CheckedRows,
+    learn: Callable[[Any, Flags], Callable[[Any], Array]],
+) -> None:
+    """Refuse checked rows that contradict most labels, unless these are the suspicious ones.
+
+    Rows that were checked because they look wrong mostly are; then what the other rows' labels
+    teach agrees with the checks. Where it does not, one of the two columns is coded the other way.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame of n rows
+        All rows.
+    positive : ndarray of bool, shape (n,)
+        Their labels.
+    checked : CheckedRows
+        Those whose right label is known.
+    learn : callable
+        From rows and labels to what scores rows; called in the rare case only.
+    """
+    given = positive[checked.rows]
+    if not contradict(given, checked.right):
+        return
+    others = np.ones(len(positive), dtype=bool)
+    others[checked.rows] = False
+    rest = np.flatnonzero(others)
+    if len(np.unique(positive[rest])) == 2 and len(np.unique(checked.right)) == 2:
+        score = learn(take_rows(X, rest), positive[rest])
+        if roc_auc_score(checked.right, score(take_rows(X, checked.rows))) > 0.5:
+            return
+    wrong, rows = int(np.sum(given != checked.right)), len(given)
+    msg = (
+        f"{wrong:,} of the {rows:,} checked rows have another label in `trusted` than in `y`, and "
+        "the rows that nobody checked do not speak for the former: are its two labels swapped, or "
+        "do they belong to other rows?"
+    )
+    raise FlipCostError(msg)
 
 
 def _is_missing(value: Any) -> bool:

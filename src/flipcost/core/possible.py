@@ -1,0 +1,141 @@
+r"""What can be: the one place that keeps figures to it.
+
+Inverting noise is unbiased, and so can leave the range of what it estimates: a cost below nothing,
+more positives than rows. Every estimate that is shown is cut to what can be, and every interval
+contains its estimate (`possible_limits`).
+
+Inverting also multiplies the standard error of a share by :math:`1/k`, with
+:math:`k = 1 - \rho_+ - \rho_-`. A share of :math:`n` rows then has a standard error of up to
+:math:`1 / (2 k \sqrt n)`; where that is more than a quarter, all shares from 0 to 1 are about as
+likely as before the labels were seen (a uniform share has 0.29), and nothing is identified
+(`not_identified`).
+"""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flipcost.core.noise import NoiseRateLike, rate_pair
+from flipcost.core.rates import NoiseRate
+
+# Standard error of a clean share from which on labels tell nothing of it.
+_USELESS = 0.25
+# Where labels keep more than this of what they tell, it is the rows that are too few, not the rate.
+_NOISY = 0.5
+
+
+def possible_limits(
+    value: float, low: float, high: float, least: float = -np.inf, most: float = np.inf
+) -> tuple[float, float, float]:
+    """Return an estimate cut to what can be, and limits that contain it.
+
+    Parameters
+    ----------
+    value, low, high : float
+        The estimate and its limits; limits that are not numbers are those of what can be.
+    least, most : float
+        What can be.
+
+    Returns
+    -------
+    value, low, high : float
+
+    Examples
+    --------
+    >>> possible_limits(-0.1, 0.2, np.nan, 0.0, 0.8)
+    (0.0, 0.0, 0.8)
+    """
+    low, high = (least if np.isnan(low) else low), (most if np.isnan(high) else high)
+    value, low, high = (float(min(max(x, least), most)) for x in (value, low, high))
+    return value, min(low, value), max(high, value)
+
+
+def agreement(table: ArrayLike) -> float:
+    """Return how much two labels of the same rows agree, in standard errors from chance.
+
+    Parameters
+    ----------
+    table : array-like of shape (2, 2)
+        Rows by the one label and the other.
+
+    Returns
+    -------
+    float
+        Of the log odds ratio: about 0 when neither tells of the other, below when they disagree.
+
+    Examples
+    --------
+    >>> round(agreement([[40, 10], [10, 40]]), 1), round(agreement([[10, 40], [40, 10]]), 1)
+    (5.4, -5.4)
+    """
+    # Haldane's half a row more makes the odds ratio and its standard error finite.
+    (a, b), (c, d) = np.asarray(table, dtype=float) + 0.5
+    return float(np.log(a * d / (b * c)) / np.sqrt(1 / a + 1 / b + 1 / c + 1 / d))
+
+
+def tells_nothing(rate: NoiseRate) -> str | None:
+    """Return why an estimated rate tells nothing of the noise, or None if it does.
+
+    One rate that may be one half leaves open whether labels say anything at all.
+
+    Examples
+    --------
+    >>> tells_nothing(NoiseRate(0.2, 0.1, 0.3, "two labels")) is None
+    True
+    >>> print(tells_nothing(NoiseRate(0.46, 0.4, 0.5, "two labels")))
+    A noise rate of 0.460, 95% interval 0.400 to 0.500 (two labels) is not identified: at one \
+half labels say nothing. It played no part.
+    """
+    if isinstance(rate.high, tuple) or rate.high < 0.5:
+        return None
+    return (
+        f"A noise rate of {rate} is not identified: at one half labels say nothing. "
+        "It played no part."
+    )
+
+
+def rows_to_identify(noise_rate: NoiseRateLike) -> int:
+    """Return how many rows labels must have at a noise rate to tell anything of clean shares.
+
+    Examples
+    --------
+    >>> rows_to_identify(0.2), rows_to_identify((0.6, 0.39))
+    (12, 40000)
+    """
+    kept = 1 - sum(rate_pair(noise_rate))
+    return int(np.ceil(round((0.5 / (_USELESS * kept)) ** 2, 6)))
+
+
+def not_identified(noise_rate: NoiseRateLike, n_rows: float) -> str | None:
+    """Return why nothing can be said of clean labels at a noise rate, or None if something can.
+
+    Parameters
+    ----------
+    noise_rate : float, pair of floats, or None
+        The rate, taken as known.
+    n_rows : float
+        Rows that the labels count for.
+
+    Returns
+    -------
+    str or None
+
+    Examples
+    --------
+    >>> not_identified(0.2, 1000) is None
+    True
+    >>> print(not_identified((0.6, 0.39), 1000))
+    `noise_rate` = (0.6, 0.39) leaves labels 1 % of what they tell: with 1,000 rows nothing of the \
+clean labels is identified, and 40,000 would be needed. Intervals are all that can be.
+    """
+    needed = rows_to_identify(noise_rate)
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    kept = 1 - rho_pos - rho_neg
+    if n_rows >= needed or kept > _NOISY:
+        return None
+    return (
+        f"`noise_rate` = ({rho_pos:g}, {rho_neg:g}) leaves labels {100 * kept:.2g} %"
+        f" of what they tell: with {n_rows:,.0f} rows nothing of the clean labels is identified, "
+        f"and {needed:,} would be needed. Intervals are all that can be."
+    )

@@ -1,0 +1,78 @@
+"""Figures are kept to what can be, in one place."""
+
+import numpy as np
+import pytest
+
+from flipcost.core.checked import contradict
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.cost_curves import confusion_cells, costs_at_rates
+from flipcost.core.possible import not_identified, possible_limits, rows_to_identify, tells_nothing
+from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.rates import NoiseRate
+
+
+def test_limits_contain_what_is_cut():
+    """Whatever comes in, the estimate is inside its limits and these inside what can be."""
+    rng = np.random.default_rng(0)
+    strange = np.array([np.nan, np.inf, -np.inf, 0.0, -5.0, 5.0])
+    for _ in range(500):
+        value = float(rng.normal())
+        low, high = np.where(rng.random(2) < 0.2, rng.choice(strange, 2), rng.normal(size=2))
+        value, low, high = possible_limits(value, low, high, 0.0, 0.8)
+        assert 0 <= low <= value <= high <= 0.8
+
+
+def test_intervals_of_measures_contain_them():
+    """Denoised by any rate, of any small table and level, a measure lies inside its interval."""
+    rng = np.random.default_rng(1)
+    for _ in range(300):
+        counts = rng.integers(0, 12, (2, 2)).astype(float)
+        counts[0, 0] += 1
+        rate = tuple(rng.uniform(0, 0.5, 2))
+        table = ConfusionCounts(counts, counts)
+        level = float(rng.choice([1e-9, 0.5, 0.95, 1 - 1e-12]))
+        for name in ("cost", "accuracy"):
+            found = table.interval(name, cost=0.2, noise_rate=rate, level=level)
+            assert 0 <= found.low <= found.value <= found.high <= (0.8 if name == "cost" else 1.0)
+        cells = confusion_cells(table, rate, level)
+        assert np.all((cells >= 0) & (cells <= 1))
+        assert np.all((cells[..., 1] <= cells[..., 0]) & (cells[..., 0] <= cells[..., 2]))
+        costs = costs_at_rates(table, 0.2, [rate, 0.0, 0.45])
+        assert np.all((costs >= 0) & (costs <= 0.8))
+
+
+def test_a_rate_that_leaves_nothing_identifies_nothing():
+    """Where the standard error of a share passes a quarter, intervals are all that can be."""
+    assert rows_to_identify((0.6, 0.39)) == 40_000
+    assert not_identified((0.6, 0.39), 40_000) is None
+    assert "not" not in str(not_identified(0.2, 5))  # few rows, not a useless rate
+    counts = np.array([[350.0, 250.0], [200.0, 200.0]])
+    table = ConfusionCounts(counts, counts)
+    found = table.interval("cost", cost=0.2, noise_rate=(0.6, 0.39))
+    assert (found.low, found.high) == (0.0, 0.8)
+    posterior = RatePosterior(np.array([[0.6, 0.39]]), np.ones(1))
+    cost = posterior.cost(table, 0.2)[0]
+    assert cost.low == 0.0
+    assert cost.high == pytest.approx(0.8 * 0.55 + 0.2 * 0.45)  # if every call is a mistake
+    wrong = posterior.wrong_share(0.4, n_rows=1000)
+    assert (wrong.low, wrong.high) == (0.39, 0.6)
+
+
+def test_an_estimate_that_may_be_one_half_tells_nothing():
+    """One rate whose interval reaches one half is no rate; pairs are left to their sum."""
+    assert tells_nothing(NoiseRate(0.43, 0.38, 0.5, "two labels")) is not None
+    assert tells_nothing(NoiseRate(0.43, 0.38, 0.49, "two labels")) is None
+    assert tells_nothing(NoiseRate((0.3, 0.2), (0.1, 0.1), (0.6, 0.5), "three labels")) is None
+
+
+def test_checks_contradict_by_count_or_by_odds():
+    """Most labels wrong, or a label that makes its class less likely beyond chance."""
+    right = np.repeat([True, False], [20, 80])
+    assert contradict(~right, right)
+    assert not contradict(right, right)
+    # Few wrong, since positives are rare, and yet no positive is labelled so.
+    labels = np.zeros(100, dtype=bool)
+    labels[60:] = True
+    assert contradict(labels, right)
+    assert not contradict(np.zeros(100, dtype=bool), right)  # labels that say nothing
+    assert not contradict(~right[:9], right[:9])  # too few to tell

@@ -106,6 +106,17 @@ def check_not_swapped(
         Those whose right label is known.
     learn : callable
         From rows and labels to what scores rows; called in the rare case only.
+
+    Examples
+    --------
+    >>> labels = np.arange(12) % 2 == 1
+    >>> checked = CheckedRows(np.arange(12), ~labels)
+    >>> check_not_swapped(np.ones((12, 1)), labels, checked, lambda X, y: X.sum)
+    Traceback (most recent call last):
+        ...
+    flipcost.exceptions.FlipCostError: 12 of the 12 checked rows have another label in `trusted` \
+than in `y`, and the rows that nobody checked do not speak for the former: are its two labels \
+swapped, or do they belong to other rows?
     """
     given = positive[checked.rows]
     if not contradict(given, checked.right):

@@ -13,6 +13,7 @@ NAMES = (
     "limits",
     "real_noise",
     "scale",
+    "predict",
 )
 
 

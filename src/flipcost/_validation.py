@@ -20,6 +20,7 @@ __all__ = [
     "HasMethods",
     "Interval",
     "StrOptions",
+    "assert_all_finite",
     "check_is_fitted",
     "check_weights",
     "encode_labels",

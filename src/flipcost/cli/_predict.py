@@ -52,7 +52,7 @@ def predict_command(
                 writer = writer or _writer(place, scored.schema)
                 writer.write_batch(scored)
                 rows += batch.num_rows
-                called += sum(scored.column("called_positive").to_pylist())
+                called += scored.column("called_positive").true_count
         finally:
             if writer is not None:
                 writer.close()
@@ -96,8 +96,10 @@ def _score(
     if id_column is not None:
         column = take_column(table, id_column, str(data))
         columns["id"] = as_text(column, id_column, "names of rows")
-    columns["prediction"] = pa.array([str(label) for label in predicted])
-    columns["called_positive"] = pa.array(predicted == classifier.pos_label)
+    labels = pa.array([str(label) for label in classifier.classes_])
+    called = predicted == classifier.pos_label
+    columns["prediction"] = labels.take(pa.array(np.where(called, place, 1 - place)))
+    columns["called_positive"] = pa.array(called)
     columns["probability_positive"] = pa.array(classifier.predict_proba(X)[:, place])
     return pa.RecordBatch.from_pydict(columns)
 

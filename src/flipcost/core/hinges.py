@@ -74,17 +74,20 @@ class HingeBasis:
             np.concatenate([empty, *knot]),
         )
 
+    def runs(self) -> list[slice]:
+        """Return the runs of ascending features that hinges come in, one a quantile."""
+        ends = np.flatnonzero(np.diff(self.feature, append=-1) <= 0) + 1
+        return [slice(int(a), int(b)) for a, b in zip([0, *ends[:-1]], ends, strict=False)]
+
     def expand(self, X: Array, out: Array | None = None) -> Array:
         """Return rows with their hinges appended, shape (n, d + h), in ``out`` when it is given."""
         d = self.n_features
         rows = np.empty((len(X), self.n_columns)) if out is None else out[: len(X)]
         rows[:, :d] = X
-        # Hinges come in runs of ascending features, one run a quantile: whole runs need no copy.
-        ends = np.flatnonzero(np.diff(self.feature, append=-1) <= 0) + 1
-        for first, last in zip([0, *ends[:-1]], ends, strict=False):
-            run = slice(first, last)
-            source = X if last - first == d else X[:, self.feature[run]]
-            hinges = rows[:, d + first : d + last]
+        # Whole runs need no copy.
+        for run in self.runs():
+            source = X if run.stop - run.start == d else X[:, self.feature[run]]
+            hinges = rows[:, d + run.start : d + run.stop]
             np.subtract(source, self.knot[run], out=hinges)
             np.maximum(hinges, 0.0, out=hinges)
         return rows

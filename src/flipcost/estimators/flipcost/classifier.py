@@ -29,6 +29,7 @@ from flipcost.estimators._folds import fold_numbers, generator
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.columns import is_mixed
 from flipcost.estimators.flipcost.fit import SOURCES, FitOptions, FitResult, ScoredRows, fit_scores
+from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
 from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
 from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.flipcost.table import Gathered, TableFit, fit_gathered, gather
@@ -380,7 +381,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             X,
             dtype=np.float64,
             accept_sparse=False if plain else "csr",
-            ensure_all_finite=True if plain else "allow-nan",
+            # Rows that are scored are read once; what is not finite is found then.
+            ensure_all_finite=True if plain else "allow-nan" if reset else False,
             reset=reset,
         )
 
@@ -440,8 +442,24 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         X = self._validated(X, reset=False)
         if self.transformer_ is not None:
             X = np.asarray(self.transformer_.transform(X), dtype=float)
-        curves = self._result.curves
-        return curves.probability(self.scorer_.score(X, curves.which))
+        return clean_probability(self.scorer_, self._result.curves, X)
+
+    def pooled_rule(self) -> PooledRule:
+        """Return what gives the probability of a row, collapsed: few numbers that can be exported.
+
+        Returns
+        -------
+        PooledRule
+            Piecewise-linear scores, boosting's share in them, and a table for each.
+        """
+        check_is_fitted(self)
+        if self.estimator is not None:
+            msg = (
+                f"The scores of `estimator={type(self.estimator).__name__}` cannot be collapsed; "
+                "leave `estimator` out for pooled scores."
+            )
+            raise TypeError(msg)
+        return PooledRule.of(self.scorer_, self._result.curves)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each *clean* label.
@@ -457,7 +475,10 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             Columns in the order of ``classes_``.
         """
         eta = self._positive_probability(X)
-        return np.column_stack([1 - eta, eta] if self._positive_index() == 1 else [eta, 1 - eta])
+        both = np.empty((len(eta), 2))
+        both[:, self._positive_index()] = eta
+        np.subtract(1.0, eta, out=both[:, 1 - self._positive_index()])
+        return both
 
     def decision_function(self, X: Any) -> Array:
         """Return log-odds of the positive class above those of the cost; ``classes_[1]`` above 0.

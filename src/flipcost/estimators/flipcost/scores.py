@@ -73,6 +73,10 @@ class MomentScores:
             return row_scores(X, coefficients, self.basis.expand)
         return row_scores(X, coefficients[:, [*range(d), -1]])
 
+    def collapsed(self, which: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Return the coefficients of the chosen scores, and the share of boosting: none."""
+        return self.coefficients[which], np.zeros(len(which))
+
 
 def moment_scores(
     X: Array,
@@ -277,8 +281,31 @@ class PooledScores:
             scores = self.smooth.score(self.columns.numbers(X), smooth)
             found.update(zip(smooth.tolist(), scores, strict=True))
         if n_smooth in needed:
-            found[n_smooth] = _real_scores(self.boosting, self.columns.cells(X))
+            found[n_smooth] = self.boosting_score(X)
         return np.stack([self._combined(found, parts[int(m)]) for m in which])
+
+    def collapsed(self, which: NDArray[np.intp]) -> tuple[Array, Array]:
+        """Return coefficients of the chosen scores, and what boosting's score is multiplied by.
+
+        Averages of standardised scores are linear in these, so one row of coefficients does.
+        """
+        n_smooth = len(self.smooth.coefficients)
+        coefficients = np.zeros((len(which), self.smooth.coefficients.shape[1]))
+        share = np.zeros(len(which))
+        for row, parts in enumerate(self._parts(int(m)) for m in which):
+            single = len(parts) == 1
+            for m in parts:
+                factor = 1.0 if single else 1 / (len(parts) * self.scale[m])
+                coefficients[row, -1] -= 0.0 if single else factor * self.location[m]
+                if m < n_smooth:
+                    coefficients[row] += factor * self.smooth.coefficients[m]
+                else:
+                    share[row] += factor
+        return coefficients, share
+
+    def boosting_score(self, X: Any) -> Array:
+        """Return the score that boosting gives rows, shape (n,)."""
+        return _real_scores(self.boosting, self.columns.cells(X))
 
     def _parts(self, m: int) -> tuple[int, ...]:
         n_single = len(self.smooth.coefficients) + (self.boosting is not None)

@@ -1,0 +1,136 @@
+"""Clean probabilities of new rows from what was pooled: one product for all scores.
+
+Every score that counts is a sum of piecewise-linear functions of the features, plus a share of
+boosting's score: averages of scores are so too, and to standardize them changes numbers only. So
+their coefficients are gathered once, in units of the tables that the curves are read from.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+
+from flipcost._validation import assert_all_finite
+from flipcost.core.additive import AdditiveScores, CurveTables
+from flipcost.estimators.flipcost.scores import MomentScores, PooledScores
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from flipcost.estimators.flipcost.columns import FeatureColumns
+    from flipcost.estimators.flipcost.fit import ScoreCurves
+
+    Array = NDArray[np.float64]
+
+
+def clean_probability(scorer: Any, curves: ScoreCurves, X: Any) -> Array:
+    """Return the probability that rows are positive, clean.
+
+    Parameters
+    ----------
+    scorer : PooledScores, MomentScores or EstimatorScores
+        What scores rows.
+    curves : ScoreCurves
+        The scores that count, and their curves.
+    X : array, sparse matrix or frame of n rows
+        Rows. What is not finite in an array is found here.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+
+    Examples
+    --------
+    >>> from flipcost.core.calibration import TABLE
+    >>> from flipcost.core.hinges import HingeBasis
+    >>> from flipcost.estimators.flipcost.fit import ScoreCurves
+    >>> basis = HingeBasis(1, np.empty(0, np.intp), np.empty(0))
+    >>> line = MomentScores(basis, np.array([[2.0, 0.0]]))
+    >>> one = np.ones(1)
+    >>> curves = ScoreCurves(np.array([0]), 0 * one, one, 1 / (1 + np.exp(-TABLE[None])))
+    >>> clean_probability(line, curves, np.array([[-1.0], [0.0]])).round(3)
+    array([0.119, 0.5  ])
+    """
+    if isinstance(scorer, PooledScores | MomentScores) and not sparse.issparse(X):
+        return PooledRule.of(scorer, curves).probability(X)
+    if sparse.issparse(X):
+        assert_all_finite(X.data, input_name="X")
+    return curves.probability(scorer.score(X, curves.which))
+
+
+@dataclass(frozen=True, eq=False)
+class PooledRule:
+    """What gives the clean probability of a row, collapsed.
+
+    Attributes
+    ----------
+    scorer : PooledScores or MomentScores
+        Where it comes from.
+    places : AdditiveScores
+        Places in the tables, m of them, but for boosting.
+    boosting_share : ndarray of shape (m,)
+        What boosting's score is multiplied by, and then added to these.
+    tables : CurveTables
+        What each place contributes to the probability.
+
+    Examples
+    --------
+    >>> from flipcost import FlipCostClassifier
+    >>> X, y = np.arange(90.0)[:, None], np.arange(90) % 7 > 3
+    >>> model = FlipCostClassifier(features="linear", random_state=0).fit(X, y)
+    >>> rule = model.pooled_rule()
+    >>> np.array_equal(rule.probability(X), model.predict_proba(X)[:, 1])
+    True
+    """
+
+    scorer: PooledScores | MomentScores
+    places: AdditiveScores
+    boosting_share: Array
+    tables: CurveTables
+
+    @classmethod
+    def of(cls, scorer: PooledScores | MomentScores, curves: ScoreCurves) -> PooledRule:
+        """Collapse scores and curves."""
+        coefficients, share = scorer.collapsed(curves.which)
+        slope, offset = curves.places()
+        basis = (scorer.smooth if isinstance(scorer, PooledScores) else scorer).basis
+        places = AdditiveScores.used(
+            basis, slope[:, None] * coefficients[:, :-1], slope * coefficients[:, -1] + offset
+        )
+        return cls(scorer, places, slope * share, curves.tables())
+
+    def probability(self, X: Any) -> Array:
+        """Return the clean probability of the rows of an array or a frame."""
+        mend: Callable[[Array], Array] = _refused
+        always, own, rows = False, None, X
+        if isinstance(self.scorer, PooledScores):
+            columns = self.scorer.columns
+            if hasattr(X, "columns"):
+                rows = columns.cells(X)
+            mend, always = _filled(columns), bool(columns.levels) or len(columns.gaps) > 0
+            if self.boosting_share.any():
+                own = self.scorer.boosting_score(X)
+        found = np.empty(len(rows))
+        for part, places in self.places.blocks(rows, mend, always=always):
+            if own is not None:
+                np.add(places, self.boosting_share[:, None] * own[part], out=places)
+            found[part] = self.tables.sum_at(places)
+        return found
+
+
+def _refused(block: Array) -> Array:
+    assert_all_finite(block, input_name="X")
+    return block  # finite after all: only the sum of its numbers was not
+
+
+def _filled(columns: FeatureColumns) -> Callable[[Array], Array]:
+    def numbers(block: Array) -> Array:
+        assert_all_finite(block, allow_nan=True, input_name="X")
+        return np.asarray(columns.numbers(block))
+
+    return numbers

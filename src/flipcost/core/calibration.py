@@ -38,50 +38,29 @@ from __future__ import annotations
 
 from dataclasses import dataclass, replace
 from functools import cached_property
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import xlog1py, xlogy
+
+from flipcost.core.arrays import Array
+from flipcost.core.curve_fit import BinStack, expit, log_det, log_sum
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import ArrayLike, NDArray
 
-    Array = NDArray[np.float64]
-
 N_BINS = 64
 _REACH = 4.0  # scores beyond this many standard deviations share the outermost bins
 # The curve of clean probability is tabulated on these standardised scores.
 TABLE = np.linspace(-6.0, 6.0, 121)
 _TABLE = TABLE.astype(np.float32)
-# Nodes of the product rule, in standard deviations.
-_STEP = 1.1
-_NODES = _STEP * np.array([(i, j) for i in range(-3, 4) for j in range(-3, 4)])
-_CHUNK = 16  # pairs integrated at a time, for the cache
-_NEWTON_STEPS = 40
-_NEWTON_TOLERANCE = 1e-3  # gain in log density that a further step would bring
-# The same as a share of the nats that a mode is behind the highest one.
-_BEHIND = 0.02
-# Where the posterior is nearly flat, the box reaches this many units at most.
-_SMALLEST_CURVATURE = 0.15
+_TABLE_STEP = 0.1
+_BLOCK_ROWS = 16_384  # rows binned at a time, for the cache
+_CHUNK = 8  # pairs integrated at a time, for the cache
 # Share of the mass, by Laplace, whose (score, rate) pairs are not integrated.
 _LIGHT = 0.03
-
-
-def log_sum(values: Array, axis: int | None = None) -> Array:
-    """Return ``log(sum(exp(values)))``; scipy's took a quarter of the time of a calibration.
-
-    Examples
-    --------
-    >>> print(log_sum(np.log([1.0, 2.0, 3.0])).round(6) == np.log(6.0).round(6))
-    True
-    """
-    largest = np.max(values, axis=axis, keepdims=True)
-    largest = np.where(np.isfinite(largest), largest, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.sum(np.exp(values - largest), axis=axis, keepdims=True)) + largest
-    return np.asarray(total.reshape(()) if axis is None else np.squeeze(total, axis))
 
 
 @dataclass(frozen=True, eq=False)
@@ -122,19 +101,35 @@ class ScoreBins:
         cls, scores: Array, positive: ArrayLike, sample_weight: Array | None = None
     ) -> ScoreBins:
         """Bin scores, equally wide within four standard deviations."""
+        return cls.standardizing(scores, positive, sample_weight)[0]
+
+    @classmethod
+    def standardizing(
+        cls, scores: Array, positive: ArrayLike, sample_weight: Array | None = None
+    ) -> tuple[ScoreBins, Array]:
+        """Return the same, and the scores in the units of the bins."""
         labels = np.asarray(positive, dtype=bool)
         location = float(np.average(scores, weights=sample_weight))
-        spread = float(np.sqrt(np.average((scores - location) ** 2, weights=sample_weight)))
+        z = scores - location
+        if sample_weight is None:
+            spread = float(np.sqrt(np.dot(z, z) / len(z)))
+        else:
+            spread = float(np.sqrt(np.average(z**2, weights=sample_weight)))
         scale = spread if spread > 0 else 1.0
-        z = (scores - location) / scale
-        place = _place(z)
-        weight = np.ones(len(z)) if sample_weight is None else sample_weight
-        total = np.asarray(np.bincount(place, weight, N_BINS), dtype=float)
-        ones = np.asarray(np.bincount(place, weight * labels, N_BINS), dtype=float)
+        z /= scale
+        sums, counts = np.zeros(N_BINS), np.zeros(2 * N_BINS)
+        for start in range(0, len(z), _BLOCK_ROWS):
+            rows = slice(start, start + _BLOCK_ROWS)
+            place = _place(z[rows])
+            weight = None if sample_weight is None else sample_weight[rows]
+            sums += np.bincount(place, z[rows] if weight is None else weight * z[rows], N_BINS)
+            place += N_BINS * labels[rows]
+            counts += np.bincount(place, weight, 2 * N_BINS)
+        zeros, ones = counts.reshape(2, N_BINS)
+        total = zeros + ones
         middle = (np.arange(N_BINS) + 0.5) * (2 * _REACH / N_BINS) - _REACH
-        sums = np.bincount(place, weight * z, N_BINS)
         centre = np.where(total > 0, sums / np.where(total > 0, total, 1.0), middle)
-        return cls(location, scale, centre, ones, total - ones)
+        return cls(location, scale, centre, ones, zeros), z
 
     def standardize(self, scores: Array) -> Array:
         """Return scores in the units of the bins."""
@@ -180,7 +175,10 @@ class ScoreBins:
 
 def _place(standardised: Array) -> NDArray[np.intp]:
     """Return the bin of each standardised score."""
-    place = np.clip((standardised + _REACH) * (N_BINS / (2 * _REACH)), 0, N_BINS - 1)
+    place = standardised * (N_BINS / (2 * _REACH))
+    place += N_BINS / 2
+    np.maximum(place, 0, out=place)
+    np.minimum(place, N_BINS - 1, out=place)
     return place.astype(np.intp)
 
 
@@ -252,14 +250,73 @@ class Calibration:
         rate : int, optional
             Condition on this rate of the grid instead of averaging over all.
         """
-        weight = self.weight
-        weight = weight if rate is None else weight[:, rate : rate + 1]
-        curves = self.curves if rate is None else self.curves[:, rate : rate + 1]
+        chosen = slice(None) if rate is None else slice(rate, rate + 1)
+        weight = self.weight[:, chosen]
         result = np.zeros(len(standardised[0]))
-        for score, share, curve in zip(standardised, weight, curves, strict=True):
+        for score, share, curve in zip(standardised, weight, self.curves, strict=True):
             if share.any():
-                result += np.interp(score, TABLE, share @ curve)
-        return np.asarray(result / weight.sum())
+                own = share @ curve[chosen]
+                for start in range(0, len(result), _BLOCK_ROWS):
+                    rows = slice(start, start + _BLOCK_ROWS)
+                    result[rows] += TablePlaces.of(score[rows]).values(own)
+        result /= weight.sum()
+        return result
+
+    def probabilities(self, standardised: Sequence[Array], rates: ArrayLike) -> Array:
+        """Return clean probabilities given each of some rates, shape (len(rates), n).
+
+        What `probability` gives for each of them, but each score is looked up once.
+        """
+        chosen = np.asarray(rates, dtype=np.intp)
+        weight = self.weight[:, chosen]
+        result = np.zeros((len(chosen), len(standardised[0])))
+        for score, share, curve in zip(standardised, weight, self.curves, strict=True):
+            if share.any():
+                result += TablePlaces.of(score).values(share[:, None] * curve[chosen])
+        return np.asarray(result / weight.sum(axis=0)[:, None])
+
+
+@dataclass(frozen=True, eq=False)
+class TablePlaces:
+    """Where standardised scores lie in `TABLE`, to read curves there by linear interpolation.
+
+    The table is evenly spaced, so that no search is needed: six times as fast as ``np.interp``.
+
+    Attributes
+    ----------
+    below : ndarray of int, shape (n,)
+        Last entry of the table at or below each score, the last but one at most.
+    beyond : ndarray of shape (n,)
+        How far it is beyond that entry, in steps of the table; scores outside it are at its ends.
+
+    Examples
+    --------
+    >>> places = TablePlaces.of(np.array([-9.0, 0.05, 6.0]))
+    >>> print(places.values(TABLE).round(6))
+    [-6.    0.05  6.  ]
+    """
+
+    below: NDArray[np.intp]
+    beyond: Array
+
+    @classmethod
+    def of(cls, standardised: Array) -> TablePlaces:
+        """Find scores in the table."""
+        place = (standardised - TABLE[0]) / _TABLE_STEP
+        np.maximum(place, 0.0, out=place)
+        np.minimum(place, len(TABLE) - 1.0, out=place)
+        below = place.astype(np.intp)
+        np.minimum(below, len(TABLE) - 2, out=below)
+        place -= below
+        return cls(below, place)
+
+    def values(self, curves: Array) -> Array:
+        """Return curves of shape (..., 121) at the scores, shape (..., n)."""
+        rise = np.diff(curves)
+        found = np.take(rise, self.below, axis=-1)
+        found *= self.beyond
+        found += np.take(curves, self.below, axis=-1)
+        return np.asarray(found)
 
 
 def calibrate(
@@ -321,7 +378,7 @@ class Modes:
 
 
 def find_modes(
-    bins: Sequence[ScoreBins],
+    bins: Sequence[ScoreBins] | BinStack,
     rates: ArrayLike,
     log_prior: ArrayLike | None = None,
     start: Array | None = None,
@@ -345,10 +402,10 @@ def find_modes(
     shape = (len(bins), grid.shape[-2])
     uniform = np.full(shape[1], -np.log(shape[1]))
     prior = uniform if log_prior is None else np.asarray(log_prior, dtype=float)
-    problem = _problem(bins, grid)
-    begin = np.zeros((np.prod(shape), 2)) if start is None else start.reshape(-1, 2)
-    theta, value, curvature = problem.modes(begin, np.tile(prior, shape[0]))
-    laplace = value + np.log(2 * np.pi) - 0.5 * _log_det(curvature)
+    fits = _stacked(bins).at(grid)
+    begin = np.zeros((shape[0] * shape[1], 2)) if start is None else start.reshape(-1, 2)
+    theta, value, curvature = fits.modes(begin, np.tile(prior, shape[0]))
+    laplace = value + np.log(2 * np.pi) - 0.5 * log_det(curvature)
     return Modes(
         grid,
         prior,
@@ -359,7 +416,7 @@ def find_modes(
 
 
 def integrate_modes(
-    bins: Sequence[ScoreBins], modes: Modes, least: float | None = None
+    bins: Sequence[ScoreBins] | BinStack, modes: Modes, least: float | None = None
 ) -> Calibration:
     """Integrate around modes; light pairs of score and rate are not integrated, but corrected.
 
@@ -383,16 +440,16 @@ def integrate_modes(
     heavy = laplace >= min(least, laplace.max())
     kept = np.flatnonzero(heavy)
     theta, curvature = modes.theta.reshape(-1, 2), modes.curvature.reshape(-1, 2, 2)
-    problem = _problem(bins, modes.rates)
+    fits = _stacked(bins).at(modes.rates)
     evidence = laplace - np.tile(modes.log_prior, len(bins))
     plain = evidence[kept]
     curves = np.empty((len(laplace), len(TABLE)))
     for chunk in np.array_split(kept, -(-len(kept) // _CHUNK)):
-        part = problem.take(chunk)
-        evidence[chunk], curves[chunk] = part.integrate(theta[chunk], curvature[chunk])
+        part = fits.take(chunk)
+        evidence[chunk], curves[chunk] = part.integrate(theta[chunk], curvature[chunk], _TABLE)
     weight = np.exp(laplace[kept] - laplace.max())
     evidence[~heavy] += np.average(evidence[kept] - plain, weights=weight)
-    curves[~heavy] = _expit(np.exp(theta[~heavy, :1]) * TABLE + theta[~heavy, 1:])
+    curves[~heavy] = expit(np.exp(theta[~heavy, :1]) * TABLE + theta[~heavy, 1:])
     shape = modes.log_evidence.shape
     return Calibration(
         modes.rates,
@@ -414,201 +471,5 @@ def light_evidence(log_evidence: Array) -> float:
     return float(order[int(np.searchsorted(mass, (1 - _LIGHT) * mass[-1]))])
 
 
-def _problem(bins: Sequence[ScoreBins], rates: Array) -> _Problem:
-    n_rates = rates.shape[-2]
-    none = np.zeros((2, 2, N_BINS))
-    checked = np.stack([none if b.checked is None else b.checked for b in bins])
-    # P(y | noisy y, s) divides by the probability of the label, so checked labels count off.
-    ones = np.stack([b.positive for b in bins]) - checked[:, :, 1].sum(axis=1)
-    zeros = np.stack([b.negative for b in bins]) - checked[:, :, 0].sum(axis=1)
-    clean = checked.sum(axis=2)
-    columns = (np.stack([b.centre for b in bins]), ones, zeros, clean[:, 1], clean[:, 0])
-    # Bins without rows add nothing: those with rows come first, as many as any score has.
-    empty = np.stack([b.positive + b.negative == 0 for b in bins])
-    order = np.argsort(empty, axis=1, kind="stable")[:, : max(1, int((~empty).sum(axis=1).max()))]
-    x, ones, zeros, right, wrong = (
-        np.repeat(np.take_along_axis(column, order, axis=1), n_rates, axis=0) for column in columns
-    )
-    own = np.broadcast_to(rates, (len(bins), *rates.shape[-2:])).reshape(-1, 2)
-    if not checked.any():
-        return _Problem(x, ones, zeros, own)
-    return _Problem(x, ones, zeros, own, right, wrong)
-
-
-@dataclass(frozen=True, eq=False)
-class _Problem:
-    """A stack of P calibrations: bins of shape (P, n_bins) and rates of shape (P, 2).
-
-    `right_ones` and `right_zeros` count right labels of checked rows, if there are any.
-    """
-
-    x: Array
-    ones: Array
-    zeros: Array
-    rates: Array
-    right_ones: Array | None = None
-    right_zeros: Array | None = None
-
-    def take(self, rows: NDArray[Any]) -> _Problem:
-        parts = (self.x, self.ones, self.zeros, self.rates, self.right_ones, self.right_zeros)
-        return _Problem(*(None if part is None else part[rows] for part in parts))  # type: ignore[arg-type]
-
-    def log_joint(self, theta: Array) -> Array:
-        """Log likelihood plus log prior at theta = (log a, b) of shape (P, K, 2); shape (P, K)."""
-        line = np.exp(theta[..., :1]) * self.x[:, None, :] + theta[..., 1:]
-        rho_neg, kept = self.rates[:, 1, None, None], 1 - self.rates.sum(axis=1)[:, None, None]
-        noisy = _inside(rho_neg + kept * _expit(line))
-        likelihood = _dot(np.log(noisy), self.ones) + _dot(np.log(1 - noisy), self.zeros)
-        if self.right_ones is not None and self.right_zeros is not None:
-            log_eta = _log_expit(line)
-            likelihood += _dot(log_eta, self.right_ones) + _dot(log_eta - line, self.right_zeros)
-        return np.asarray(likelihood + _log_prior(theta))
-
-    def modes(self, start: Array, log_prior: Array) -> tuple[Array, Array, Array]:
-        """Return modes (P, 2), log densities (P,) and positive definite curvatures there.
-
-        Modes that are behind by many nats, counting the prior of their rates, are found less
-        exactly: they will not count.
-        """
-        theta = start.copy()
-        value, gradient, curvature = self.terms(theta)
-        active, part = np.arange(len(theta)), self
-        for _ in range(_NEWTON_STEPS):
-            step = _solve(curvature[active], gradient[active])
-            height = value + log_prior
-            enough = np.maximum(_NEWTON_TOLERANCE, _BEHIND * (height.max() - height[active]))
-            going = (gradient[active] * step).sum(axis=1) > enough
-            if not going.all():
-                active, step, part = active[going], step[going], part.take(going)
-            if not len(active):
-                break
-            # A unit of log slope changes everything: longer steps only overshoot.
-            step *= np.minimum(1.0, 1.5 / np.maximum(np.abs(step).max(axis=1), 1e-12))[:, None]
-            moved = part.search(theta[active], step, value[active])
-            for found, new in zip((theta, value, gradient, curvature), moved, strict=True):
-                found[active] = new
-        return theta, value, curvature
-
-    def search(self, theta: Array, step: Array, value: Array) -> tuple[Array, Array, Array, Array]:
-        """Halve steps that do not raise the joint density; return where they lead, and `terms`."""
-        moved = theta + step
-        found = self.terms(moved)
-        for k in range(1, 13):
-            worse = found[0] < value
-            if not worse.any():
-                break
-            moved[worse] = theta[worse] + (step[worse] / 2**k if k < 12 else 0.0)
-            for old, new in zip(found, self.take(worse).terms(moved[worse]), strict=True):
-                old[worse] = new
-        return moved, *found
-
-    def terms(self, theta: Array) -> tuple[Array, Array, Array]:
-        """Log joint, its gradient, and its expected curvature (negated), floored."""
-        slopewise = np.exp(theta[:, :1]) * self.x
-        line = slopewise + theta[:, 1:]
-        eta = _expit(line)
-        kept = 1 - self.rates.sum(axis=1)[:, None]
-        noisy = _inside(self.rates[:, 1:] + kept * eta)
-        other, spread = 1 - noisy, eta * (1 - eta)
-        value = (self.ones * np.log(noisy) + self.zeros * np.log(other)).sum(axis=1)
-        change = kept * spread
-        residual = (self.ones / noisy - self.zeros / other) * change
-        information = (self.ones + self.zeros) * change**2 / (noisy * other)
-        if self.right_ones is not None and self.right_zeros is not None:
-            # A right label tells more than a noisy one, so what was counted off is made up for.
-            checked = self.right_ones + self.right_zeros
-            value += (checked * _log_expit(line) - self.right_zeros * line).sum(axis=1)
-            residual += self.right_ones - checked * eta
-            information += checked * spread
-        prior_gradient, prior_curvature = _prior_derivatives(theta)
-        gradient = np.empty((len(theta), 2))
-        gradient[:, 0], gradient[:, 1] = (residual * slopewise).sum(1), residual.sum(1)
-        gradient += prior_gradient
-        curvature = np.empty((len(theta), 2, 2))
-        weighted = information * slopewise
-        curvature[:, 0, 0] = (weighted * slopewise).sum(1) + prior_curvature[:, 0]
-        curvature[:, 1, 1] = information.sum(1) + prior_curvature[:, 1]
-        curvature[:, 0, 1] = curvature[:, 1, 0] = weighted.sum(1)
-        return value + _log_prior(theta), gradient, curvature
-
-    def integrate(self, mode: Array, curvature: Array) -> tuple[Array, Array]:
-        """Return log evidences (P,) and curves (P, table) by a product rule around the modes."""
-        theta = mode[:, None, :] + _NODES @ np.swapaxes(_spread(curvature), 1, 2)
-        joint = self.log_joint(theta)
-        area = 2 * np.log(_STEP) - 0.5 * _log_det(curvature)
-        evidence = log_sum(joint, axis=1)
-        weight = np.exp(joint - evidence[:, None])
-        # Probabilities to seven digits will do, in half the time.
-        line = theta.astype(np.float32)
-        eta = _expit(np.exp(line[..., :1]) * _TABLE + line[..., 1:])
-        curves = weight.astype(np.float32)[:, None] @ eta
-        # Rounded to seven digits, weights may add up to a little more than one.
-        return evidence + area, np.minimum(curves[:, 0].astype(float), 1.0)
-
-
-# numpy's exp, log and tanh take a vector at a time; scipy's expit, log_expit and log1p, exact to
-# the last digit far out, took five to fifteen times as long and most of a fit. Probabilities are
-# cut at 1e-12 anyhow, where what is lost is a ten-thousandth.
-def _expit(line: NDArray[Any]) -> NDArray[Any]:
-    half = np.tanh(0.5 * line)
-    half += 1.0
-    half *= 0.5
-    return np.asarray(half)
-
-
-def _log_expit(line: Array) -> Array:
-    return np.asarray(np.minimum(line, 0.0) - np.log(1 + np.exp(-np.abs(line))))
-
-
-def _inside(probability: Array) -> Array:
-    """Keep probabilities off 0 and 1."""
-    return np.asarray(np.clip(probability, 1e-12, 1 - 1e-12, out=probability))
-
-
-def _dot(values: Array, counts: Array) -> Array:
-    """Sum values of shape (P, K, n) with weights of shape (P, n)."""
-    return np.asarray((values @ counts[:, :, None])[..., 0])
-
-
-def _solve(matrix: Array, right: Array) -> Array:
-    """Solve symmetric systems of two unknowns, by Cramer's rule."""
-    a, b, d = matrix[:, 0, 0], matrix[:, 0, 1], matrix[:, 1, 1]
-    det = a * d - b * b
-    found = np.empty_like(right)
-    found[:, 0] = (d * right[:, 0] - b * right[:, 1]) / det
-    found[:, 1] = (a * right[:, 1] - b * right[:, 0]) / det
-    return found
-
-
-def _spread(curvature: Array) -> Array:
-    """Lower Cholesky factors of the inverses of symmetric 2 x 2 matrices."""
-    a, b, d = curvature[:, 0, 0], curvature[:, 0, 1], curvature[:, 1, 1]
-    det = a * d - b * b
-    factor = np.zeros_like(curvature)
-    factor[:, 0, 0] = np.sqrt(d / det)
-    factor[:, 1, 0] = -b / np.sqrt(d * det)
-    factor[:, 1, 1] = 1 / np.sqrt(d)
-    return factor
-
-
-def _log_det(matrix: Array) -> Array:
-    """Log determinants of symmetric positive definite 2 x 2 matrices."""
-    return np.asarray(np.log(matrix[:, 0, 0] * matrix[:, 1, 1] - matrix[:, 0, 1] ** 2))
-
-
-def _log_prior(theta: Array) -> Array:
-    """Log density of (log a, b) for a half-Cauchy slope and a uniform share."""
-    log_slope, offset = theta[..., 0], theta[..., 1]
-    # The last term turns a density of a into one of log a; likewise for the share and b.
-    slope = np.log(2 / np.pi) - np.log(1 + np.exp(2 * log_slope)) + log_slope
-    share = 2 * _log_expit(offset) - offset
-    return np.asarray(slope + share)
-
-
-def _prior_derivatives(theta: Array) -> tuple[Array, Array]:
-    squared = np.exp(2 * theta[:, 0])
-    share = _expit(theta[:, 1])
-    steep = squared / (1 + squared)
-    gradient = 1 - 2 * np.column_stack([steep, share])
-    curvature = np.column_stack([4 * steep * (1 - steep), 2 * share * (1 - share)])
-    return gradient, np.maximum(curvature, _SMALLEST_CURVATURE)
+def _stacked(bins: Sequence[ScoreBins] | BinStack) -> BinStack:
+    return bins if isinstance(bins, BinStack) else BinStack.from_bins(bins)

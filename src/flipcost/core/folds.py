@@ -68,8 +68,13 @@ def random_folds(classes: ArrayLike, n_folds: int, rng: np.random.Generator) -> 
     if not 2 <= n_folds <= n_rows:
         msg = f"There must be 2 to {n_rows} folds for {n_rows} rows; got {n_folds}."
         raise ValueError(msg)
+    if codes.dtype == bool:
+        codes = codes.view(np.int8)  # small integers sort in one pass
+    drawn, at_random = rng.permutation(n_rows), np.empty(n_rows, np.intp)
+    at_random[drawn] = np.arange(n_rows)
     folds = np.empty(n_rows, np.intp)
-    folds[np.lexsort((rng.permutation(n_rows), codes))] = np.arange(n_rows) % n_folds
+    order = at_random[np.argsort(codes[at_random], kind="stable")]
+    folds[order] = np.arange(n_rows) % n_folds
     return folds
 
 

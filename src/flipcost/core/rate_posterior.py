@@ -16,7 +16,7 @@ import numpy as np
 from scipy.special import ndtr
 
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.calibration import Calibration, ScoreBins, flip_log_likelihood, log_sum
+from flipcost.core.calibration import Calibration, ScoreBins, flip_log_likelihood
 from flipcost.core.confusion import (
     ConfusionCounts,
     Interval,
@@ -26,6 +26,7 @@ from flipcost.core.confusion import (
     measure_gradient,
 )
 from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.curve_fit import log_sum
 from flipcost.core.noise import unmixing_matrices
 from flipcost.core.noise_models import NoiseModel, free_rates, model_prior
 from flipcost.core.possible import not_identified, possible_limits

@@ -27,8 +27,8 @@ from flipcost.core.calibration import (
     flip_log_likelihood,
     integrate_modes,
     light_evidence,
-    log_sum,
 )
+from flipcost.core.curve_fit import log_sum
 from flipcost.core.noise_models import NoiseModel, RateGrid, model_prior
 
 if TYPE_CHECKING:

@@ -74,6 +74,8 @@ class FeatureColumns:
             found = ((k, _column(X, k)) for k in range(X.shape[1]))
             levels = {k: _levels(values) for k, values in found if _is_category(values)}
         cells = cls(levels, np.zeros(X.shape[1]), np.empty(0, np.intp)).cells(X)
+        if not levels and not _has_gaps(cells):
+            return cls({}, np.zeros(X.shape[1]), np.empty(0, np.intp))
         missing = np.isnan(cells)
         others = [k for k in range(X.shape[1]) if k not in levels]
         gaps = np.array([k for k in others if missing[:, k].any()], dtype=np.intp)
@@ -103,15 +105,20 @@ class FeatureColumns:
         cells = self.cells(X)
         if sparse.issparse(cells):
             return cells
-        missing = np.isnan(cells)
-        if not self.levels and not len(self.gaps) and not missing.any():
+        if not self.levels and not len(self.gaps) and not _has_gaps(cells):
             return cells
+        missing = np.isnan(cells)
         plain = [k for k in range(len(self.fill)) if k not in self.levels]
         parts = [np.where(missing[:, plain], self.fill[plain], cells[:, plain])]
         parts.append(missing[:, self.gaps].astype(float))
         for k, levels in self.levels.items():
             parts.append((cells[:, k, None] == np.arange(len(levels))).astype(float))
         return np.concatenate(parts, axis=1)
+
+
+def _has_gaps(cells: NDArray[Any]) -> bool:
+    """Tell whether anything is missing, without a table of flags: NaN is what a minimum keeps."""
+    return bool(cells.size and np.isnan(cells.min()))
 
 
 def _column(X: Any, k: int) -> NDArray[Any]:

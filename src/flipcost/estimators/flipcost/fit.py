@@ -13,7 +13,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from flipcost.core.additive import CurveTables
-from flipcost.core.calibration import TABLE, Calibration, ScoreBins, calibrate, log_sum
+from flipcost.core.calibration import TABLE, Calibration, ScoreBins, calibrate
+from flipcost.core.curve_fit import log_sum
 from flipcost.core.decision import (
     CONSTANTS,
     Answer,
@@ -130,7 +131,8 @@ class ScoredRows:
         checked: CheckedRows | None = None,
     ) -> ScoredRows:
         """Bin scores of shape (n_scores, n)."""
-        bins = tuple(ScoreBins.from_scores(s, positive, weight) for s in scores)
+        found = [ScoreBins.standardizing(s, positive, weight) for s in scores]
+        bins = tuple(b for b, _ in found)
         if checked is not None:
             rows = checked.rows
             w = None if weight is None else weight[rows]
@@ -138,7 +140,7 @@ class ScoredRows:
                 b.with_checked(s[rows], checked.right, positive[rows], w)
                 for b, s in zip(bins, scores, strict=True)
             )
-        standard = tuple(b.standardize(s) for b, s in zip(bins, scores, strict=True))
+        standard = tuple(z for _, z in found)
         share = float(np.average(positive, weights=weight))
         return cls(bins, standard, positive, weight, len(positive), share, checked=checked)
 
@@ -453,7 +455,7 @@ def _least_regret(
     def count(probability: Array, answer: Answer = "rule") -> ConfusionCounts:
         return count_calls(rows.positive, bayes_calls(probability, cost, answer), rows.weight)
 
-    rules = [count(calibration.probability(rows.scores, int(r))) for r in likely]
+    rules = [count(eta) for eta in calibration.probabilities(rows.scores, likely)]
     constants = {name: count(rows.scores[0], name) for name in CONSTANTS}
     answer, rate, regret = decide_minimax(rules, constants, cost, states)
     return answer, int(likely[rate]), regret
@@ -481,7 +483,7 @@ def _value_of_rate(
     share = posterior.weight
     likely = np.flatnonzero(share > _NEGLIGIBLE * share.max())
     return value_of_knowing_rate(
-        [calibration.probability(sample, int(r)) for r in likely],
+        calibration.probabilities(sample, likely),
         share[likely],
         cost,
         None if rows.weight is None else rows.weight[::step],

@@ -20,6 +20,7 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from flipcost._validation import take_rows
+from flipcost.core.hinge_moments import hinge_moments, hinge_scores
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_scores, row_scores
@@ -34,8 +35,6 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-# Rows are expanded in chunks, so that no expanded copy of X is made.
-_CHUNK_ROWS = 8_192
 # Expanded columns: above this the moments cost more than they give.
 _MOST_COLUMNS = 100
 _MOST_KNOTS = 3
@@ -115,24 +114,16 @@ def moment_scores(
     families = [np.arange(d)]
     if basis.n_columns > d:
         families.append(np.arange(basis.n_columns))
-    n_rows = X.shape[0]
-    buffer = np.empty((min(_CHUNK_ROWS, n_rows), basis.n_columns))
-    parts = [ClassMoments.zeros(basis.n_columns)] * n_folds
-    for start in range(0, n_rows, _CHUNK_ROWS):
-        rows = slice(start, start + _CHUNK_ROWS)
-        more = fold_moments(
-            X[rows] if sparse.issparse(X) else basis.expand(X[rows], buffer),
-            positive[rows],
-            folds[rows],
-            n_folds,
-            None if weight is None else weight[rows],
-        )
-        parts = [a.merge(b) for a, b in zip(parts, more, strict=True)]
+    if len(families) == 1:
+        parts = fold_moments(X, positive, folds, n_folds, weight)
+    else:
+        parts = hinge_moments(X, basis, positive, folds, n_folds, weight)
     others = merge_others(parts)
     held_out = np.stack([solve_scores(train, families, l2s) for train in others])
     scorer = MomentScores(basis, solve_scores(parts[0].merge(others[0]), families, l2s))
-    expand = None if sparse.issparse(X) else basis.expand
-    return scorer, fold_scores(X, held_out, folds, expand)
+    if sparse.issparse(X):
+        return scorer, fold_scores(X, held_out, folds)
+    return scorer, hinge_scores(X, basis, held_out, folds)
 
 
 def plain_basis(n_features: int) -> HingeBasis:
@@ -371,13 +362,22 @@ def pooled_scores(
         with threadpool_limits(limits=limits, user_api="openmp"):
             fitted, own = estimator_scores(trees, cells, positive, weight, folds % _TREE_FOLDS)
         boosting, scores = fitted.estimator, np.concatenate([scores, own])
-    location, scale = scores.mean(axis=1), scores.std(axis=1)
-    scale = np.where(scale > 0, scale, 1.0)
+    location, scale = _location_and_scale(scores)
     averages = _averages(len(smooth.coefficients), len(l2s)) if boosting is not None else ()
     scorer = PooledScores(smooth, boosting, averages, location, scale, columns)
     single = dict(enumerate(scores))
     mixed = [scorer._combined(single, parts) for parts in averages]  # noqa: SLF001 - its maker
     return scorer, np.concatenate([scores, mixed]) if mixed else scores
+
+
+def _location_and_scale(scores: Array) -> tuple[Array, Array]:
+    """Return the mean and the standard deviation of each score, 1 where it is constant."""
+    location, scale = np.empty(len(scores)), np.ones(len(scores))
+    for m, score in enumerate(scores):  # one by one: no copy of all of them is made
+        location[m] = score.mean()
+        off = score - location[m]
+        scale[m] = np.sqrt(np.dot(off, off) / len(off)) or 1.0
+    return location, scale
 
 
 def boosting_classifier(is_category: NDArray[np.bool_], seed: int) -> Any:

@@ -10,8 +10,9 @@ import pytest
 
 from flipcost.audit import audit
 from flipcost.cli import main
-from flipcost.report import answers, headline, render_report
+from flipcost.report import answers, found_words, headline, render_report
 from flipcost.report._payload import assumed_rates
+from flipcost.report._state import next_step
 from tests.audit.helpers import PRICES, noisy_table
 
 WORDS = np.array(["no", "yes"], dtype=object)
@@ -59,7 +60,7 @@ TABLES = {
     "undecided": (_undecided, {}),
 }
 FIRST = {
-    "clean": "The labels look right: ",
+    "clean": "The labels look right (",
     "no_signal": "The columns say nothing about 'ill'",
     "noisy": "About ",
     "small": "Only 14 rows are labelled 'yes'",
@@ -105,9 +106,68 @@ def test_the_command_says_the_same(state, result, tmp_path, capsys):
     assert sum(summary["noise_models"].values()) == pytest.approx(1.0)
 
 
+def test_the_first_sentence_is_one_and_says_it_all(state, result):
+    """What holds, what to use, what that saves with its interval, and one next step."""
+    said = headline(result)
+    assert said.count(". ") == 0
+    assert said.endswith(".")
+    labels, _, rest = said.partition(": ")
+    use, _, then = rest.partition("; next, ")
+    assert labels
+    assert then
+    assert re.match("(the safe choice is|use|answer|until there are more)", use)
+    money = r"per 1,000 rows (?:against .*|)\(.*-?[\d,.]+ to -?[\d,.]+\)"
+    assert (re.search(money, use) is None) == (state == "small")
+
+
+def test_the_next_step_suits_the_state(state, result):
+    """Labels that look right are not sent to be checked; others are asked for what is missing."""
+    wanted = {
+        "clean": "put it to use",
+        "no_signal": "look for columns that tell the two labels apart",
+        "small": "label more rows until some hundreds, 20 at the least, are 'yes'",
+        "undecided": "check 100 rows, which decides",
+    }
+    if state in wanted:
+        assert next_step(result) == wanted[state]
+    else:
+        assert re.match(r"(check 100 more rows|mend the \d+ most)", next_step(result))
+
+
+def test_what_the_first_figures_suppose_is_said(state, result):
+    """Where labels look right the wide interval comes second, with what it would take."""
+    ours = result.best
+    assert ours.clean.low <= ours.likely.low <= ours.likely.value
+    assert ours.likely.value <= ours.likely.high <= ours.clean.high
+    said = dict(answers(result))["What do mistakes cost?"]
+    if state == "clean":
+        assert ours.likely.high - ours.likely.low < 0.5 * (ours.clean.high - ours.clean.low)
+        assert "Intervals hold if mistakes do not follow the columns." in said
+        assert "; up to " in render_report(result)
+    elif state in ("no_signal", "small"):
+        assert ours.likely.value == pytest.approx(ours.observed.value)
+        assert "by the labels as they are" in said
+    else:
+        assert ours.likely == ours.clean
+
+
+def test_checks_are_compared_by_what_they_save(state, result):
+    """Rows that are picked save at least what random ones do, and no more than is paid."""
+    found = result.information.checks
+    if state in ("no_signal", "small"):
+        assert found is None
+        return
+    assert found.n_rows == 100
+    for saving in (found.picked, found.random, found.suspects):
+        assert 0 <= saving.low <= saving.value <= saving.high
+        assert saving.value <= result.best.clean.high
+    assert found.picked.value > 0.8 * found.random.value
+    assert "at random would save" in dict(answers(result))["What would help most?"]
+
+
 def test_every_screen_states_what_was_assumed(result):
-    """The answer on noise names each model that counts, with its weight."""
-    said = dict(answers(result))["How noisy are the labels?"]
+    """What is said of how this was found names each model that counts, with its weight."""
+    said = dict(found_words(result))["Noise models"]
     assert "Assumed, each with its weight: " in said
     assert len(re.findall(r"\d %", said.partition("weight: ")[2])) == sum(
         weight > 0.005 for weight in result.noise_models.values()
@@ -149,7 +209,7 @@ def test_no_more_rows_are_asked_for_than_there_are(result):
 
 def test_no_label_is_listed_that_is_hardly_wrong(state, result):
     """Suspects are suspicious; where labels look right, or nobody can tell, more likely so."""
-    least = 0.5 if state in ("clean", "no_signal") else 0.01
+    least = 0.5 if state in ("clean", "no_signal", "small") else 0.01
     assert all(suspect.wrong > least for suspect in result.suspects)
     if state == "no_signal":
         assert not result.suspects

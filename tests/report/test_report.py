@@ -107,7 +107,7 @@ def test_every_question_is_answered(html):
 def test_lines_are_drawn_where_the_costs_are(result, html):
     """The chosen model's line starts at its cost at the smallest rate."""
     path = re.search(r'<svg id="path".*?</svg>', html, re.DOTALL)[0]
-    points = re.search(r'class="line flipcost" points="([^"]*)"', path)[1].split()
+    points = re.search(r'class="line flipcost best" points="([^"]*)"', path)[1].split()
     top = float(re.findall(r'class="ytick"[^>]*>([^<]*)<', path)[-1])
     cost = 1000 * result.unit * float(result.best.table(result.cost_index).cost(result.cost))
     y = float(points[0].split(",")[1])

@@ -6,7 +6,7 @@ sure is all that. `audit` answers with an `AuditResult`; the command line and th
 
 from flipcost.audit._candidates import Candidate, cost_grid
 from flipcost.audit._options import MODELS, AuditOptions
-from flipcost.audit._result import AuditResult, Information, Suspect
+from flipcost.audit._result import AuditResult, Checks, Information, Suspect
 from flipcost.audit._run import audit, audit_files
 
 __all__ = [
@@ -14,6 +14,7 @@ __all__ = [
     "AuditOptions",
     "AuditResult",
     "Candidate",
+    "Checks",
     "Information",
     "Suspect",
     "audit",

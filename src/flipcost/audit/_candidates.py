@@ -6,6 +6,7 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
@@ -18,7 +19,12 @@ from flipcost.core.folds import random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
-from flipcost.estimators import FlipCostClassifier, UnevenMarginClassifier
+from flipcost.estimators import (
+    FlipCostClassifier,
+    NoiseAwareThresholdClassifier,
+    UnevenMarginClassifier,
+)
+from flipcost.estimators.flipcost.scores import allows_trees, boosting_classifier
 from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
@@ -30,6 +36,8 @@ if TYPE_CHECKING:
 
 # Penalties of the closed form, on standardised features.
 _L2S = (0.001, 0.01, 0.1, 1.0, 10.0)
+# Folds of the classifiers that are fitted once for each.
+_PLAIN_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -56,8 +64,13 @@ class Candidate:
         Cost of a row on clean labels, the rate integrated out.
     saving : Interval
         What the chosen model saves over this one.
+    likely, saving_likely : Interval
+        The same two as they are shown first: where labels look right, if mistakes do not follow
+        the columns; where nothing can be said of mistakes, by the labels as they are.
     test : Interval or None
         Cost on the test rows, whose labels are clean.
+    estimator : estimator or None
+        What to fit and save if this one wins.
     """
 
     key: str
@@ -69,7 +82,10 @@ class Candidate:
     observed: Interval = field(default=Interval(0.0, 0.0, 0.0))
     clean: Interval = field(default=Interval(0.0, 0.0, 0.0))
     saving: Interval = field(default=Interval(0.0, 0.0, 0.0))
+    likely: Interval = field(default=Interval(0.0, 0.0, 0.0))
+    saving_likely: Interval = field(default=Interval(0.0, 0.0, 0.0))
     test: Interval | None = None
+    estimator: Any = None
 
     def table(self, index: int) -> ConfusionCounts:
         """Return the table at one cost of the grid."""
@@ -127,7 +143,7 @@ def compare(
     found = [
         _flipcost(judged, classifier, costs, index),
         _ignoring(judged, folds, costs, index),
-        _logistic(judged, folds, costs, index),
+        *_plain(judged, folds, costs, index, rows.options.seed),
         _constant(judged, "all_positive", rows.labels[1], len(costs)),
         _constant(judged, "all_negative", rows.labels[0], len(costs)),
     ]
@@ -216,31 +232,59 @@ def _ignoring(
     model = UnevenMarginClassifier(cost=float(costs[index]), l2=_L2S[best[index]])
     model.fit_moments(ClassMoments.merge_all(parts), classes=[False, True])
     picked = ConfusionCounts(counts[rows, best], squares[rows, best])
-    return Candidate("ignoring", "ignoring the noise", called, picked, model.predict)
+    again = UnevenMarginClassifier(cost=float(costs[index]), l2=_L2S[best[index]])
+    return Candidate(
+        "ignoring", "ignoring the noise", called, picked, model.predict, estimator=again
+    )
 
 
-def _logistic(
-    judged: JudgedRows, folds: NDArray[Any], costs: NDArray[np.float64], index: int
+def _plain(
+    judged: JudgedRows, folds: NDArray[Any], costs: NDArray[np.float64], index: int, seed: int
+) -> list[Candidate]:
+    """Return what many would fit: plain classifiers, their probabilities cut at the cost.
+
+    Boosting only of rows that are all at hand, and enough of them.
+    """
+    models = {"logistic": ("logistic regression", LogisticRegression(max_iter=1000))}
+    if judged.folds is None and allows_trees(judged.positive):
+        no_categories = np.zeros(judged.X.shape[1], dtype=bool)
+        models["boosting"] = ("boosting", boosting_classifier(no_categories, seed))
+    return [_cut_at_cost(judged, folds, costs, index, key, *named) for key, named in models.items()]
+
+
+def _cut_at_cost(
+    judged: JudgedRows,
+    folds: NDArray[Any],
+    costs: NDArray[np.float64],
+    index: int,
+    key: str,
+    label: str,
+    model: Any,
 ) -> Candidate:
-    """Return plain logistic regression, its probability cut at the cost."""
     X, positive, weight = judged.X, judged.positive, judged.weight
-    model = LogisticRegression(max_iter=1000)
     probability = cross_val_predict(
         model,
         X,
         positive,
-        cv=PredefinedSplit(folds),
+        cv=PredefinedSplit(folds % _PLAIN_FOLDS),
         method="predict_proba",
         params=None if weight is None else {"sample_weight": weight},
     )[:, 1]
-    model.fit(X, positive, sample_weight=weight)
     cost = float(costs[index])
+    fitted: list[Any] = []
+
+    def predict(X: Any) -> NDArray[np.bool_]:
+        if not fitted:  # only where there are rows to test on
+            fitted.append(clone(model).fit(judged.X, positive, sample_weight=weight))
+        return np.asarray(fitted[0].predict_proba(X)[:, 1] > cost)
+
     return Candidate(
-        "logistic",
-        "logistic regression",
+        key,
+        label,
         probability > cost,
         confusions_at_costs(positive, probability, costs, weight),
-        lambda X: model.predict_proba(X)[:, 1] > cost,
+        predict,
+        estimator=NoiseAwareThresholdClassifier(clone(model), cost=cost),
     )
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,15 +9,9 @@ from sklearn.pipeline import Pipeline
 
 from flipcost.audit._candidates import compare, cost_grid
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
+from flipcost.audit._judge import judge, value_of_checks
 from flipcost.audit._result import AuditResult, Information, Suspect
-from flipcost.core.checked import given_label
-from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.information import (
-    PRECISION,
-    labels_needed,
-    paired_saving,
-    probability_wrong,
-)
+from flipcost.core.information import PRECISION, labels_needed, probability_wrong
 from flipcost.data import as_text, read_labels, take_column
 
 if TYPE_CHECKING:
@@ -27,7 +20,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._candidates import Candidate
-    from flipcost.audit._maker import RowMaker
     from flipcost.audit._rows import Audited
     from flipcost.estimators import FlipCostClassifier
 
@@ -58,9 +50,8 @@ def conclude(
     reader, prices = rows.maker.reader, options.prices
     say("fitting what it is compared with")
     costs, index = cost_grid(prices.alpha)
-    candidates = compare(rows, classifier, costs, index)
     truth = _truth(rows, judged.frame)
-    candidates = [_judge(c, candidates[0], rows, truth, classifier) for c in candidates]
+    candidates = judge(compare(rows, classifier, costs, index), rows, truth, classifier)
     say("looking for labels that are wrong")
     score = _scorer(rows, classifier)
     watched = rows.watched
@@ -99,7 +90,7 @@ def conclude(
         information=_information(rows, classifier, wrong),
         warnings=rows.warnings + _late_warnings(classifier),
         seed=options.seed,
-        model=_pipeline(rows.maker, classifier),
+        model=_pipeline(rows, classifier, candidates[0]),
         n_test=0 if rows.clean is None else len(rows.clean.positive),
         known_flips=None if truth is None else _known_flips(rows, truth, wrong),
         reading=rows.reading,
@@ -113,67 +104,6 @@ def _truth(rows: Audited, frame: Any) -> NDArray[np.bool_] | None:
     if name is None:
         return None
     return np.asarray(read_labels(take_column(frame, name, rows.name), name) == rows.labels[1])
-
-
-def _judge(
-    candidate: Candidate,
-    chosen: Candidate,
-    rows: Audited,
-    truth: NDArray[np.bool_] | None,
-    classifier: FlipCostClassifier,
-) -> Candidate:
-    """Attach to a candidate what it costs."""
-    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
-    # Its own table of calls, not that of the grid: a saved model may cut elsewhere.
-    table = judged.table(candidate.called)
-    counts = None
-    if truth is not None:
-        counts = ConfusionCounts.from_labels(truth, candidate.called, judged.weight)
-    elif rows.clean is not None:
-        tested = rows.clean.frame if candidate.key == "saved" else rows.clean.X
-        called = np.asarray(candidate.predict(tested), dtype=bool)
-        counts = ConfusionCounts.from_labels(rows.clean.positive, called)
-    return replace(
-        candidate,
-        share_called=float(np.average(candidate.called, weights=judged.weight)),
-        observed=table.interval("cost", cost=cost, level=level),
-        clean=_clean_cost(rows, classifier, candidate.called),
-        saving=Interval(0.0, 0.0, 0.0)
-        if candidate is chosen
-        else _saving(rows, classifier, chosen.called, candidate.called),
-        test=None if counts is None else counts.interval("cost", cost=cost, level=level),
-    )
-
-
-def _clean_cost(
-    rows: Audited, classifier: FlipCostClassifier, called: NDArray[np.bool_]
-) -> Interval:
-    """Return what calls cost on clean labels: on checked rows if there are any, else denoised."""
-    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
-    posterior = classifier.rate_posterior_
-    if judged.checked is None:
-        return posterior.cost(judged.table(called), cost, level)[0]
-    expected = given_label(classifier.oof_probability_, judged.positive, posterior.mean)
-    return judged.checked.cost(judged.positive, called, expected, cost, judged.weight, level)
-
-
-def _saving(
-    rows: Audited,
-    classifier: FlipCostClassifier,
-    called: NDArray[np.bool_],
-    rival_called: NDArray[np.bool_],
-) -> Interval:
-    """Return what calls save over those of a rival, on the same rows."""
-    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
-    posterior = classifier.rate_posterior_
-    both = (judged.positive, called, rival_called)
-    if judged.checked is None:
-        return paired_saving(*both, cost, posterior, judged.weight, level)
-    expected = given_label(classifier.oof_probability_, judged.positive, posterior.mean)
-    low, high = judged.checked.saving_interval(*both, expected, cost, judged.weight, level)
-    ours, theirs = (_clean_cost(rows, classifier, calls).value for calls in (called, rival_called))
-    value = theirs - ours
-    return Interval(value, min(low, value), max(high, value))
 
 
 def _scorer(
@@ -198,7 +128,7 @@ def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any, state: str)
     watched, reader, named = rows.watched, rows.maker.reader, rows.options.id
     likely = int(np.sum(wrong > 0.5))
     order = np.argsort(-wrong, kind="stable")[: min(_MOST_SUSPECTS, max(100, likely))]
-    least = 0.5 if state in ("clean", "no_signal") else _LEAST_WRONG
+    least = 0.5 if state in ("clean", "no_signal", "small") else _LEAST_WRONG
     order = order[wrong[order] > least]
     frame = watched.frame.take(order)
     towards = np.where(watched.positive[order], -1.0, 1.0)
@@ -254,12 +184,14 @@ def _information(
         value_of_rate=classifier.value_of_rate_,
         wrong_labels=judged.number_of(of_judged),
         wrong_in_first_100=float(np.sort(wrong)[::-1][:100].sum()),
+        checks=value_of_checks(rows, classifier),
     )
 
 
 def _late_warnings(classifier: FlipCostClassifier) -> list[str]:
     found = list(classifier.warnings_)
-    if classifier.chosen_ == "rule":
+    # Where nothing can be said, that is said first.
+    if classifier.chosen_ == "rule" or classifier.state_ in ("no_signal", "small"):
         return found
     what = "positive" if classifier.chosen_ == "all_positive" else "negative"
     warning = (
@@ -269,7 +201,12 @@ def _late_warnings(classifier: FlipCostClassifier) -> list[str]:
     return [*found, warning]
 
 
-def _pipeline(maker: RowMaker, classifier: FlipCostClassifier) -> Pipeline:
-    """Return the steps from a table to predictions, to be saved."""
-    steps = [("columns", maker.reader), ("features", maker.features), ("model", classifier)]
-    return Pipeline(steps)
+def _pipeline(rows: Audited, classifier: FlipCostClassifier, winner: Candidate) -> Pipeline:
+    """Return the steps from a table to the predictions of the winner, to be saved."""
+    model: Any = classifier
+    if winner.estimator is not None:
+        labels = np.array(rows.labels, dtype=object)[rows.judged.positive.astype(int)]
+        model = winner.estimator.set_params(pos_label=rows.labels[1])
+        model.fit(rows.judged.X, labels, sample_weight=rows.judged.weight)
+    maker = rows.maker
+    return Pipeline([("columns", maker.reader), ("features", maker.features), ("model", model)])

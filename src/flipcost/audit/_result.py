@@ -57,6 +57,29 @@ class Suspect:
 
 
 @dataclass(frozen=True)
+class Checks:
+    """What checking so many rows is expected to save a row, by how they are found.
+
+    Attributes
+    ----------
+    n_rows : int
+        Rows that would be checked.
+    picked : Interval
+        Where decisions turn, where the cost is in doubt, where labels are likely wrong: the rows
+        that `flipcost.recheck.next_rows` draws.
+    random : Interval
+        Any rows.
+    suspects : Interval
+        The most suspicious.
+    """
+
+    n_rows: int
+    picked: Interval
+    random: Interval
+    suspects: Interval
+
+
+@dataclass(frozen=True)
 class Information:
     """What further information would be worth.
 
@@ -74,6 +97,8 @@ class Information:
         Expected number of wrong labels in the table.
     wrong_in_first_100 : float
         Expected number of wrong labels among the hundred most suspicious.
+    checks : Checks or None
+        What checking rows would save; None where nothing is in doubt or nothing can be said.
     """
 
     second_labels: int
@@ -82,6 +107,7 @@ class Information:
     value_of_rate: float
     wrong_labels: float
     wrong_in_first_100: float
+    checks: Checks | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,9 +153,9 @@ class AuditResult:
     cost_index : int
         Where the user's cost is among them.
     candidates : list of Candidate
-        The chosen model first.
+        The chosen model first: the flipcost model, unless another one is clearly cheaper.
     chosen : str
-        "rule", "all_positive" or "all_negative".
+        What the flipcost model answers by: "rule", "all_positive" or "all_negative".
     suspects : list of Suspect
         The most suspicious labels first.
     effects : list of Effect
@@ -245,6 +271,7 @@ class AuditResult:
             "noise_models": self.noise_models,
             "noise_bounds": self._bounds(),
             "chosen": self.chosen,
+            "winner": self.best.key,
             "candidates": [self._candidate(c) for c in self.candidates],
             "confusion": {
                 "observed": _cells(self.cells(clean=False)),
@@ -260,6 +287,7 @@ class AuditResult:
                 "second_labels_needed": self.information.second_labels,
                 "trusted_labels_needed": self.information.trusted_labels,
                 "value_of_knowing_rate": self.information.value_of_rate * self.unit,
+                "checks": self._checks(),
             },
             "effects": [vars(effect) for effect in self.effects],
             "example": self.known_flips,
@@ -282,16 +310,30 @@ class AuditResult:
         found = [{"low": float(low), "high": float(high)} for low, high in limits]
         return {"of_positives": found[0], "of_negatives": found[1]}
 
-    def _candidate(self, candidate: Candidate) -> dict[str, Any]:
-        def priced(found: Interval) -> dict[str, float]:
-            return _interval(*(self.unit * x for x in (found.value, found.low, found.high)))
+    def _priced(self, found: Interval) -> dict[str, float]:
+        return _interval(*(self.unit * x for x in (found.value, found.low, found.high)))
 
+    def _checks(self) -> dict[str, Any] | None:
+        found = self.information.checks
+        if found is None:
+            return None
+        return {
+            "rows": found.n_rows,
+            "saving_picked": self._priced(found.picked),
+            "saving_random": self._priced(found.random),
+            "saving_suspects": self._priced(found.suspects),
+        }
+
+    def _candidate(self, candidate: Candidate) -> dict[str, Any]:
+        priced = self._priced
         return {
             "key": candidate.key,
             "label": candidate.label,
             "cost_observed": priced(candidate.observed),
             "cost_clean": priced(candidate.clean),
             "saving_of_chosen": priced(candidate.saving),
+            "cost_likely": priced(candidate.likely),
+            "saving_likely": priced(candidate.saving_likely),
             "cost_test": None if candidate.test is None else priced(candidate.test),
             "called_positive": candidate.share_called,
         }

@@ -14,7 +14,7 @@ from rich.text import Text
 
 from flipcost.cli._echo import echo
 from flipcost.exceptions import clean_text
-from flipcost.report import answers, candidate_table, headline, reading_words
+from flipcost.report import answers, candidate_table, found_words, headline, reading_words
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
@@ -62,7 +62,7 @@ def print_audit(result: AuditResult, folder: Path | None) -> None:
     share = result.n_positive / result.n_rows
     _say(
         f"{result.name}: {result.n_rows:,} rows, {len(result.schema)} columns, "
-        f"{share:.1%} labelled {result.positive!r}{reading_words(result)}"
+        f"{100 * share:.1f} % labelled {result.positive!r}{reading_words(result)}"
     )
     echo()
     _say(headline(result))
@@ -71,6 +71,8 @@ def print_audit(result: AuditResult, folder: Path | None) -> None:
         _say(answer.replace("column of trusted labels", "column of trusted labels (--trusted)"))
         if number == 1:
             print_table(*candidate_table(result), right={1, 2, 3, 4}, highlight=0)
+    _ask("How was this found?")
+    _say(dict(found_words(result))["Noise models"])
     echo()
     if folder is not None:
         _say(f"Written: {folder}/report.html, summary.json, model.skops, suspects.csv")

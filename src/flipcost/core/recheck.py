@@ -94,6 +94,7 @@ def value_checks(
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
     random: bool = False,
+    rows: NDArray[np.intp] | None = None,
 ) -> CellChoice:
     """Find what `n` more checks are worth, and how likely each row should be among them.
 
@@ -117,6 +118,8 @@ def value_checks(
         Level of the intervals.
     random : bool, default=False
         Whether all rows should be as likely.
+    rows : ndarray of int, optional
+        Rows that would be checked for certain, in place of rows that are drawn.
 
     Returns
     -------
@@ -140,15 +143,19 @@ def value_checks(
     expected = given_label(eta, labels, posterior.mean)
     cells = ScoreCells.from_rows(labels, eta, expected, sample_weight)
     free = np.ones(len(labels), dtype=bool)
-    rows, right = np.empty(0, np.intp), np.empty(0, bool)
+    seen, right = np.empty(0, np.intp), np.empty(0, bool)
     if checked is not None:
-        rows, right = checked.rows, checked.right
-        free[rows] = False
-    known = cells.given_checked(rows, right, more_doubt=_rate_doubt(cells, eta, posterior))
+        seen, right = checked.rows, checked.right
+        free[seen] = False
+    known = cells.given_checked(seen, right, more_doubt=_rate_doubt(cells, eta, posterior))
     drawn = known.draws(_DRAWS)
     n = min(n, int(free.sum()))
     n_free = np.bincount(cells.cell[free], minlength=len(cells.share)).astype(float)
-    if random:
+    if rows is not None:
+        chance = np.zeros(len(labels))
+        chance[rows[free[rows]]] = 1.0
+        wanted = np.bincount(cells.cell, chance, len(cells.share)).astype(float)
+    elif random:
         wanted = n * n_free / n_free.sum()
         chance = np.where(free, n / free.sum(), 0.0)
     else:

@@ -2,6 +2,13 @@
 
 from flipcost.report._render import render_report
 from flipcost.report._state import headline
-from flipcost.report._words import answers, candidate_table, reading_words
+from flipcost.report._words import answers, candidate_table, found_words, reading_words
 
-__all__ = ["answers", "candidate_table", "headline", "reading_words", "render_report"]
+__all__ = [
+    "answers",
+    "candidate_table",
+    "found_words",
+    "headline",
+    "reading_words",
+    "render_report",
+]

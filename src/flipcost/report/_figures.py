@@ -181,10 +181,11 @@ def _height(values: Array, largest: float) -> Array:
 def _lines(lines: dict[str, Array], across: Array, largest: float) -> str:
     drawn = []
     # The chosen model comes last, on top of the others.
-    for key in reversed(list(lines)):
+    for place, key in reversed(list(enumerate(lines))):
+        best = "" if place else " best"
         heights = _height(lines[key], largest)
         points = " ".join(f"{x:.1f},{y:.1f}" for x, y in zip(across, heights, strict=True))
-        drawn.append(f'<polyline class="line {escape(key)}" points="{points}"/>')
+        drawn.append(f'<polyline class="line {escape(key)}{best}" points="{points}"/>')
     return f'<g clip-path="url(#box)">{"".join(drawn)}</g>'
 
 

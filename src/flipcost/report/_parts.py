@@ -14,10 +14,11 @@ from typing import TYPE_CHECKING, Any
 
 from flipcost.report._figures import draw_curve, draw_path, draw_posterior
 from flipcost.report._payload import make_payload
-from flipcost.report._state import assumed_sentence, rate_sentence
+from flipcost.report._state import rate_sentence
 from flipcost.report._words import (
     candidate_table,
     cost_sentence,
+    found_words,
     help_sentence,
     suspects_sentence,
 )
@@ -91,7 +92,7 @@ def _help(result: AuditResult) -> dict[str, Any]:
 
 
 def _how(result: AuditResult) -> dict[str, Any]:
-    return {"assumed": assumed_sentence(result)}
+    return {"found": found_words(result)}
 
 
 PARTS = (
@@ -103,5 +104,5 @@ PARTS = (
     Part("suspects", "Labels that look wrong", _suspects),
     Part("model", "What the model looks at", _model),
     Part("help", "What would help most", _help),
-    Part("how", "How this was made", _how),
+    Part("how", "How this was found", _how),
 )

@@ -66,6 +66,7 @@ def _candidate(candidate: Candidate) -> dict[str, Any]:
     return {
         "key": candidate.key,
         "label": candidate.label,
+        "likely": [candidate.likely.value, candidate.likely.low, candidate.likely.high],
         "counts": _rounded(counts),
         "squares": None if same else _rounded(squares),
     }

@@ -14,10 +14,11 @@ from markupsafe import Markup
 from flipcost._version import __version__
 from flipcost.core.noise import rate_pair
 from flipcost.estimators.flipcost.summary import band, percent
+from flipcost.report._numbers import amounts, scale_of, span
 from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
-from flipcost.report._state import headline, most_wrong_share, wrong_rows
-from flipcost.report._words import reading_words, span
+from flipcost.report._state import headline, most_wrong_share, rival_of, supposed, wrong_rows
+from flipcost.report._words import reading_words
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
@@ -113,22 +114,17 @@ def _answer(result: AuditResult) -> dict[str, Any]:
 
 def _tiles(result: AuditResult) -> list[tuple[str, str, str]]:
     """Return the figures at the top: what it is, the figure, what stands under it."""
-    scale = 1000 * result.unit
-    best = result.best.clean
-    found = [
-        _noise_tile(result),
-        (
-            "cost of 1,000 rows on clean labels",
-            *_value_and_limits(best, scale),
-        ),
-    ]
-    rival, words = result.candidate("ignoring"), "ignoring the noise"
-    if result.state in ("clean", "no_signal"):
-        constants = [result.candidate(key) for key in ("all_positive", "all_negative")]
-        rival = min(constants, key=lambda c: c.clean.value)
-        words = rival.label
-    if np.any(rival.called != result.best.called):
-        found.append((f"saved against {words}", *_value_and_limits(rival.saving, scale)))
+    scale, best = scale_of(result), result.best
+    under = supposed(result)
+    cost, limits = _value_and_limits(best.likely, scale)
+    limits = f"{limits} {under}".rstrip()
+    if under.startswith("if"):
+        limits += f"; up to {amounts(scale * best.clean.high)[0]} if they do"
+    found = [_noise_tile(result), ("cost of 1,000 rows on clean labels", cost, limits)]
+    rival, words = rival_of(result)
+    if np.any(rival.called != best.called):
+        saved = _value_and_limits(rival.saving_likely, scale)
+        found.append((f"saved against {words}", *saved))
     if result.state in ("noisy", "undecided") and not result.rate_is_known:
         number, _, limits = wrong_rows(result).partition(" (")
         under = f"of {result.n_rows:,} rows" + (f"; {limits.rstrip(')')}" if limits else "")
@@ -138,7 +134,7 @@ def _tiles(result: AuditResult) -> list[tuple[str, str, str]]:
 
 def _value_and_limits(found: Interval, scale: float) -> tuple[str, str]:
     value, limits = span(found, scale).split(" ", 1)
-    return value, limits.strip("[]").replace(", ", " to ")
+    return value, limits.strip("()")
 
 
 def _noise_tile(result: AuditResult) -> tuple[str, str, str]:

@@ -1,4 +1,4 @@
-"""What is said first: what can be said of the labels, and what to do.
+"""What is said first: what can be said of the labels, what to use, what to do next.
 
 Which of five states holds (`AuditResult.state`) decides the first sentence, the headline figures
 and the advice. No share is shown that no table could tell from none.
@@ -13,9 +13,10 @@ import numpy as np
 from flipcost.core.noise import rate_pair
 from flipcost.estimators.flipcost.fit import most_wrong
 from flipcost.estimators.flipcost.summary import CHECK_ROWS, MODEL_WORDS, band, percent
+from flipcost.report._numbers import saving_words, scale_of
 
 if TYPE_CHECKING:
-    from flipcost.audit import AuditResult
+    from flipcost.audit import AuditResult, Candidate
 
 # Models of the noise with less weight than this are not named.
 _LEAST_WEIGHT = 0.005
@@ -23,10 +24,12 @@ _LEAST_WEIGHT = 0.005
 _APART = 0.05
 # Rows of a label with which something can be said of noise.
 _ENOUGH_ROWS = 20
+# Where checking rows would save less than this share of the cost, other things help more.
+_LITTLE = 0.02
 
 
 def headline(result: AuditResult) -> str:
-    """Say in a sentence or two what holds, and what to do.
+    """Say in one sentence what holds of the labels, what to use, what it saves, and what is next.
 
     Parameters
     ----------
@@ -45,32 +48,74 @@ def headline(result: AuditResult) -> str:
     >>> rng = np.random.default_rng(0)
     >>> y = rng.random(400) < 0.5
     >>> table = pa.table({"age": rng.normal(size=400), "ill": y})
-    >>> print(headline(audit(table, "ill", 0.2))[:46])
-    The columns say nothing about 'ill': no score
+    >>> print(headline(audit(table, "ill", 0.2))[:37])
+    The columns say nothing about 'ill',
     """
+    return f"{_labels(result)}: {_use(result)}; next, {next_step(result)}."
+
+
+def next_step(result: AuditResult) -> str:
+    """Say the one thing to do next, as the end of a sentence."""
     if result.rate_is_known:
-        return f"{_given(result)} {_choice(result, 'ignoring')}"
-    return {
-        "clean": _clean,
-        "noisy": _noisy,
-        "undecided": _undecided,
-        "no_signal": _no_signal,
-        "small": _small,
-    }[result.state](result)
+        return "make sure of that rate, since a wrong one goes unnoticed"
+    if result.state == "no_signal":
+        return "look for columns that tell the two labels apart"
+    if result.state == "small":
+        label = _rarer(result)[1]
+        return f"label more rows until some hundreds, {_ENOUGH_ROWS} at the least, are {label!r}"
+    rows, more = rows_to_check(result), "more " if result.n_checked else ""
+    if result.state == "undecided" and rows:
+        return f"check {rows:,} {more}rows, which decides"
+    if result.state == "noisy" and rows and checks_pay(result):
+        return f"check {rows:,} {more}rows where decisions turn"
+    if result.state == "noisy" and result.suspects:
+        return f"mend the {min(CHECK_ROWS, len(result.suspects)):,} most suspicious labels"
+    return "put it to use"
+
+
+def checks_pay(result: AuditResult) -> bool:
+    """Tell whether checking rows is expected to save more than hardly anything."""
+    found = result.information.checks
+    return found is not None and found.picked.value >= _LITTLE * result.best.likely.value
+
+
+def rival_of(result: AuditResult) -> tuple[Candidate, str]:
+    """Return whom the headline compares with: who ignores the noise, or the better constant."""
+    against = result.candidate("ignoring")
+    if result.state in ("clean", "no_signal", "small") or result.best is against:
+        constants = [result.candidate(key) for key in ("all_positive", "all_negative")]
+        others = [c for c in constants if np.any(c.called != result.best.called)] or constants
+        against = min(others, key=lambda c: c.likely.value)
+    return against, against.label
+
+
+def supposed(result: AuditResult) -> str:
+    """Return what the figures that are shown first suppose, to end a sentence with; or nothing."""
+    if result.rate_is_known or result.n_checked:
+        return ""
+    if result.state == "clean":
+        return "if mistakes do not follow the columns"
+    if result.state in ("no_signal", "small"):
+        return "by the labels as they are"
+    return ""
 
 
 def rate_sentence(result: AuditResult) -> str:
-    """Say how many labels of each class are wrong, how surely, and what was assumed."""
+    """Say how many labels of each class are wrong, and how surely."""
     if result.rate_is_known:
-        return f"{_given(result)} A wrong rate would go unnoticed."
+        return f"{_given(result)}. A wrong rate would go unnoticed."
+    if result.state == "no_signal":
+        return "Nobody can tell: labels that no column speaks of can be right or wrong alike."
+    if result.state == "small":
+        return "Too few rows to tell: a curve through them fits anything."
     parts = []
     if result.state in ("noisy", "undecided") or result.n_checked:
         parts.append(_by_class(result))
     if result.n_checked:
         parts.append(f"Measured on {result.n_checked:,} checked rows.")
-    elif result.state not in ("no_signal", "small"):
+    else:
         parts.append(bounds_sentence(result))
-    return " ".join([*parts, assumed_sentence(result)])
+    return " ".join(parts)
 
 
 def bounds_sentence(result: AuditResult) -> str:
@@ -145,58 +190,66 @@ def wrong_rows(result: AuditResult) -> str:
     return limits if result.state == "undecided" else f"{value:,} ({limits})"
 
 
-def _clean(result: AuditResult) -> str:
-    seem = f"{band(0.0, result.wrong_share.value)} seem wrong{_measured(result)}"
+def model_words(result: AuditResult) -> str:
+    """Say what to use, in the imperative."""
+    best = result.best
+    if best.key not in ("flipcost", "all_positive", "all_negative"):
+        return f"use {best.label}"
+    if result.chosen == "rule":
+        return "use this model"
+    label = result.positive if result.chosen == "all_positive" else result.negative
+    return f"answer {label!r} always"
+
+
+def _labels(result: AuditResult) -> str:
+    """Say what can be said of the labels."""
+    wrong = result.wrong_share
+    if result.rate_is_known:
+        return _given(result)
+    limits = f"{band(wrong.low, wrong.high)}{_measured(result)}"
+    rows, label = _rarer(result)
     at_most = percent(max(most_wrong_share(result), 1e-9)).replace("under", "less than")
-    return f"The labels look right: {seem}, at most {at_most}. {_choice(result, 'constant')}"
+    return {
+        "clean": f"The labels look right ({band(0.0, wrong.value)} seem wrong{_measured(result)}, "
+        f"at most {at_most})",
+        "noisy": f"About {percent(wrong.value)} of the labels are wrong ({limits}{_which(result)})",
+        "undecided": f"Between {limits.replace(' to ', ' and ')} of the labels are wrong, the "
+        "table cannot tell",
+        "no_signal": f"The columns say nothing about {result.target!r}, so that nothing can be "
+        "said of mistakes in its labels",
+        "small": f"Only {rows} rows are labelled {label!r}, too few to say how many labels are "
+        "wrong",
+    }[result.state]
 
 
-def _noisy(result: AuditResult) -> str:
-    wrong = result.wrong_share
-    said = f"About {percent(wrong.value)} of the labels are wrong ({band(wrong.low, wrong.high)}"
-    said += f"{_measured(result)}{_which(result)}). {_choice(result, 'ignoring')}"
-    return f"{said} Check the suspicious rows first." if result.suspects else said
+def _use(result: AuditResult) -> str:
+    """Say what to use, and what it saves."""
+    rival, against = rival_of(result)
+    saved = saving_words(rival.saving_likely, scale_of(result), against)
+    what = model_words(result)
+    if result.state == "small":
+        return f"until there are more, {what}, which is a guess"
+    if result.state == "undecided" and what == "use this model":
+        what = "the safe choice is this model"
+    if result.chosen != "rule" and result.best.key == "flipcost" and rival.saving_likely.low <= 0:
+        return f"{what}, since no rule is estimated to cost less"
+    if supposed(result).startswith("by"):
+        saved = f"{supposed(result)} {saved}"
+    return f"{what}, which {saved}"
 
 
-def _undecided(result: AuditResult) -> str:
-    wrong = result.wrong_share
-    rows = rows_to_check(result)
-    more = "more " if result.n_checked else ""
-    decide = f"; checking {rows:,} {more}rows decides." if rows else "."
-    return (
-        f"Between {band(wrong.low, wrong.high).replace(' to ', ' and ')} of the labels are wrong"
-        f"{_measured(result)}: the table cannot tell. The safe choice is {_chosen(result)}, which "
-        f"averages over what is possible{decide}"
-    )
-
-
-def _no_signal(result: AuditResult) -> str:
-    constants = [result.candidate(key) for key in ("all_positive", "all_negative")]
-    cheaper = min(constants, key=lambda c: c.clean.value)
-    return (
-        f"The columns say nothing about {result.target!r}: no score orders its labels better than "
-        f"chance. The cheaper answer is {cheaper.label}; nothing can be said of mistakes in the "
-        "labels."
-    )
-
-
-def _small(result: AuditResult) -> str:
+def _rarer(result: AuditResult) -> tuple[int, str]:
     n_negative = result.n_rows - result.n_positive
-    rows, label = min((result.n_positive, result.positive), (n_negative, result.negative))
-    return (
-        f"Only {rows} rows are labelled {label!r}, too few to say how many labels are wrong: at "
-        f"least {_ENOUGH_ROWS} are needed, some hundreds are better. Until then {_chosen(result)} "
-        "is a guess."
-    )
+    return min((result.n_positive, result.positive), (n_negative, result.negative))
 
 
 def _given(result: AuditResult) -> str:
     rates = rate_pair(result.noise_rate)
     if rates[0] == rates[1]:
-        return f"{percent(rates[0])} of the labels are taken to be wrong, as given."
+        return f"{percent(rates[0])} of the labels are taken to be wrong, as given"
     return (
         f"{percent(rates[0])} of the true {result.positive!r} and {percent(rates[1])} of the true "
-        f"{result.negative!r} are taken to be labelled wrong, as given."
+        f"{result.negative!r} are taken to be labelled wrong, as given"
     )
 
 
@@ -204,7 +257,7 @@ def _by_class(result: AuditResult) -> str:
     limits = np.broadcast_to(result.noise_interval, (2, 2))
     return (
         f"Labelled wrong are {band(*limits[0])} of the true {result.positive!r} and "
-        f"{band(*limits[1])} of the true {result.negative!r} ({result.level:.0%} intervals)."
+        f"{band(*limits[1])} of the true {result.negative!r} ({percent(result.level)} intervals)."
     )
 
 
@@ -223,41 +276,3 @@ def _which(result: AuditResult) -> str:
         f"; more among the true {names[first]!r}, {percent(rates[first])}, than among the true "
         f"{names[1 - first]!r}, {percent(rates[1 - first])}"
     )
-
-
-def _chosen(result: AuditResult) -> str:
-    if result.chosen == "rule":
-        return "this model"
-    label = result.positive if result.chosen == "all_positive" else result.negative
-    return f"always {label!r}"
-
-
-def _choice(result: AuditResult, rival: str) -> str:
-    """Say what to use, and what it saves."""
-    scale = 1000 * result.unit
-    against = "ignoring the noise"
-    other = result.candidate("ignoring")
-    if rival == "constant":
-        constants = [result.candidate(key) for key in ("all_positive", "all_negative")]
-        other = min(constants, key=lambda c: c.clean.value)
-        against = other.label
-    saved = scale * other.saving.value
-    if result.chosen != "rule":
-        return f"Answer {_chosen(result)}: no rule is estimated to cost less."
-    if saved <= 0:
-        return f"Use this model; {against} would cost no more."
-    sure = "" if other.saving.low > 0 else " (not certain)"
-    return f"Use this model: it saves {money(saved)} per 1,000 rows against {against}{sure}."
-
-
-def money(amount: float) -> str:
-    """Return an amount in the user's prices, as exact as it is of use.
-
-    Examples
-    --------
-    >>> money(1234.5), money(2.53), money(0.001)
-    ('1,234', '2.5', 'less than 0.1')
-    """
-    if 0 <= amount < 0.1:
-        return "less than 0.1"
-    return f"{amount:,.0f}" if amount >= 10 else f"{amount:,.1f}"

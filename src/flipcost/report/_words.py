@@ -4,14 +4,21 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING
 
-from flipcost.core.confusion import Interval
-from flipcost.report._state import money, rate_sentence, rows_to_check, wrong_rows
+import numpy as np
+
+from flipcost.estimators.flipcost.summary import percent
+from flipcost.report._numbers import amounts, money, saving_words, scale_of, span
+from flipcost.report._state import (
+    assumed_sentence,
+    checks_pay,
+    rate_sentence,
+    rows_to_check,
+    supposed,
+    wrong_rows,
+)
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
-
-# Where knowing the rate would save less than this share of the cost, other things help more.
-_LITTLE = 0.02
 
 
 def candidate_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
@@ -39,14 +46,22 @@ def candidate_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     >>> [row[0] for row in rows][:3]
     ['flipcost', 'ignoring the noise', 'logistic regression']
     """
-    scale = 1000 * result.unit
-    heads = ["per 1,000 rows", "as labelled", "on clean labels", "flipcost saves"]
-    if result.best.test is not None:
+    scale = scale_of(result)
+    best = result.best
+    heads = ["per 1,000 rows", "as labelled", "on clean labels", f"{best.label} saves"]
+    # Where nothing can be said of mistakes there is but one cost.
+    one_cost = supposed(result).startswith("by")
+    if one_cost:
+        heads.remove("on clean labels")
+    if best.test is not None:
         heads.append("on the true labels" if result.known_flips else "on the test rows")
     rows = []
     for c in result.candidates:
-        row = [c.label, f"{scale * c.observed.value:,.0f}", span(c.clean, scale)]
-        row.append("" if c is result.best else span(c.saving, scale))
+        row = [c.label, span(c.likely, scale)]
+        if not one_cost:
+            row.insert(1, amounts(scale * c.observed.value, 1000)[0])
+        same = bool(np.all(c.called == best.called))
+        row.append("" if c is best else "the same" if same else span(c.saving_likely, scale))
         if c.test is not None:
             row.append(span(c.test, scale))
         rows.append(row)
@@ -107,22 +122,70 @@ def reading_words(result: AuditResult) -> str:
     return f"; {result.reading}, candidates compared on {result.n_judged:,} rows that stand for all"
 
 
+def found_words(result: AuditResult) -> list[tuple[str, str]]:
+    """Return how it was found, term by term: what a reader of the answers need not know.
+
+    Parameters
+    ----------
+    result : AuditResult
+        What the audit found.
+
+    Returns
+    -------
+    list of tuple of str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from flipcost.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(200) < 0.5
+    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
+    >>> [term for term, text in found_words(result)]
+    ['Noise rate', 'Noise models', 'Costs', 'Choice', 'Seed']
+    """
+    costs = (
+        "counted on rows that a model was not trained on (out of fold), then denoised: the flips "
+        "are inverted on the counts, at every rate that is possible, by its weight"
+    )
+    choice = (
+        "the flipcost model, unless another candidate is clearly cheaper on the same rows: the "
+        f"{percent(result.level)} interval of the difference lies above nothing"
+    )
+    return [
+        ("Noise rate", result.noise_source),
+        ("Noise models", assumed_sentence(result)),
+        ("Costs", costs),
+        ("Choice", choice),
+        ("Seed", str(result.seed)),
+    ]
+
+
 def cost_sentence(result: AuditResult) -> str:
     """Say what was priced, what is chosen, and whether that is sure."""
-    prices = (
-        f"A missed {result.positive!r} costs {result.prices.fn:.4g}, a false alarm "
-        f"{result.prices.fp:.4g}."
-    )
-    if result.chosen != "rule":
+    prices = (f"{result.prices.fn:.4g}", f"{result.prices.fp:.4g}")
+    said = [f"A missed {result.positive!r} costs {prices[0]}, a false alarm {prices[1]}."]
+    best, scale = result.best, scale_of(result)
+    rivals = [c for c in result.candidates[1:] if np.any(c.called != best.called)]
+    if result.chosen != "rule" and best.key == "flipcost":
         label = result.positive if result.chosen == "all_positive" else result.negative
-        return f"{prices} No rule beats calling every row {label!r}, so that is what is chosen."
-    rival = min(result.candidates[1:], key=lambda c: c.clean.value)
-    if rival.saving.value <= 0:
-        return f"{prices} The flipcost model is no better than {rival.label}."
-    sure = "clearly" if rival.saving.low > 0 else "probably"
-    if result.state == "undecided":
-        sure = "on balance"
-    return f"{prices} The flipcost model {sure} costs least; next comes {rival.label}."
+        said.append(f"No rule beats calling every row {label!r}, so that is what is chosen.")
+    elif rivals:
+        rival = min(rivals, key=lambda c: c.likely.value)
+        compared = saving_words(rival.saving_likely, scale, rival.label)
+        name = "The flipcost model" if best.key == "flipcost" else best.label.capitalize()
+        said.append(f"{name} {compared}, which comes next.")
+    if supposed(result).startswith("if"):
+        wide = amounts(scale * best.clean.low, scale * best.clean.high)
+        said.append(
+            f"Intervals hold {supposed(result)}. Mistakes that do would not show: with the worst "
+            f"of them this model could cost {wide[0]} to {wide[1]} per 1,000 rows; checked rows "
+            "rule that out."
+        )
+    elif supposed(result):
+        said.append(f"All this {supposed(result)}: of mistakes in them nothing can be said.")
+    return " ".join(said)
 
 
 def suspects_sentence(result: AuditResult) -> str:
@@ -135,7 +198,7 @@ def suspects_sentence(result: AuditResult) -> str:
     where = f"row {first.row}" if first.id is None else f"row {first.id!r}"
     listed = min(100, len(result.suspects))
     found = result.information.wrong_in_first_100
-    if result.state == "clean":
+    if result.state in ("clean", "small"):
         text = f"{len(result.suspects):,} of {result.n_rows:,} stand out."
     else:
         text = (
@@ -156,8 +219,6 @@ def suspects_sentence(result: AuditResult) -> str:
 def help_sentence(result: AuditResult) -> str:
     """Say what would help most: never more rows than there are."""
     facts = result.information
-    value = 1000 * result.unit * facts.value_of_rate
-    cost = 1000 * result.unit * result.best.clean.value
     if result.rate_is_known:
         return (
             "The rate was given and taken as exact. If it is a guess, check it: "
@@ -168,30 +229,27 @@ def help_sentence(result: AuditResult) -> str:
         return "Other columns: these cannot tell the two labels apart."
     if result.state == "small":
         return "More labelled rows, of the rarer label above all."
-    worth = f"Knowing the rate exactly would save {money(value)} per 1,000 rows (of {money(cost)})."
-    rows, more = rows_to_check(result), "more " if result.n_checked else ""
-    if result.state in ("clean", "noisy") and value < _LITTLE * cost:
-        first = "checking the suspicious labels, " if result.suspects else ""
-        return f"{worth} That is little: {first}other columns, or more rows, help more."
-    if not rows:
-        return worth
-    return (
-        f"Check {rows:,} {more}rows, drawn at random, and give their right labels in a column of "
-        f"trusted labels: that tells what the table cannot. {worth}"
+    checks = facts.checks
+    if checks is None or not rows_to_check(result):
+        return "Other columns, or more rows: all rows were checked."
+    scale, more = scale_of(result), "more " if result.n_checked else ""
+    cost = money(scale * result.best.likely.value)
+    saved = [money(scale * found.value) for found in (checks.picked, checks.random)]
+    compared = (
+        f"Checking {checks.n_rows:,} {more}rows where decisions turn is expected to save "
+        f"{saved[0]} per 1,000 rows of the {cost} that they cost; {checks.n_rows:,} rows at random "
+        f"would save {saved[1]}"
     )
-
-
-def span(interval: Interval, scale: float) -> str:
-    """Return a value with its interval, scaled.
-
-    Examples
-    --------
-    >>> from flipcost.core.confusion import Interval
-    >>> span(Interval(0.1, 0.05, 0.2), 1000)
-    '100 [50, 200]'
-    """
-    value, low, high = (scale * x for x in (interval.value, interval.low, interval.high))
-    digits = 0 if max(abs(low), abs(high)) >= 10 else 2
-    # Adding zero turns what would print as -0 into 0.
-    value, low, high = (round(x, digits) + 0.0 for x in (value, low, high))
-    return f"{value:,.{digits}f} [{low:,.{digits}f}, {high:,.{digits}f}]"
+    if result.suspects:
+        compared += (
+            f", the {checks.n_rows:,} most suspicious {money(scale * checks.suspects.value)}"
+        )
+    if result.state == "clean":
+        return f"{compared}. Only they rule out mistakes that follow the columns."
+    if not checks_pay(result):
+        first = "mending the suspicious labels, " if result.suspects else ""
+        return f"{compared}. That is little: {first}other columns, or more rows, help more."
+    return (
+        f"{compared}. Give their right labels in a column of trusted labels: that tells what the "
+        "table cannot."
+    )

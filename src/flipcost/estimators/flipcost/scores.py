@@ -355,7 +355,7 @@ def pooled_scores(
         columns.numbers(X), positive, weight, folds, l2s, bend=bend and dense
     )
     boosting = None
-    if boost and dense and _allow_trees(positive):
+    if boost and dense and allows_trees(positive):
         cells = columns.cells(X)
         trees = boosting_classifier(columns.is_category, seed)
         limits = None if len(positive) >= _ROWS_FOR_THREADS else 1
@@ -399,7 +399,14 @@ def boosting_classifier(is_category: NDArray[np.bool_], seed: int) -> Any:
     )
 
 
-def _allow_trees(positive: Flags) -> bool:
+def allows_trees(positive: Flags) -> bool:
+    """Tell whether rows are enough, and few enough, to learn trees from.
+
+    Examples
+    --------
+    >>> allows_trees(np.arange(100) < 29), allows_trees(np.arange(100) < 30)
+    (False, True)
+    """
     rarer = min(np.count_nonzero(positive), np.count_nonzero(~positive))
     return bool(rarer >= _FEWEST_FOR_TREES and len(positive) <= _MOST_FOR_TREES)
 

@@ -59,11 +59,11 @@
   }
 
   const number = (x, digits) => x.toLocaleString("en", {
-    maximumFractionDigits: digits, minimumFractionDigits: digits });
+    maximumFractionDigits: digits, minimumFractionDigits: digits }).replace(/^-(0(\.0+)?)$/, "$1");
   function spanText(values, scale) {
     const [v, lo, hi] = values.map((x) => x * scale);
     const digits = Math.max(Math.abs(lo), Math.abs(hi)) >= 10 ? 0 : 2;
-    return number(v, digits) + " [" + number(lo, digits) + ", " + number(hi, digits) + "]";
+    return number(v, digits) + " (" + number(lo, digits) + " to " + number(hi, digits) + ")";
   }
   function ratioText(alpha) {
     const ratio = (1 - alpha) / alpha;
@@ -138,9 +138,10 @@
   function moveTables(k, r) {
     const scale = 1000 * data.priceFp / data.costs[k];
     for (const c of data.candidates) {
-      const values = costInterval(c, k, r);
+      // Where nothing was moved, the figures of the audit itself: it weighs all rates.
+      const values = isMoved() ? costInterval(c, k, r) : c.likely;
       show(el("cost-" + c.key), values, scale);
-      if (c.key === "flipcost") show(el("out-now"), values, scale);
+      if (c === data.candidates[0]) show(el("out-now"), values, scale);
     }
     const [counts, squares] = tableOf(data.candidates[0], k);
     ["tn", "fp", "fn", "tp"].forEach((name, i) => {
@@ -159,6 +160,9 @@
     });
   }
 
+  function isMoved() {
+    return Boolean(slider.rate.dataset.moved) || Number(slider.cost.value) !== data.index;
+  }
   function assumedRate() {
     // The slider moves by steps; where it has not been moved, the estimate itself is meant.
     return slider.rate.dataset.moved ? Number(slider.rate.value) : rate.value;

@@ -416,7 +416,11 @@ def find_modes(
 
 
 def integrate_modes(
-    bins: Sequence[ScoreBins] | BinStack, modes: Modes, least: float | None = None
+    bins: Sequence[ScoreBins] | BinStack,
+    modes: Modes,
+    least: float | None = None,
+    *,
+    curves: bool = True,
 ) -> Calibration:
     """Integrate around modes; light pairs of score and rate are not integrated, but corrected.
 
@@ -428,6 +432,8 @@ def integrate_modes(
         Pairs whose log evidence, by Laplace, is less than this keep it, but for what the others
         gained by integration on average, and the curve at their mode. By default it leaves these
         what `light_evidence` says.
+    curves : bool, default=True
+        Whether curves are wanted; without, those of the result have no scores.
 
     Examples
     --------
@@ -443,18 +449,20 @@ def integrate_modes(
     fits = _stacked(bins).at(modes.rates)
     evidence = laplace - np.tile(modes.log_prior, len(bins))
     plain = evidence[kept]
-    curves = np.empty((len(laplace), len(TABLE)))
+    scores = _TABLE if curves else _TABLE[:0]
+    found = np.empty((len(laplace), len(scores)))
     for chunk in np.array_split(kept, -(-len(kept) // _CHUNK)):
         part = fits.take(chunk)
-        evidence[chunk], curves[chunk] = part.integrate(theta[chunk], curvature[chunk], _TABLE)
+        evidence[chunk], found[chunk] = part.integrate(theta[chunk], curvature[chunk], scores)
     weight = np.exp(laplace[kept] - laplace.max())
     evidence[~heavy] += np.average(evidence[kept] - plain, weights=weight)
-    curves[~heavy] = expit(np.exp(theta[~heavy, :1]) * TABLE + theta[~heavy, 1:])
+    light = np.exp(theta[~heavy, :1]) * TABLE[: len(scores)] + theta[~heavy, 1:]
+    found[~heavy] = expit(light)
     shape = modes.log_evidence.shape
     return Calibration(
         modes.rates,
         evidence.reshape(shape) + modes.log_prior,
-        curves.reshape(*shape, len(TABLE)),
+        found.reshape(*shape, len(scores)),
     )
 
 

@@ -9,6 +9,7 @@ bins are then products of matrices.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,7 @@ _NEWTON_TOLERANCE = 1e-3  # gain in log density that a further step would bring
 _BEHIND = 0.02
 # Where the posterior is nearly flat, the box reaches this many units at most.
 _SMALLEST_CURVATURE = 0.15
+_PRIOR_CURVATURE = np.array([4.0, 2.0])
 _LOG_HALF_CAUCHY = float(np.log(2 / np.pi))
 
 
@@ -88,6 +90,19 @@ class BinStack:
     def __len__(self) -> int:
         return len(self.x)
 
+    @cached_property
+    def total(self) -> Array:
+        """Weight of the labels of each bin, but for those of checked rows."""
+        return np.asarray(self.ones + self.zeros)
+
+    @cached_property
+    def powers(self) -> Array:
+        """Columns x, 1 and x squared of the first score, shape (n, 3)."""
+        powers = np.ones((self.x.shape[1], 3))
+        powers[:, 0] = self.x[0]
+        powers[:, 2] = self.x[0] ** 2
+        return powers
+
     def take(self, scores: NDArray[Any]) -> BinStack:
         """Return the bins of some of the scores."""
         parts = (self.x, self.ones, self.zeros, self.right_ones, self.right_zeros)
@@ -127,7 +142,7 @@ class CurveFits:
         # A single score's bins are shared by all problems: no copies, and products of matrices.
         self._shared = len(stack) == 1
         self._bins = stack if self._shared else stack.take(score)
-        half = 0.5 * (1 - rates.sum(axis=1))
+        half = 0.5 * (1 - rates[:, 0] - rates[:, 1])
         # P(noisy) = middle + half * tanh(line / 2).
         self._half, self._middle = half[:, None], (rates[:, 1] + half)[:, None]
 
@@ -212,12 +227,11 @@ class CurveFits:
         change = (2 * self._half) * spread
         other *= noisy
         unit = change / other
-        total = bins.ones + bins.zeros
-        noisy *= total
+        noisy *= bins.total
         residual = np.subtract(bins.ones, noisy, out=noisy)
         residual *= unit
         information = np.multiply(change, unit, out=unit)
-        information *= total
+        information *= bins.total
         if bins.right_ones is not None and bins.right_zeros is not None and line is not None:
             # A right label tells more than a noisy one, so what was counted off is made up for.
             checked = bins.right_ones + bins.right_zeros
@@ -243,10 +257,9 @@ class CurveFits:
 
     def _powers(self, values: Array, n: int) -> Array:
         """Sum values times x, 1 and x squared over bins: the first n of these, shape (P, n)."""
-        x = self._bins.x
         if self._shared:
-            columns = np.stack([x[0], np.ones(x.shape[1]), x[0] ** 2][:n], axis=1)
-            return np.asarray(values @ columns)
+            return np.asarray(values @ self._bins.powers[:, :n])
+        x = self._bins.x
         found = np.empty((len(values), n))
         np.einsum("pn,pn->p", values, x, out=found[:, 0])
         np.sum(values, axis=1, out=found[:, 1])
@@ -261,12 +274,15 @@ class CurveFits:
         """Return log evidences (P,) and curves (P, len(table)) by a product rule around the modes.
 
         The curves are posterior means of the clean probability at the scores of a table, which is
-        of float32: probabilities to seven digits will do, in half the time.
+        of float32: probabilities to seven digits will do, in half the time. A table without scores
+        leaves the curves out.
         """
         theta = mode[:, None, :] + _NODES @ np.swapaxes(_spread(curvature), 1, 2)
         joint = self.log_joint(theta)
         area = 2 * np.log(_STEP) - 0.5 * log_det(curvature)
         evidence = log_sum(joint, axis=1)
+        if not len(table):
+            return evidence + area, np.empty((len(mode), 0))
         weight = np.exp(joint - evidence[:, None]).astype(np.float32)
         line = theta.astype(np.float32)
         eta = expit(np.exp(line[..., :1]) * table + line[..., 1:])
@@ -283,12 +299,17 @@ def log_sum(values: Array, axis: int | None = None) -> Array:
     >>> print(log_sum(np.log([1.0, 2.0, 3.0])).round(6) == np.log(6.0).round(6))
     True
     """
-    largest = np.max(values, axis=axis, keepdims=True)
+    largest = values.max(axis=axis, keepdims=axis is not None)
     if not np.isfinite(largest).all():
-        largest = np.where(np.isfinite(largest), largest, 0.0)
-    with np.errstate(divide="ignore"):
-        total = np.log(np.sum(np.exp(values - largest), axis=axis, keepdims=True)) + largest
-    return np.asarray(total.reshape(()) if axis is None else np.squeeze(total, axis))
+        with np.errstate(divide="ignore"):
+            largest = np.where(np.isfinite(largest), largest, 0.0)
+            return np.asarray(_log_sum_above(values, largest, axis))
+    return np.asarray(_log_sum_above(values, largest, axis))
+
+
+def _log_sum_above(values: Array, largest: Any, axis: int | None) -> Any:
+    total = np.log(np.exp(values - largest).sum(axis=axis))
+    return total + (largest if axis is None else np.squeeze(largest, axis))
 
 
 # numpy's exp, log and tanh take a vector at a time; scipy's expit, log_expit and log1p, exact to
@@ -369,8 +390,12 @@ def _prior_terms(log_slope: Array, offset: Array, slope: Array) -> tuple[Array, 
     """Return the log prior, its gradient (P, 2), and the diagonal of its curvature, floored."""
     squared = slope * slope
     log_share = _log_expit(offset)
-    steep_and_share = np.stack([squared / (1 + squared), np.exp(log_share)], axis=1)
-    prior = _LOG_HALF_CAUCHY - np.log(1 + squared) + log_slope + 2 * log_share - offset
-    curvature = steep_and_share * (1 - steep_and_share)
-    curvature *= np.array([4.0, 2.0])
-    return prior, 1 - 2 * steep_and_share, np.maximum(curvature, _SMALLEST_CURVATURE)
+    one_more = 1 + squared
+    prior = _LOG_HALF_CAUCHY - np.log(one_more) + log_slope + 2 * log_share - offset
+    shares = np.empty((len(slope), 2))
+    np.divide(squared, one_more, out=shares[:, 0])
+    np.exp(log_share, out=shares[:, 1])
+    curvature = shares * (1 - shares)
+    curvature *= _PRIOR_CURVATURE
+    np.maximum(curvature, _SMALLEST_CURVATURE, out=curvature)
+    return prior, 1 - 2 * shares, curvature

@@ -149,7 +149,6 @@ def _blocks(
     """Yield the start of a block, its order by group, bounds of groups, and it, expanded, lying."""
     n, d = X.shape
     size = min(max(128, _BLOCK_BYTES // (8 * basis.n_columns)), n)
-    shift = np.zeros(d) if shift is None else shift
     buffer, rows = np.empty((basis.n_columns, size)), np.empty((size, d))
     # Of a run of all features none need be copied.
     runs = [
@@ -170,7 +169,8 @@ def _blocks(
             hinges = block[place]
             np.subtract(block[features], knots, out=hinges)
             np.maximum(hinges, 0.0, out=hinges)
-        block[:d] -= shift[:, None]
+        if shift is not None:
+            block[:d] -= shift[:, None]
         yield start, order, bounds, block
 
 

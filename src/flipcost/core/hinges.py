@@ -55,7 +55,7 @@ class HingeBasis:
         """
         step = max(1, len(X) // _SAMPLE_ROWS)
         sample = np.asarray(X[::step], dtype=float)
-        weight = np.ones(len(sample)) if sample_weight is None else sample_weight[::step]
+        weight = None if sample_weight is None else sample_weight[::step]
         levels = np.arange(1, n_knots + 1) / (n_knots + 1)
         lowest, highest = sample.min(axis=0), sample.max(axis=0)
         feature: list[Indices] = []
@@ -93,11 +93,16 @@ class HingeBasis:
         return rows
 
 
-def _quantiles(rows: Array, weight: Array, levels: Array) -> Array:
+def _quantiles(rows: Array, weight: Array | None, levels: Array) -> Array:
     """Return quantiles of each column that are values of it, with weights as repetitions."""
-    order = np.argsort(rows, axis=0, kind="stable")
-    reached = np.cumsum(weight[order], axis=0)
+    lying = np.ascontiguousarray(rows.T)
     # Half a rounding error below, so that a level that is met exactly counts as met.
-    wanted = levels[:, None] * reached[-1] * (1 - 1e-12)
-    place = (reached[None] < wanted[:, None]).sum(axis=1)
-    return np.take_along_axis(np.take_along_axis(rows, order, axis=0), place, axis=0)
+    wanted = levels * (1 - 1e-12)
+    if weight is None:  # sorting alone is ten times as fast
+        lying.sort(axis=1)
+        place = np.searchsorted(np.arange(1.0, len(rows) + 1), wanted * len(rows))
+        return np.asarray(lying[:, place].T)
+    order = np.argsort(lying, axis=1, kind="stable")
+    reached = np.cumsum(weight[order], axis=1)
+    place = (reached[None] < wanted[:, None, None] * reached[:, -1:]).sum(axis=2)
+    return np.take_along_axis(np.take_along_axis(lying, order, axis=1), place.T, axis=1).T

@@ -28,7 +28,7 @@ from flipcost.core.calibration import (
     integrate_modes,
     light_evidence,
 )
-from flipcost.core.curve_fit import log_sum
+from flipcost.core.curve_fit import BinStack, log_sum
 from flipcost.core.noise_models import NoiseModel, RateGrid, model_prior
 
 if TYPE_CHECKING:
@@ -114,7 +114,7 @@ def integrate_rates(
 
 
 def tempered_posterior(bins: ScoreBins, rows: float, noise_model: NoiseModel) -> Calibration:
-    """Calibrate one score with its labels tempered to so many rows of the rarer one.
+    """Calibrate one score with its labels tempered to so many rows of the rarer one; no curves.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def tempered_posterior(bins: ScoreBins, rows: float, noise_model: NoiseModel) ->
     1.0
     """
     tempered = bins.tempered(_power(bins, rows))
-    return _Search([tempered], model_prior(noise_model), coarse=True).integrate()
+    return _Search([tempered], model_prior(noise_model), coarse=True).integrate(curves=False)
 
 
 def _power(bins: ScoreBins, rows: float) -> float:
@@ -140,7 +140,7 @@ def _power(bins: ScoreBins, rows: float) -> float:
     return float(min(1.0, 1 / (1 + min(n_pos, n_neg) / rows) + checked))
 
 
-def _heights(bins: Sequence[ScoreBins]) -> Array:
+def _heights(bins: BinStack, share: float) -> Array:
     """Return how well each score explains the labels, by Laplace, at its own symmetric rate.
 
     With many rows a peak is narrower than any fixed grid, and a score that explains the labels
@@ -148,7 +148,6 @@ def _heights(bins: Sequence[ScoreBins]) -> Array:
     """
     if len(bins) == 1:
         return np.zeros(1)
-    share = bins[0].noisy_share
     low, high = np.zeros(len(bins)), np.full(len(bins), 0.98 * min(share, 1 - share))
     rows, best = np.arange(len(bins)), np.full(len(bins), -np.inf)
     start = None
@@ -183,7 +182,8 @@ class _Search:
         coarse: bool = False,
     ):
         self._bins, self._prior, self._known = bins, prior, known
-        heights = _heights(bins)
+        self._stack = BinStack.from_bins(bins)
+        heights = _heights(self._stack, bins[0].noisy_share)
         waiting = np.flatnonzero(heights > heights.max() - _FAR_BEHIND)
         self._found: list[tuple[Indices, str, Modes]] = []
         while len(waiting):
@@ -209,24 +209,24 @@ class _Search:
         """Log marginal likelihood of all models together, by Laplace."""
         return float(log_sum(np.array([_total(modes) for _, _, modes in self._found])))
 
-    def integrate(self) -> Calibration:
+    def integrate(self, *, curves: bool = True) -> Calibration:
         """Return the calibration of all scores, those that were dropped without weight."""
         minor = self.log_evidence + np.log(_MINOR_MODEL)
         found = [part for part in self._found if _total(part[2]) > minor]
         least = light_evidence(np.concatenate([modes.log_evidence.ravel() for *_, modes in found]))
         parts = []
         for scores, name, modes in found:
-            fit = integrate_modes([self._bins[int(m)] for m in scores], modes, least)
+            fit = integrate_modes(self._stack.take(scores), modes, least, curves=curves)
             evidence = np.full((len(self._bins), len(fit.rates)), -np.inf)
-            curves = np.zeros((len(self._bins), len(fit.rates), len(TABLE)))
-            evidence[scores], curves[scores] = fit.log_evidence, fit.curves
-            parts.append(Calibration(fit.rates, evidence, curves, (name,) * len(fit.rates)))
+            every = np.zeros((len(self._bins), *fit.curves.shape[1:]))
+            evidence[scores], every[scores] = fit.log_evidence, fit.curves
+            parts.append(Calibration(fit.rates, evidence, every, (name,) * len(fit.rates)))
         return _joined(parts)
 
     def _cells(self, lead: int, *, coarse: bool) -> dict[str, Modes]:
         """Return the modes of one score in the cells of each model that hold nearly all mass."""
         scores, share = np.array([lead]), self._bins[lead].noisy_share
-        start = find_modes([self._bins[lead]], np.zeros((1, 2))).theta
+        start = find_modes(self._stack.take(scores), np.zeros((1, 2))).theta
         grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in self._prior}
         starts = {name: _matched(start[:, 0], grid.rates) for name, grid in grids.items()}
         found = self._on_grids(scores, grids, starts)
@@ -282,7 +282,7 @@ class _Search:
             ],
             axis=1,
         )
-        modes = find_modes([self._bins[int(m)] for m in scores], rates, log_prior, start)
+        modes = find_modes(self._stack.take(scores), rates, log_prior, start)
         ends = np.cumsum([len(own) for own, _ in parts.values()])
         cells = np.split(np.arange(len(rates)), ends[:-1])
         return {name: _of_rates(modes, own) for name, own in zip(parts, cells, strict=True)}
@@ -290,8 +290,10 @@ class _Search:
 
 def _finer(grid: RateGrid, modes: Modes) -> RateGrid | None:
     """Return a finer grid over the mass, or None when no cell holds too much of it."""
-    by_rate = log_sum(modes.log_evidence, axis=0)
-    if not grid.low or not np.isfinite(by_rate).any():
+    if not grid.low:
+        return None
+    by_rate = modes.log_evidence[0]  # of the score that lays the grids
+    if not np.isfinite(by_rate).any():
         return None
     weight = np.exp(by_rate - log_sum(by_rate))
     return None if weight.max() < _COARSE[len(grid.low)] else grid.zoom(weight)
@@ -311,7 +313,8 @@ def _matched(theta: Array, rates: Array) -> Array:
 
 def _nearest(modes: Modes, grid: RateGrid) -> Array:
     """Return the modes at the rates that are nearest to those of a grid."""
-    place = np.abs(grid.rates[:, None] - modes.rates).sum(axis=2).argmin(axis=1)
+    pos, neg = (np.abs(np.subtract.outer(grid.rates[:, k], modes.rates[:, k])) for k in (0, 1))
+    place = (pos + neg).argmin(axis=1)
     return modes.theta[:, place]
 
 

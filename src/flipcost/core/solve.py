@@ -58,6 +58,7 @@ from typing import TYPE_CHECKING, Literal
 
 import numpy as np
 from scipy.linalg import eigh
+from scipy.linalg.lapack import dposv
 
 from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share, margin_value
@@ -436,12 +437,9 @@ def _solve_definite(matrix: Array, right: Array) -> Array:
     diagonal = np.maximum(np.diagonal(matrix, axis1=-2, axis2=-1), 0.0)
     # Rounding in the moments leaves about this much in a direction without variance.
     tolerance = 16 * d * np.finfo(float).eps
-    try:
-        pivots = np.diagonal(np.linalg.cholesky(matrix), axis1=-2, axis2=-1) ** 2
-        if np.all(pivots > tolerance * diagonal):
-            return np.asarray(np.linalg.solve(matrix, right), dtype=float)
-    except np.linalg.LinAlgError:
-        pass  # not definite to rounding
+    solution = _solve_by_cholesky(matrix, right, tolerance * diagonal)
+    if solution is not None:
+        return solution
     scale = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
     values, vectors = np.linalg.eigh(matrix / (scale[..., :, None] * scale[..., None, :]))
     kept = values > tolerance * values[..., -1:]
@@ -450,3 +448,22 @@ def _solve_definite(matrix: Array, right: Array) -> Array:
     solution = vectors @ (inverse[..., None] * rotated) / scale[..., None]
     # A feature without variance has no weight at all, not one of rounding times its offset.
     return np.where(diagonal[..., None] > 0, solution, 0.0)
+
+
+def _solve_by_cholesky(matrix: Array, right: Array, least: Array) -> Array | None:
+    """Solve stacks of definite systems; None where one has a pivot that is not above its least.
+
+    One factorization serves to judge and to solve; stacked, numpy would need two.
+    """
+    d, n = right.shape[-2:]
+    solution = np.empty((right.size // (d * n), n, d))
+    systems = zip(
+        matrix.reshape(-1, d, d), right.reshape(-1, d, n), least.reshape(-1, d), strict=True
+    )
+    for k, (a, b, low) in enumerate(systems):
+        # Of a symmetric matrix the transpose is the same, in the layout that LAPACK reads.
+        factor, found, info = dposv(a.T, b, lower=1)
+        if info != 0 or not (factor.diagonal() ** 2 > low).all():
+            return None
+        solution[k] = found.T
+    return np.swapaxes(solution, -1, -2).reshape(right.shape)

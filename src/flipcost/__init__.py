@@ -3,7 +3,7 @@
 from flipcost import core, datasets, exceptions, metrics, noise, plot, recheck, scale, theory
 from flipcost._persist import load, save
 from flipcost._version import __version__
-from flipcost.core.costs import Costs
+from flipcost.core.costs import Costs, PriceRange
 from flipcost.core.moments import ClassMoments
 from flipcost.estimators import (
     CostResamplingClassifier,
@@ -29,6 +29,7 @@ __all__ = [
     "LSPClassifier",
     "LinkClassifier",
     "NoiseAwareThresholdClassifier",
+    "PriceRange",
     "UnbiasedLogisticClassifier",
     "UnevenMarginClassifier",
     "UnevenMarginClassifierCV",

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context as fit_context
+from sklearn.metrics._scorer import _Scorer as Scorer
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import assert_all_finite, column_or_1d
 from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
@@ -19,6 +20,7 @@ from flipcost.core.arrays import Flags
 __all__ = [
     "HasMethods",
     "Interval",
+    "Scorer",
     "StrOptions",
     "assert_all_finite",
     "check_is_fitted",

@@ -27,8 +27,9 @@ def test_the_chosen_model_is_the_classifier_itself(result):
     """Cost, interval and calls of the first candidate are those that the classifier reports."""
     model = result.model[-1]
     assert result.best.key == "flipcost"
-    assert result.best.clean.value == pytest.approx(model.cost_estimate_, rel=1e-12)
-    assert (result.best.clean.low, result.best.clean.high) == pytest.approx(model.cost_interval_)
+    clean, unit = result.best.clean, result.unit
+    assert unit * clean.value == pytest.approx(model.cost_estimate_, rel=1e-12)
+    assert (unit * clean.low, unit * clean.high) == pytest.approx(model.cost_interval_)
     np.testing.assert_array_equal(result.best.called, model.oof_probability_ > result.cost)
 
 
@@ -170,10 +171,11 @@ def test_the_summary_and_the_report_say_the_same(rate):
     """What knowing the rate is worth, and how many labels it takes, are said once."""
     result = audit(noisy_table(800), "ill", PRICES, drop=["truth"], noise_rate=rate)
     model, found = result.model[-1], result.information
-    assert found.value_of_rate == model.value_of_rate_
+    worth = result.unit * found.value_of_rate
+    assert worth == pytest.approx(model.value_of_rate_)
     assert (found.value_of_rate == 0) == (rate is not None)
     if rate is None:
-        assert f"about {found.value_of_rate:.4f} a row" in model.summary()
+        assert f"about {worth:.4f} a row" in model.summary()
 
 
 def test_an_unknown_model_is_refused():

@@ -143,13 +143,13 @@ def test_the_report_says_what_the_classifier_says(tmp_path):
     pq.write_table(noisy_table(60_000).drop_columns("truth"), tmp_path / "a.parquet")
     result = audit_files(tmp_path / "a.parquet", "ill", PRICES, max_rows=4000)
     classifier = result.model[-1]
-    best = result.best.clean
-    assert (best.value, best.low, best.high) == pytest.approx(
+    best, unit = result.best.clean, result.unit
+    assert (unit * best.value, unit * best.low, unit * best.high) == pytest.approx(
         (classifier.cost_estimate_, *classifier.cost_interval_)
     )
     for key, interval in classifier.constant_costs_.items():
         found = result.candidate(key).clean
-        assert (found.value, found.low, found.high) == pytest.approx(
+        assert (unit * found.value, unit * found.low, unit * found.high) == pytest.approx(
             (interval.value, interval.low, interval.high)
         )
     table = result.best.table(result.cost_index)

@@ -37,13 +37,13 @@ def interval(found):
 
 
 def test_costs_are_the_classifiers_in_prices(result):
-    """Clean costs are those of the classifier times what a unit is worth: 40 at these prices."""
+    """Clean costs are those of the classifier, which are in the units of the prices."""
     summary, classifier = result.summary(), result.model[-1]
     costs = {c["key"]: interval(c["cost_clean"]) for c in summary["candidates"]}
     expected = [classifier.cost_estimate_, *classifier.cost_interval_]
-    np.testing.assert_allclose(costs["flipcost"], 40 * np.array(expected), rtol=1e-12)
+    np.testing.assert_allclose(costs["flipcost"], expected, rtol=1e-9)
     for key, found in classifier.constant_costs_.items():
-        expected = 40 * np.array([found.value, found.low, found.high])
+        expected = [found.value, found.low, found.high]
         np.testing.assert_allclose(costs[key], expected, rtol=1e-9)
     assert summary["chosen"] == classifier.chosen_
 
@@ -51,7 +51,7 @@ def test_costs_are_the_classifiers_in_prices(result):
 def test_information_is_the_classifiers(result):
     """The value of the rate is the classifier's; labels needed follow from its rate."""
     found, classifier = result.summary()["information"], result.model[-1]
-    assert found["value_of_knowing_rate"] == pytest.approx(40 * classifier.value_of_rate_)
+    assert found["value_of_knowing_rate"] == pytest.approx(classifier.value_of_rate_)
     rate = classifier.noise_rate_
     assert found["second_labels_needed"] == min(labels_needed(rate), result.n_rows)
     assert found["trusted_labels_needed"] == min(labels_needed(rate, trusted=True), result.n_rows)
@@ -73,7 +73,7 @@ def test_the_classifier_says_the_same_in_words(result):
         names["the rule"] = "flipcost"
     for name, key in names.items():
         # Four decimals are printed.
-        np.testing.assert_allclose(said[name], np.array(costs[key]) / 40, atol=5.1e-5)
+        np.testing.assert_allclose(said[name], costs[key], atol=5.1e-5)
     ends = [interval(summary["noise_rate"][k])[1:] for k in ("of_positives", "of_negatives")]
     if result.rate_is_known:
         assert "30 % and 20 % of positives and negatives are labelled wrong" in text
@@ -82,7 +82,7 @@ def test_the_classifier_says_the_same_in_words(result):
         assert said in text
     value = re.search(r"not knowing the rate costs about ([\d.]+) a row", text)
     if value:
-        expected = summary["information"]["value_of_knowing_rate"] / 40
+        expected = summary["information"]["value_of_knowing_rate"]
         assert float(value[1]) == pytest.approx(expected, abs=5.1e-5)
 
 

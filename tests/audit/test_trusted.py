@@ -48,8 +48,9 @@ def test_the_classifier_learns_from_them(table, memory):
     labels = table["ill"].to_numpy(zero_copy_only=False).astype(str)
     again = clone(model).fit(columns.transform(table), labels, trusted=table["right"].to_pylist())
     assert memory.noise_rate == again.noise_rate_
-    assert memory.best.clean.value == pytest.approx(again.cost_estimate_, rel=1e-12)
-    assert (memory.best.clean.low, memory.best.clean.high) == pytest.approx(again.cost_interval_)
+    clean, unit = memory.best.clean, memory.unit
+    assert unit * clean.value == pytest.approx(again.cost_estimate_, rel=1e-12)
+    assert (unit * clean.low, unit * clean.high) == pytest.approx(again.cost_interval_)
 
 
 def test_both_rates_and_all_costs_are_covered(memory):

@@ -61,8 +61,9 @@ def test_weighted_cost_is_the_papers_sum(calls):
     fn, fp = (y == 1) & (yhat == 0), (y == 0) & (yhat == 1)
     assert weighted_cost(y, yhat, 0.2, 0.5) == pytest.approx(0.8 * fn.sum() + 0.4 * fp.sum())
     by_weight = 0.8 * weight[fn].sum() + 0.2 * weight[fp].sum()
+    assert weighted_cost(y, yhat, 0.2, sample_weight=weight) == pytest.approx(by_weight)
     assert weighted_cost(y, yhat, Costs(fn=4, fp=1), sample_weight=weight) == pytest.approx(
-        by_weight
+        5 * by_weight
     )
     mean = weighted_cost(y, yhat, 0.2, normalize=True, sample_weight=weight)
     assert mean == pytest.approx(by_weight / weight.sum())

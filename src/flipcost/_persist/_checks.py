@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 
 from flipcost._persist import _types
 from flipcost.core.calibration import TABLE
+from flipcost.core.costs import Costs
 from flipcost.core.decision import CONSTANTS
 from flipcost.exceptions import UnreadableError
 
@@ -100,7 +101,12 @@ def try_out(model: Any) -> None:
         with warnings.catch_warnings(), np.errstate(all="ignore"):
             warnings.simplefilter("ignore")
             rows = np.zeros((2, int(model.n_features_in_)))
-            _demand(np.isin(model.predict(rows), model.classes_).all())
+            # Where prices differ by row, any will do to try it out.
+            cost, result = held.get("cost"), held.get("_result")
+            by_row = isinstance(cost, Costs) and cost.is_by_row
+            by_row = by_row or (result is not None and result.options.by_row)
+            prices = {"prices": np.ones((2, 2))} if by_row else {}
+            _demand(np.isin(model.predict(rows, **prices), model.classes_).all())
             shares = model.predict_proba(rows)
             _demand(shares.shape == (2, 2) and bool(np.all((shares >= 0) & (shares <= 1))))
     except _WRONG as error:

@@ -18,6 +18,7 @@ OURS = frozenset(
         "core.confusion.ConfusionCounts",
         "core.confusion.Interval",
         "core.costs.Costs",
+        "core.costs.PriceRange",
         "core.decision.Regret",
         "core.hinges.HingeBasis",
         "core.moments.ClassMoments",

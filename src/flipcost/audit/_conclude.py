@@ -181,7 +181,7 @@ def _information(
         second_labels=min(labels_needed(rate, level=level), n_rows),
         trusted_labels=min(labels_needed(rate, trusted=True, level=level), n_rows),
         precision=PRECISION,
-        value_of_rate=classifier.value_of_rate_,
+        value_of_rate=classifier.value_of_rate_ / rows.options.unit,
         wrong_labels=judged.number_of(of_judged),
         wrong_in_first_100=float(np.sort(wrong)[::-1][:100].sum()),
         checks=value_of_checks(rows, classifier),

@@ -119,6 +119,11 @@ class AuditOptions:
             return self.cost
         return Costs(fn=1 - cost_share(self.cost), fp=self.cost)
 
+    @property
+    def unit(self) -> float:
+        """What a unit of the costs of the result is in the user's prices."""
+        return 1.0 if self.prices.is_by_row else self.prices.unit
+
     @cached_property
     def roles(self) -> Roles:
         """What the columns are for."""

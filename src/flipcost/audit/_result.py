@@ -217,7 +217,7 @@ class AuditResult:
     @property
     def unit(self) -> float:
         """What one unit of the library's cost is worth in the user's prices."""
-        return (self.prices.fn - self.prices.tp) + (self.prices.fp - self.prices.tn)
+        return 1.0 if self.prices.is_by_row else self.prices.unit
 
     @property
     def best(self) -> Candidate:

@@ -22,6 +22,9 @@ Noise
 Losses and costs
 ----------------
 - `costs`: prices and the share that a false positive bears
+- `prices`: prices of each row, and the threshold that follows from them
+- `row_prices`: prices as estimators and scorers are given them
+- `expressions`: prices written as arithmetic of columns
 - `losses`: losses as functions of the score
 - `row_losses`: losses of rows, for Newton steps
 - `resampling`: ratios that stand for costs
@@ -45,6 +48,7 @@ Probabilities
 Decisions
 ---------
 - `confusion`: counts of labels against calls; measures with intervals
+- `clean_means`: means of what depends on the clean label, prices by row among it
 - `cost_curves`: counts over costs, costs over rates
 - `decision`: the rule, the constants, the guard, minimax regret
 - `information`: labels needed, labels that are likely wrong, the value of the rate, savings

@@ -14,7 +14,7 @@ cell; within a cell they must stand for the others.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -25,6 +25,8 @@ from flipcost.core.possible import agreement, possible_limits
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
+
+    from flipcost.core.prices import Prices
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -112,6 +114,47 @@ class CheckedRows:
         low, high = np.quantile(costs, [(1 - level) / 2, (1 + level) / 2])
         most = float(share @ np.where([0, 1, 0, 1], paid, 1 - paid))
         return Interval(*possible_limits(value, low, high, 0.0, most))
+
+    def priced_cost(
+        self,
+        positive: ArrayLike,
+        called: ArrayLike,
+        expected: ArrayLike,
+        prices: Prices,
+        sample_weight: ArrayLike | None = None,
+        level: float = 0.95,
+    ) -> Interval:
+        """Return the clean cost of a row under calls, in the units of prices by row.
+
+        Rows weigh what they cost if the call is wrong, and a checked row counts for less than one
+        where a few of them weigh most.
+
+        Parameters
+        ----------
+        positive, called, expected, sample_weight, level
+            As in `cost`.
+        prices : Prices
+            Of the rows.
+        """
+        paid, told = self._by_price(np.asarray(called, bool), prices, sample_weight)
+        weight = np.ones(len(paid)) if sample_weight is None else np.asarray(sample_weight, float)
+        found = told.cost(positive, called, expected, 0.5, paid, level)
+        scale = 2 * float(paid.sum() / weight.sum())
+        return Interval(scale * found.value, scale * found.low, scale * found.high)
+
+    def _by_price(
+        self, called: Flags, prices: Prices, sample_weight: ArrayLike | None
+    ) -> tuple[Array, CheckedRows]:
+        """Return rows weighed by what a wrong call costs, and these rows by how much they tell."""
+        weight = 1.0 if sample_weight is None else np.asarray(sample_weight, float)
+        paid = weight * np.maximum(np.where(called, prices.alarm, prices.miss), 0.0)
+        own, side = paid[self.rows], called[self.rows]
+        told = np.zeros(len(own))
+        for call in (False, True):
+            mine = own * (side == call)
+            squares = float((mine**2).sum())
+            told += mine * (mine.sum() / squares if squares > 0 else 0.0)
+        return np.asarray(paid), replace(self, weight=told)
 
     def saving_interval(
         self,

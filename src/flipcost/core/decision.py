@@ -1,10 +1,11 @@
 r"""The one place where it is decided what to answer: by the rule, or always the same.
 
 At a cost :math:`c`, the share that a false positive bears, the Bayes rule calls a row positive
-where the clean probability exceeds :math:`c` (`bayes_calls`). Beside it stand two constants, "all
-negative" and "all positive". Which of the three is used is the guard's decision (`decide`), or, by
-minimax regret, the one whose worst regret over the plausible rates is least (`decide_minimax`).
-Both decide at one cost; for a grid of costs they are called once for each.
+where the clean probability exceeds :math:`c` (`bayes_calls`); with prices by row, where it exceeds
+the row's own threshold, and costs are then in the units of these. Beside it stand two constants,
+"all negative" and "all positive". Which of the three is used is the guard's decision (`decide`),
+or, by minimax regret, the one whose worst regret over the plausible rates is least
+(`decide_minimax`). Both decide at one cost; for a grid of costs they are called once for each.
 """
 
 from __future__ import annotations
@@ -15,8 +16,10 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from flipcost.core.checked import given_label
+from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.prices import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -28,6 +31,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     CallSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
+    Priced: TypeAlias = CostLike | Prices
 
 Answer: TypeAlias = Literal["rule", "all_negative", "all_positive"]
 CONSTANTS: tuple[Answer, Answer] = ("all_negative", "all_positive")
@@ -64,17 +68,15 @@ class Decision:
         return self.costs[self.chosen]
 
 
-def bayes_calls(
-    probability: ArrayLike, cost: CostLike, answer: Answer = "rule"
-) -> NDArray[np.bool_]:
+def bayes_calls(probability: ArrayLike, cost: Priced, answer: Answer = "rule") -> NDArray[np.bool_]:
     """Return which rows are called positive: where the probability exceeds the cost, or a constant.
 
     Parameters
     ----------
     probability : array-like of shape (n,)
         Probability that the clean label is positive.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
+    cost : float, Costs or Prices
+        Share of the cost that a false positive bears, or prices by row.
     answer : {"rule", "all_negative", "all_positive"}, default="rule"
         What was decided.
 
@@ -91,6 +93,8 @@ def bayes_calls(
     """
     eta = np.asarray(probability, dtype=float)
     if answer == "rule":
+        if isinstance(cost, Prices):
+            return np.asarray(cost.gain(eta) > 0)
         return np.asarray(eta > cost_share(cost))
     return np.full(eta.shape, answer == "all_positive")
 
@@ -128,7 +132,7 @@ def count_calls(
 def decide(
     positive: ArrayLike,
     probability: ArrayLike,
-    cost: CostLike,
+    cost: Priced,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     *,
@@ -144,8 +148,8 @@ def decide(
         Which labels are positive, as observed.
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
+    cost : float, Costs or Prices
+        Share of the cost that a false positive bears, or prices by row.
     posterior : RatePosterior
         Over the noise rates.
     sample_weight, call_squares
@@ -174,27 +178,85 @@ def decide(
         )
         for answer in answers
     }
-    if checked is None:
-        costs = {answer: posterior.cost(table, cost, level)[0] for answer, table in tables.items()}
-    else:
-        expected = given_label(probability, positive, posterior.mean)
-        costs = {
-            answer: checked.cost(
-                positive,
-                bayes_calls(probability, cost, answer),
-                expected,
-                cost,
-                sample_weight,
-                level,
-            )
-            for answer in answers
-        }
+    costs = {
+        answer: clean_cost(
+            positive,
+            bayes_calls(probability, cost, answer),
+            cost,
+            posterior,
+            sample_weight,
+            table=table,
+            checked=checked,
+            probability=probability,
+            level=level,
+        )
+        for answer, table in tables.items()
+    }
     return Decision(guard(probability, cost, costs, sample_weight), tables, costs)
+
+
+def clean_cost(
+    positive: ArrayLike,
+    called: NDArray[np.bool_],
+    cost: Priced,
+    posterior: RatePosterior,
+    sample_weight: ArrayLike | None = None,
+    *,
+    table: ConfusionCounts | None = None,
+    checked: CheckedRows | None = None,
+    probability: ArrayLike | None = None,
+    level: float = 0.95,
+) -> Interval:
+    """Return the clean cost of a row under calls: on checked rows if there are any, else denoised.
+
+    Parameters
+    ----------
+    positive : array-like of bool, shape (n,)
+        Which labels are positive, as observed.
+    called : ndarray of bool, shape (n,)
+        Which rows are called positive, out of fold.
+    cost : float, Costs or Prices
+        Share of the cost that a false positive bears, or prices by row: the cost is then in their
+        units.
+    posterior : RatePosterior
+        Over the noise rates.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+    table : ConfusionCounts, optional
+        Labels against calls, when they were counted already.
+    checked : CheckedRows, optional
+        Rows whose right label is known.
+    probability : array-like of shape (n,), optional
+        Out-of-fold probability that the clean label is positive; needed with checked rows.
+    level : float, default=0.95
+        Level of the interval.
+
+    Examples
+    --------
+    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
+    >>> labels = np.tile([True, False], 50)
+    >>> prices = Prices(np.full(100, 8.0), np.full(100, 2.0))
+    >>> all_called = np.ones(100, bool)
+    >>> print(round(clean_cost(labels, all_called, prices, known).value, 6),
+    ...       round(clean_cost(labels, all_called, 0.2, known).value, 6))
+    1.0 0.1
+    """
+    if checked is not None:
+        expected = given_label(probability, positive, posterior.mean)  # type: ignore[arg-type]
+        if isinstance(cost, Prices):
+            return checked.priced_cost(positive, called, expected, cost, sample_weight, level)
+        return checked.cost(positive, called, expected, cost, sample_weight, level)
+    if isinstance(cost, Prices):
+        return cost_sums(positive, called, cost, sample_weight).mean(posterior, level)
+    if table is None:
+        table = count_calls(positive, called, sample_weight)
+    return posterior.cost(table, cost, level)[0]
 
 
 def guard(
     probability: ArrayLike,
-    cost: CostLike,
+    cost: Priced,
     costs: Mapping[Answer, Interval],
     sample_weight: ArrayLike | None = None,
 ) -> Answer:
@@ -211,8 +273,8 @@ def guard(
     ----------
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
+    cost : float, Costs or Prices
+        Share of the cost that a false positive bears, or prices by row.
     costs : dict of Interval
         Denoised cost of a row under the rule and under each constant.
     sample_weight : array-like of shape (n,), optional
@@ -225,9 +287,13 @@ def guard(
     >>> guard([0.1, 0.9], 0.2, costs), guard([0.19, 0.9], 0.2, costs)
     ('rule', 'all_positive')
     """
-    share, eta = cost_share(cost), np.asarray(probability, dtype=float)
+    eta = np.asarray(probability, dtype=float)
     weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    if_positive, if_negative = share * (1 - eta), (1 - share) * eta
+    if isinstance(cost, Prices):
+        if_positive, if_negative = cost.alarm * (1 - eta), cost.miss * eta
+    else:
+        share = cost_share(cost)
+        if_positive, if_negative = share * (1 - eta), (1 - share) * eta
     by_constant = [np.average(paid, weights=weight) for paid in (if_negative, if_positive)]
     constant = CONSTANTS[int(by_constant[1] < by_constant[0])]
     by_rule = np.average(np.minimum(if_positive, if_negative), weights=weight)
@@ -276,21 +342,21 @@ def minimax_regret(cost: ArrayLike) -> Regret:
 
 
 def decide_minimax(
-    rules: Sequence[ConfusionCounts],
-    constants: Mapping[Answer, ConfusionCounts],
-    cost: CostLike,
+    rules: Sequence[ConfusionCounts] | Sequence[LabelSums],
+    constants: Mapping[Answer, ConfusionCounts] | Mapping[Answer, LabelSums],
+    cost: Priced,
     states: RatePosterior,
 ) -> tuple[Answer, int, Regret]:
     """Decide between the rules of several rates and the two constants, by minimax regret.
 
     Parameters
     ----------
-    rules : sequence of ConfusionCounts
-        Noisy labels against the calls of the rule of each rate.
-    constants : dict of ConfusionCounts
+    rules : sequence of ConfusionCounts, or of LabelSums
+        Noisy labels against the calls of the rule of each rate, or what these cost.
+    constants : dict of ConfusionCounts, or of LabelSums
         The same for the two constants.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
+    cost : float, Costs or Prices
+        Share of the cost that a false positive bears, or prices by row, which need `LabelSums`.
     states : RatePosterior
         The rates that are plausible, one for each rule.
 
@@ -315,7 +381,11 @@ def decide_minimax(
     ('rule', 0)
     """
     tables = [*rules, *(constants[name] for name in CONSTANTS)]
-    regret = minimax_regret(np.column_stack([states.cost(t, cost)[1] for t in tables]))
+    paid = [
+        t.by_rate(states) if isinstance(t, LabelSums) else states.cost(t, cost)[1]  # type: ignore[arg-type]
+        for t in tables
+    ]
+    regret = minimax_regret(np.column_stack(paid))
     past_rules = regret.chosen - len(rules)
     if past_rules < 0:
         return "rule", regret.chosen, regret

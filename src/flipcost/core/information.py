@@ -7,10 +7,12 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
+from flipcost.core.clean_means import saving_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_eta, rate_pair
 from flipcost.core.possible import possible_limits
+from flipcost.core.prices import Prices
 from flipcost.core.rate_posterior import RatePosterior, mixture_interval
 
 if TYPE_CHECKING:
@@ -111,7 +113,10 @@ def probability_wrong(
 
 
 def value_of_knowing_rate(
-    given: ArrayLike, weight: ArrayLike, cost: CostLike, sample_weight: ArrayLike | None = None
+    given: ArrayLike,
+    weight: ArrayLike,
+    cost: CostLike | Prices,
+    sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return what a row would cost less if the noise rate were known exactly.
 
@@ -125,8 +130,8 @@ def value_of_knowing_rate(
         Probability that the clean label of each row is positive, given each rate.
     weight : array-like of shape (R,)
         Posterior probabilities of the rates.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
+    cost : float, Costs or Prices
+        Share of the cost that a false positive bears, or prices by row.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
 
@@ -155,7 +160,8 @@ def value_of_knowing_rate(
     ...       f"{value_of_knowing_rate([eta], [1.0], 0.2):.4f}")
     0.0050 0.0000
     """
-    excess = cost_share(cost) - np.asarray(given, dtype=float)
+    eta = np.asarray(given, dtype=float)
+    excess = -cost.gain(eta) if isinstance(cost, Prices) else cost_share(cost) - eta
     share = np.asarray(weight, dtype=float)
     unsure = np.minimum(share @ excess, 0.0)
     sure = share @ np.minimum(excess, 0.0)
@@ -167,7 +173,7 @@ def paired_saving(
     positive: ArrayLike,
     called: ArrayLike,
     rival_called: ArrayLike,
-    cost: CostLike,
+    cost: CostLike | Prices,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
@@ -183,8 +189,8 @@ def paired_saving(
         Which labels are positive, as observed.
     called, rival_called : array-like of bool, shape (n,)
         Rows that each classifier calls positive, out of fold.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
+    cost : float, Costs or Prices
+        Share of the cost that a false positive bears, or prices by row.
     posterior : RatePosterior
         Over the noise rates.
     sample_weight : array-like of shape (n,), optional
@@ -205,6 +211,9 @@ def paired_saving(
     >>> print(f"{saving.value:.2f} in [{saving.low:.2f}, {saving.high:.2f}]")
     0.10 in [0.08, 0.12]
     """
+    if isinstance(cost, Prices):
+        sums = saving_sums(positive, called, rival_called, cost, sample_weight)
+        return sums.mean(posterior, level)
     labels, ours, theirs = (
         np.asarray(a, bool).astype(np.intp) for a in (positive, called, rival_called)
     )

@@ -205,6 +205,21 @@ class RatePosterior:
         rates, _, anything = self._wide
         return _unmixing(rates, noisy_share, anything)
 
+    def unmixings(self, noisy_share: float, *, wide: bool) -> tuple[Array, Array]:
+        """Return what labels say of clean counts at each rate, and the weights of the rates.
+
+        Parameters
+        ----------
+        noisy_share : float
+            Share of positive labels.
+        wide : bool
+            Whether for intervals, which also count that the model may be wrong, or for estimates.
+        """
+        if not wide:
+            return unmixing_matrices(self.rates), self.weight
+        rates, weight, anything = self._wide
+        return _unmixing(rates, noisy_share, anything), weight
+
     @property
     def mean(self) -> Array:
         """Posterior mean of ``(rho_pos, rho_neg)``."""

@@ -5,15 +5,18 @@ from __future__ import annotations
 from numbers import Integral
 from typing import Any, Self
 
+import numpy as np
+from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 
-from flipcost._validation import StrOptions, fit_context
+from flipcost._validation import StrOptions, check_is_fitted, fit_context
 from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
+from flipcost.core.row_prices import prices_of
 from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._link import LinkClassifier
 from flipcost.estimators._wrapping import WrappingClassifier, weight_params
@@ -34,7 +37,8 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         What to fit to the noisy labels: a pipeline, gradient boosting, anything that estimates
         probabilities well; `LinkClassifier` when None.
     cost : float or Costs, default=0.5
-        Share of the misclassification cost that a false positive bears, in (0, 1), or the prices.
+        Share of the misclassification cost that a false positive bears, in (0, 1), or the prices;
+        these may differ by row, as in ``Costs(fn="amount", fp=5)``, and come as `prices` too.
     noise_rate : float, pair of floats, or None, default=None
         Rate in [0, 0.5), or ``(rho_pos, rho_neg)``; None takes the labels as they are.
     calibrate : {"isotonic", "sigmoid"} or None, default=None
@@ -51,8 +55,9 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
     ----------
     estimator_ : classifier
         The fitted estimator, or the calibrated one.
-    threshold_ : float
-        Threshold on the noisy probability of the positive class.
+    threshold_ : float or None
+        Threshold on the noisy probability of the positive class; None where `cost` makes it differ
+        by row.
     classes_ : ndarray of shape (2,)
         The labels, sorted.
     n_features_in_, feature_names_in_
@@ -131,9 +136,10 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         -------
         self
         """
-        self._cost, self._rates = cost_share(self.cost), rate_pair(self.noise_rate)
+        self._rates, self.threshold_ = rate_pair(self.noise_rate), None
+        if prices_of(self.cost, None, X) is None:
+            self.threshold_ = float(noisy_threshold(cost_share(self.cost), self._rates))
         labels, _, weight = self._prepare(X, y, sample_weight)
-        self.threshold_ = self._cut = float(noisy_threshold(self._cost, self._rates))
 
         inner = self._inner()
         if get_config()["enable_metadata_routing"]:
@@ -150,6 +156,50 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         if self.calibrate is None:
             return inner
         return CalibratedClassifierCV(inner, method=self.calibrate, cv=self.cv)
+
+    def _cuts(self, X: Any, prices: Any) -> Any:
+        """Return the threshold on the noisy probability, or that of each row."""
+        check_is_fitted(self)
+        paid = prices_of(self.cost, prices, X, fitted=True)
+        if paid is None:
+            return self.threshold_
+        never = np.where(paid.threshold < 1, 0.0, np.inf)  # no probability is enough
+        return noisy_threshold(paid.threshold, self._rates) + never
+
+    def decision_function(self, X: Any, prices: Any = None) -> Array:
+        """Return the noisy probability less its threshold, positive for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        excess = self._inner_eta(X) - self._cuts(X, prices)
+        return excess if self._index == 1 else -excess
+
+    def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
+        """Return the class of each row; one that is at the threshold is called negative.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each of these rows cost: ``fn, fp`` or ``fn, fp, tp, tn``. They count
+            in place of `cost`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        positive = self._inner_eta(X) - self._cuts(X, prices) > 0
+        return self.classes_[np.where(positive, self._index, 1 - self._index)]
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each clean label.

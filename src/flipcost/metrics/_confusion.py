@@ -5,15 +5,18 @@ from __future__ import annotations
 import warnings
 from typing import Any
 
+import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
+from flipcost.core.clean_means import cost_sums, denoised_mean
 from flipcost.core.confusion import Interval, measure, possible_counts
-from flipcost.core.costs import CostLike
+from flipcost.core.costs import CostLike, Costs
 from flipcost.core.noise import NoiseRateLike
 from flipcost.core.possible import not_identified
+from flipcost.core.prices import Prices
 from flipcost.exceptions import DenoisingWarning
-from flipcost.metrics._labels import confusion
+from flipcost.metrics._labels import confusion, read_called
 
 
 def am_score(
@@ -96,7 +99,7 @@ def f_score(
 def weighted_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    cost: CostLike,
+    cost: CostLike | Prices,
     margin: float = 1.0,
     *,
     normalize: bool = False,
@@ -109,8 +112,9 @@ def weighted_cost(
     ----------
     y_true, y_pred : array-like of shape (n,)
         Labels and predictions.
-    cost : float or Costs
-        Share of the misclassification cost that a false positive bears.
+    cost : float, Costs or Prices
+        Share of the misclassification cost that a false positive bears; or prices, also by row as
+        in ``Costs(fn=amounts, fp=5)``: the figure is then in their units.
     margin : float, default=1.0
         Divides the price of a false positive, as in the paper. Figures at different margins are
         **not comparable**; at 1 they are the user's own cost.
@@ -134,7 +138,12 @@ def weighted_cost(
     1.8
     """
     table = confusion(y_true, y_pred, pos_label, sample_weight)
-    mean = float(table.cost(cost, margin))
+    prices = _by_row(cost, len(np.asarray(y_true)), margin)
+    if prices is None:
+        mean = float(table.cost(cost, margin)) * _unit(cost)  # type: ignore[arg-type]
+    else:
+        labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
+        mean = float(np.average(prices.paid(labels, calls), weights=weight))
     return mean if normalize else mean * float(table.counts.sum())
 
 
@@ -186,7 +195,7 @@ def denoised_confusion(
 def denoised_cost(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    cost: CostLike,
+    cost: CostLike | Prices,
     noise_rate: NoiseRateLike,
     *,
     margin: float = 1.0,
@@ -201,8 +210,9 @@ def denoised_cost(
     ----------
     y_noisy, y_pred : array-like of shape (n,)
         Noisy labels and predictions; of rows that the classifier was not trained on.
-    cost : float or Costs
-        Share of the misclassification cost that a false positive bears.
+    cost : float, Costs or Prices
+        Share of the misclassification cost that a false positive bears; or prices, also by row as
+        in ``Costs(fn=amounts, fp=5)``: the figure is then in their units.
     noise_rate : float, pair of floats, or None
         Rate of the noise, taken as known.
     margin : float, default=1.0
@@ -233,6 +243,7 @@ def denoised_cost(
     A perfect classifier looks bad on noisy labels, and good again when they are denoised:
 
     >>> import numpy as np
+    >>> from flipcost import Costs
     >>> from flipcost.metrics import denoised_cost, weighted_cost
     >>> from flipcost.noise import flip_labels
     >>> y = np.repeat([0, 1], 2000)
@@ -241,12 +252,39 @@ def denoised_cost(
     0.102
     >>> found = denoised_cost(noisy, y, cost=0.2, noise_rate=0.2, normalize=True)
     >>> print(f"{found.value:.3f} in [{found.low:.3f}, {found.high:.3f}]")
-    0.003 in [0.000, 0.015]
+    0.003 in [0.000, 0.016]
+
+    Prices of each row count as they are, and the figure is money:
+
+    >>> amounts = np.random.default_rng(0).lognormal(4, 1, 4000)
+    >>> found = denoised_cost(noisy, y, Costs(fn=amounts, fp=5), 0.2, normalize=True)
+    >>> print(found.low == 0.0, bool(found.high < amounts.mean() / 10))
+    True True
     """
     table = confusion(y_noisy, y_pred, pos_label, sample_weight)
     doubt = not_identified(noise_rate, table.n_effective)
     if doubt is not None:
         warnings.warn(doubt, DenoisingWarning, stacklevel=2)
-    mean = table.interval("cost", cost=cost, margin=margin, noise_rate=noise_rate, level=level)
     times = 1.0 if normalize else float(table.counts.sum())
+    prices = _by_row(cost, len(np.asarray(y_noisy)), margin)
+    if prices is None:
+        mean = table.interval("cost", cost=cost, margin=margin, noise_rate=noise_rate, level=level)  # type: ignore[arg-type]
+        times *= _unit(cost)
+    else:
+        labels, calls, weight = read_called(y_noisy, y_pred, pos_label, sample_weight)
+        mean = denoised_mean(cost_sums(labels, calls, prices, weight), noise_rate, level)
     return Interval(times * mean.value, times * mean.low, times * mean.high)
+
+
+def _by_row(cost: CostLike | Prices, n_rows: int, margin: float = 1.0) -> Prices | None:
+    """Return prices by row, or None where they are the same for all."""
+    if isinstance(cost, Prices) or (isinstance(cost, Costs) and cost.is_by_row):
+        if margin != 1:
+            msg = f"Prices by row are money, which no `margin` divides: give 1, not {margin:g}."
+            raise ValueError(msg)
+        return cost if isinstance(cost, Prices) else cost.by_row(n_rows=n_rows)
+    return None
+
+
+def _unit(cost: CostLike | Prices) -> float:
+    return cost.unit if isinstance(cost, Costs) else 1.0

@@ -61,11 +61,17 @@ def _positive_label(values: NDArray[Any], pos_label: Any) -> Any:
     raise ValueError(msg)
 
 
+def read_called(
+    y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any, sample_weight: ArrayLike | None
+) -> tuple[Flags, Flags, Any]:
+    """Return which labels and which predictions are positive, and the weights."""
+    positive, called = are_positive([y_true, y_pred], pos_label)
+    weight = None if sample_weight is None else column_or_1d(sample_weight)
+    return positive, called, weight
+
+
 def confusion(
     y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any, sample_weight: ArrayLike | None
 ) -> ConfusionCounts:
     """Count labels against predictions."""
-    positive, called = are_positive([y_true, y_pred], pos_label)
-    if sample_weight is not None:
-        sample_weight = column_or_1d(sample_weight)
-    return ConfusionCounts.from_labels(positive, called, sample_weight)
+    return ConfusionCounts.from_labels(*read_called(y_true, y_pred, pos_label, sample_weight))

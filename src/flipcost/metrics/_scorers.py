@@ -8,22 +8,49 @@ from typing import Any
 from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 
-from flipcost.core.costs import CostLike, cost_share
+from flipcost._validation import Scorer
+from flipcost.core.clean_means import cost_sums, unbiased_mean
+from flipcost.core.costs import CostLike, Costs, cost_share
 from flipcost.core.noise import NoiseRateLike, rate_pair
-from flipcost.metrics._labels import confusion
+from flipcost.core.prices import Prices
+from flipcost.core.row_prices import prices_of, takes_prices
+from flipcost.metrics._labels import confusion, read_called
 
 
 def _mean_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    cost: CostLike,
+    cost: CostLike | Prices,
     noise_rate: NoiseRateLike,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
+    prices: Any = None,
 ) -> float:
+    if prices is not None:
+        cost = prices
+    if isinstance(cost, Prices):
+        labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
+        return unbiased_mean(cost_sums(labels, calls, cost, weight), noise_rate)
+    unit = cost.unit if isinstance(cost, Costs) else 1.0
     table = confusion(y_true, y_pred, pos_label, sample_weight)
-    return float(table.cost(cost, noise_rate=noise_rate))
+    return unit * float(table.cost(cost, noise_rate=noise_rate))
+
+
+class _CostScorer(Scorer):
+    """A scorer that has rows decided on at their own prices, and counts them at these."""
+
+    def _score(
+        self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
+    ) -> float:
+        paid = prices_of(self._kwargs["cost"], kwargs.pop("prices", None), X)
+        if paid is None:
+            return super()._score(method_caller, estimator, X, y_true, **kwargs)
+        given = {"prices": paid.table()} if takes_prices(estimator) else {}
+        called = estimator.predict(X, **given)
+        return self._sign * self._score_func(
+            y_true, called, **{**self._kwargs, **kwargs, "prices": paid}
+        )
 
 
 # Scores are averaged over folds and ranked by, so they are unbiased, not cut to what can be.
@@ -61,7 +88,10 @@ def cost_scorer(
     Parameters
     ----------
     cost : float or Costs
-        Share of the misclassification cost that a false positive bears.
+        Share of the misclassification cost that a false positive bears, or the prices, in whose
+        units the score then is. Prices may be columns of X, as in ``Costs(fn="amount", fp=5)``;
+        prices by row can also be routed to the scorer as the metadata `prices`, by
+        ``set_score_request(prices=True)``. They go on to an estimator whose `predict` takes them.
     noise_rate : float, pair of floats, or None, default=None
         Rate of the noise in the labels that are scored on.
     pos_label : label, default=None
@@ -85,13 +115,10 @@ def cost_scorer(
     >>> print(f"{-scores.mean():.3f}")
     0.116
     """
-    return make_scorer(
-        _mean_cost,
-        greater_is_better=False,
-        cost=cost_share(cost),
-        noise_rate=_checked(noise_rate),
-        pos_label=pos_label,
-    )
+    if not (isinstance(cost, Costs) and cost.is_by_row):
+        cost_share(cost)
+    known = {"cost": cost, "noise_rate": _checked(noise_rate), "pos_label": pos_label}
+    return _CostScorer(_mean_cost, -1, known)
 
 
 def am_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Callable[..., float]:

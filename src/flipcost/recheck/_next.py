@@ -12,7 +12,6 @@ from sklearn.pipeline import Pipeline
 
 from flipcost._validation import check_is_fitted, check_weights, encode_labels, positive_index
 from flipcost.core.confusion import Interval
-from flipcost.core.costs import cost_share
 from flipcost.core.recheck import (
     CellChoice,
     draw_rows,
@@ -47,9 +46,9 @@ class NextRows:
     reason : tuple of str
         Why it is among them.
     saving : float
-        What decisions are expected to cost less for a row once these are checked, in the unit of
-        `FlipCostClassifier.cost_estimate_`: a false positive and a false negative together cost 1.
-        Times 1,000, for 1,000 rows. What learning from mended labels saves comes on top.
+        What decisions are expected to cost less for a row once these are checked, in the units of
+        `FlipCostClassifier.cost_estimate_`. Times 1,000, for 1,000 rows. What learning from
+        mended labels saves comes on top.
     saving_interval : pair of floats
         Interval of that saving, at the `level` of the classifier, over what may be true.
 
@@ -150,7 +149,7 @@ def next_rows(
     features = _directions(asked.classifier, asked.X)
     order = spread_order(asked.choice.cells.cell, features, random_state)
     rows = draw_rows(asked.choice.chance, order, random_state)
-    saving = asked.choice.saving
+    saving = asked.saving
     return NextRows(
         rows=rows,
         probability=asked.choice.chance[rows],
@@ -181,7 +180,7 @@ def expected_saving(
     Returns
     -------
     Interval
-        In the unit of `FlipCostClassifier.cost_estimate_`; never negative, and never more than a
+        In the units of `FlipCostClassifier.cost_estimate_`; never negative, and never more than a
         row costs.
 
     Examples
@@ -194,7 +193,7 @@ def expected_saving(
     >>> bool(0 <= few.low <= few.value < many.value)
     True
     """
-    return _ask(model, X, y, n, trusted, sample_weight, random=random).choice.saving
+    return _ask(model, X, y, n, trusted, sample_weight, random=random).saving
 
 
 @dataclass(frozen=True, eq=False)
@@ -206,6 +205,12 @@ class _Asked:
     choice: CellChoice
     cost: float
     names: tuple[Any, Any]
+
+    @property
+    def saving(self) -> Interval:
+        """What the checks save a row, in the units of the classifier's costs."""
+        unit, found = self.classifier.cost_unit_, self.choice.saving
+        return Interval(unit * found.value, unit * found.low, unit * found.high)
 
 
 def _ask(
@@ -239,7 +244,7 @@ def _ask(
         second if index == 1 else ~second,
         probability,
         classifier.rate_posterior_,
-        classifier.cost,
+        classifier.cost_share_,
         int(n),
         checked=checked,
         sample_weight=weight,
@@ -247,9 +252,7 @@ def _ask(
         random=random,
     )
     names = classes.tolist()
-    return _Asked(
-        classifier, X, choice, cost_share(classifier.cost), (names[1 - index], names[index])
-    )
+    return _Asked(classifier, X, choice, classifier.cost_share_, (names[1 - index], names[index]))
 
 
 def _directions(classifier: FlipCostClassifier, X: Any) -> Array | None:

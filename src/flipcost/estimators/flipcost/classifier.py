@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.utils import column_or_1d
 
 from flipcost._validation import (
     HasMethods,
@@ -20,11 +21,18 @@ from flipcost._validation import (
     positive_index,
     validate_data,
 )
-from flipcost.core.costs import Costs, cost_share
+from flipcost.core.costs import Costs
 from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.folds import usual_folds
 from flipcost.core.noise_models import NoiseModel
 from flipcost.core.rates import NoiseRate, check_level
+from flipcost.core.row_prices import (
+    check_known,
+    log_odds_of,
+    mean_paid,
+    prices_of,
+    share_and_unit,
+)
 from flipcost.estimators._folds import fold_numbers, generator
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.columns import is_mixed
@@ -37,10 +45,11 @@ from flipcost.estimators.flipcost.trusted import check_not_swapped, mended, read
 from flipcost.exceptions import DenoisingWarning
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from flipcost.core.prices import Prices
     from flipcost.estimators.flipcost.table import CheckedSample
     from flipcost.scale import Table
 
@@ -62,7 +71,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
     ----------
     cost : float or Costs, default=0.5
         Share of the misclassification cost that a false positive bears, in (0, 1); or the prices,
-        as ``Costs(fn=4, fp=1)``.
+        as ``Costs(fn=4, fp=1)``. Prices may differ by row, as in ``Costs(fn="amount", fp=5)`` where
+        X is a frame with a column of amounts; or come with the rows, as `prices`.
     noise_rate : {"integrate", "minimax", "likelihood", "range"}, float, pair or NoiseRate, \
             default="integrate"
         What is known about the noise. "integrate" knows nothing and averages over all rates by
@@ -124,6 +134,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         Costs and regrets over rates, for ``noise_rate="minimax"`` only.
     cost_estimate_ : float
         Clean cost of a row under the chosen rule: out of fold, denoised, the rate integrated out.
+        In the units of the prices when these were given, as `Costs` or as `prices`: what mistakes
+        cost above the right decisions. A share when `cost` is a number: a false positive costs
+        ``cost`` and a false negative ``1 - cost``. So are the other costs below.
     cost_interval_ : pair of floats
         Its interval at `level`, for sampling and for not knowing the rate.
     constant_costs_ : dict
@@ -134,6 +147,10 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         The same for the rule, whether it was chosen or not.
     value_of_rate_ : float
         What knowing the rate would save a row, on average over its posterior.
+    cost_share_ : float
+        Share of the cost that a false positive bears; by mean prices, where they differ by row.
+    cost_unit_ : float
+        What a cost of 1 in shares is in the units of the costs above.
     oof_probability_ : ndarray of shape (n,)
         Out-of-fold probability that each training row is positive, clean; after `fit_table`, each
         row of a sample, or each group of rows.
@@ -222,7 +239,12 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit(
-        self, X: Any, y: Any, sample_weight: Any = None, trusted: Any = None
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        trusted: Any = None,
+        prices: Any = None,
     ) -> FlipCostClassifier:
         """Score, calibrate, integrate the rate out, and choose.
 
@@ -241,6 +263,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             The right label where somebody checked the row, and missing (None, NaN, NA) elsewhere.
             Rows may have been chosen by looking at them and their labels, if not at what is right;
             costs suppose that they stand for the rows with the same label and the same call.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``, columns of these names
+            in a frame, or `Costs`. Counts in place of `cost`; give those of new rows to `predict`.
 
         Returns
         -------
@@ -253,7 +278,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         """
         if is_dask(X):
             return self.fit_table(dask_table(X, y, sample_weight))
-        options = self._options()
+        paid = prices_of(self.cost, prices, X)
+        options = self._options(paid, sample_weight)
         X = self._validated(X, reset=True)
         classes, second = encode_labels(self, y, X.shape[0])
         is_second = positive_index(classes, self.pos_label) == 1
@@ -281,7 +307,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             )
         else:
             scorer, scores = estimator_scores(self.estimator, X, learned, weight, folds)
-        rows = ScoredRows.from_scores(scores, positive, weight, checked)
+        rows = ScoredRows.from_scores(scores, positive, weight, checked, paid)
         return self._store(fit_scores(rows, options), classes, scorer, transformer)
 
     @fit_context(prefer_skip_nested_validation=False)
@@ -341,6 +367,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         first: Gathered,
         n_watched: int = 0,
         checked: CheckedSample | None = None,
+        price_rows: Callable[[Any], Prices] | None = None,
     ) -> TableFit:
         """Make the second pass over a table, and fit; for those who have made the first.
 
@@ -355,6 +382,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         checked : CheckedSample, optional
             Rows that somebody checked, among those that the first pass kept. Scores are learned
             from labels as they are; what was checked enters their calibration and the costs.
+        price_rows : callable, optional
+            From the frame of the rows that the first pass drew to their prices, where these differ
+            by row.
 
         Returns
         -------
@@ -362,8 +392,17 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             What the passes leave besides this classifier, which is fitted.
         """
         bend = isinstance(self.features, str) and self.features != "linear"
+        options = self._options(by_row=price_rows is not None)
         fit = fit_gathered(
-            table, first, self._options(), self.pos_label, self.l2s, n_watched, checked, bend=bend
+            table,
+            first,
+            options,
+            self.pos_label,
+            self.l2s,
+            n_watched,
+            checked,
+            bend=bend,
+            price_rows=price_rows,
         )
         self.n_features_in_ = fit.parts[0].n_features
         name_features(self, fit.names)
@@ -396,9 +435,21 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             scorer = pooled_scores(X, positive, None, halves, **options)[0]
         return lambda rows: scorer.score(rows, np.zeros(1, np.intp))[0]
 
-    def _options(self) -> FitOptions:
-        level = check_level(self.level)
-        return FitOptions(cost_share(self.cost), self.noise_rate, self.noise_model, level)
+    def _options(
+        self, prices: Prices | None = None, sample_weight: Any = None, *, by_row: bool = False
+    ) -> FitOptions:
+        level, by_row = check_level(self.level), by_row or prices is not None
+        share, unit = (0.5, 1.0)
+        if prices is not None or not by_row:
+            share, unit = share_and_unit(self.cost, prices, sample_weight)
+        return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row)
+
+    def _prices(self, X: Any, prices: Any) -> Prices | None:
+        """Return the prices of new rows, or None where they are the same for all."""
+        check_is_fitted(self)
+        found = prices_of(self.cost, prices, X, fitted=True)
+        check_known(found, by_row=self._result.options.by_row)
+        return found
 
     def _store(
         self, result: FitResult, classes: NDArray[Any], scorer: Any, transformer: Any
@@ -432,6 +483,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self.cost_interval_ = (chosen.low, chosen.high)
         self.oof_probability_ = result.probability
         self.value_of_rate_ = result.value_of_rate
+        self.cost_share_, self.cost_unit_ = result.options.cost, result.options.unit
         return self
 
     def _positive_index(self) -> int:
@@ -480,37 +532,74 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         np.subtract(1.0, eta, out=both[:, 1 - self._positive_index()])
         return both
 
-    def decision_function(self, X: Any) -> Array:
+    def decision_function(self, X: Any, prices: Any = None) -> Array:
         """Return log-odds of the positive class above those of the cost; ``classes_[1]`` above 0.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
             Rows.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            As in `predict`.
 
         Returns
         -------
         ndarray of shape (n,)
         """
+        paid = self._prices(X, prices)
         eta = self._positive_probability(X)
-        scores = logit(np.clip(eta, _SUREST, 1 - _SUREST)) - logit(self._result.options.cost)
+        cut = logit(self._result.options.cost) if paid is None else log_odds_of(paid)
+        scores = logit(np.clip(eta, _SUREST, 1 - _SUREST)) - cut
         return np.asarray(scores if self._positive_index() == 1 else -scores)
 
-    def predict(self, X: Any) -> NDArray[Any]:
+    def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
         """Return the class of each row that costs least, or the constant that was chosen.
 
         Parameters
         ----------
         X : array-like of shape (n, d)
             Rows.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each of these rows cost, as in `fit`; needed if `fit` was given some,
+            unless `cost` says how to make them of the columns of X. Each row's probability is
+            compared with a threshold of its own.
 
         Returns
         -------
         ndarray of shape (n,)
         """
+        paid = self._prices(X, prices)
         probability = self._positive_probability(X)
-        called = bayes_calls(probability, self._result.options.cost, self.chosen_)
+        cost = self._result.options.cost if paid is None else paid
+        called = bayes_calls(probability, cost, self.chosen_)
         return self.classes_[np.where(called, self._positive_index(), 1 - self._positive_index())]
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> float:
+        """Return the accuracy; with prices by row, what a row costs on average, its sign turned.
+
+        Labels are taken as they are. `flipcost.metrics.cost_scorer` denoises.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            As in `predict`.
+
+        Returns
+        -------
+        float
+        """
+        paid = self._prices(X, prices)
+        if paid is None:
+            return super().score(X, y, sample_weight)
+        wanted = self.classes_[self._positive_index()]
+        labels, calls = (column_or_1d(part) == wanted for part in (y, self.predict(X, paid)))
+        return -mean_paid(labels, calls, paid, sample_weight)
 
     def summary(self) -> str:
         """Return one screen of text: what was assumed, found, chosen, and what would help most.

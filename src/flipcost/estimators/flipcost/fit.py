@@ -14,6 +14,8 @@ from scipy.special import ndtri
 
 from flipcost.core.additive import CurveTables
 from flipcost.core.calibration import TABLE, Calibration, ScoreBins, calibrate
+from flipcost.core.clean_means import cost_sums
+from flipcost.core.confusion import Interval
 from flipcost.core.curve_fit import log_sum
 from flipcost.core.decision import (
     CONSTANTS,
@@ -27,6 +29,7 @@ from flipcost.core.decision import (
 from flipcost.core.information import value_of_knowing_rate
 from flipcost.core.noise import rate_pair
 from flipcost.core.possible import tells_nothing
+from flipcost.core.prices import Prices
 from flipcost.core.quantiles import weighted_quantile
 from flipcost.core.rate_posterior import RatePosterior, rate_posterior
 from flipcost.core.rate_search import integrate_rates
@@ -38,7 +41,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.checked import CheckedRows
-    from flipcost.core.confusion import ConfusionCounts, Interval
     from flipcost.core.noise_models import NoiseModel
 
     Array = NDArray[np.float64]
@@ -78,15 +80,23 @@ class FitOptions:
     Attributes
     ----------
     cost : float
-        Share of the cost that a false positive bears.
+        Share of the cost that a false positive bears; where prices differ by row, that of their
+        means, which nothing is decided by.
     noise_rate, noise_model, level
         As in `FlipCostClassifier`.
+    unit : float
+        What a cost of 1, as a share, is in the user's money; 1 when the cost was given as a share.
+        Of mean prices where they differ by row: costs are counted in money then.
+    by_row : bool
+        Whether prices differ by row.
     """
 
     cost: float
     noise_rate: Any
     noise_model: Any
     level: float
+    unit: float = 1.0
+    by_row: bool = False
 
 
 @dataclass(frozen=True, eq=False)
@@ -111,6 +121,8 @@ class ScoredRows:
         As in `flipcost.core.decision.count_calls`, where these stand for more rows.
     checked : CheckedRows or None
         Those among them whose right label is known.
+    prices : Prices or None
+        What their mistakes cost, where that differs by row.
     """
 
     bins: tuple[ScoreBins, ...]
@@ -121,6 +133,7 @@ class ScoredRows:
     positive_share: float
     call_squares: Callable[[Flags], Array] | None = None
     checked: CheckedRows | None = None
+    prices: Prices | None = None
 
     @classmethod
     def from_scores(
@@ -129,6 +142,7 @@ class ScoredRows:
         positive: Flags,
         weight: Array | None,
         checked: CheckedRows | None = None,
+        prices: Prices | None = None,
     ) -> ScoredRows:
         """Bin scores of shape (n_scores, n)."""
         found = [ScoreBins.standardizing(s, positive, weight) for s in scores]
@@ -142,7 +156,8 @@ class ScoredRows:
             )
         standard = tuple(z for _, z in found)
         share = float(np.average(positive, weights=weight))
-        return cls(bins, standard, positive, weight, len(positive), share, checked=checked)
+        n_rows = len(positive)
+        return cls(bins, standard, positive, weight, n_rows, share, checked=checked, prices=prices)
 
 
 @dataclass(frozen=True, eq=False)
@@ -202,7 +217,7 @@ class FitResult:
     chosen : {"rule", "all_negative", "all_positive"}
         What to answer.
     costs : dict of Interval
-        Clean cost of a row under each of these.
+        Clean cost of a row under each of these, in the user's units.
     regret : Regret or None
         Over plausible rates, when these decided.
     probability : ndarray of shape (n,)
@@ -305,18 +320,19 @@ def fit_scores(
     posterior = rate_posterior(rows.bins, calibration, _model_in_doubt(options))
     answer, rate, regret = None, None, None
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
-        answer, rate, regret = _least_regret(rows, calibration, posterior, options.cost)
+        answer, rate, regret = _least_regret(rows, calibration, posterior, options)
     probability = calibration.probability(rows.scores, rate)
     decision = decide(
         rows.positive,
         probability,
-        options.cost,
+        options.cost if rows.prices is None else rows.prices,
         posterior,
         rows.weight,
         call_squares=rows.call_squares,
         checked=rows.checked,
         level=options.level,
     )
+    unit = options.unit if rows.prices is None else 1.0
     weight = calibration.weight
     if rate is not None:
         weight = np.where(np.arange(weight.shape[1]) == rate, weight, 0.0)
@@ -328,12 +344,12 @@ def fit_scores(
         source=source,
         posterior=posterior,
         chosen=answer or decision.chosen,
-        costs=decision.costs,
+        costs={name: _in_money(cost, unit) for name, cost in decision.costs.items()},
         regret=regret,
         probability=probability,
         scorer_weights=weight.sum(axis=1),
         curves=_curves(rows.bins, calibration, weight),
-        value_of_rate=_value_of_rate(rows, calibration, posterior, options.cost),
+        value_of_rate=unit * _value_of_rate(rows, calibration, posterior, options.cost),
         bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
         wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_rows),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
@@ -370,6 +386,10 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     pair = rate_pair(rate)
     _check_possible(pair, rows.positive_share, rows.n_rows)
     return calibrate(rows.bins, [pair]), "given"
+
+
+def _in_money(cost: Interval, unit: float) -> Interval:
+    return cost if unit == 1.0 else Interval(unit * cost.value, unit * cost.low, unit * cost.high)
 
 
 def _model_in_doubt(options: FitOptions) -> NoiseModel | None:
@@ -445,19 +465,29 @@ def _check_possible(pair: tuple[float, float], share: float, n_rows: int) -> Non
 
 
 def _least_regret(
-    rows: ScoredRows, calibration: Calibration, posterior: RatePosterior, cost: float
+    rows: ScoredRows, calibration: Calibration, posterior: RatePosterior, options: FitOptions
 ) -> tuple[Answer, int, Regret]:
     """Return the answer whose worst regret is least, the rate whose rule that is, and regrets."""
     share = posterior.weight
     likely = np.flatnonzero(share > _PLAUSIBLE * share.max())
     states = RatePosterior(posterior.rates[likely], share[likely] / share[likely].sum())
 
-    def count(probability: Array, answer: Answer = "rule") -> ConfusionCounts:
-        return count_calls(rows.positive, bayes_calls(probability, cost, answer), rows.weight)
+    cost = options.cost if rows.prices is None else rows.prices
+
+    def count(probability: Array, answer: Answer = "rule") -> Any:
+        called = bayes_calls(probability, cost, answer)
+        if isinstance(cost, Prices):
+            return cost_sums(rows.positive, called, cost, rows.weight)
+        return count_calls(rows.positive, called, rows.weight)
 
     rules = [count(eta) for eta in calibration.probabilities(rows.scores, likely)]
     constants = {name: count(rows.scores[0], name) for name in CONSTANTS}
     answer, rate, regret = decide_minimax(rules, constants, cost, states)
+    if rows.prices is None:
+        unit = options.unit
+        regret = Regret(
+            unit * regret.cost, unit * regret.regret, unit * regret.worst, regret.chosen
+        )
     return answer, int(likely[rate]), regret
 
 
@@ -485,6 +515,6 @@ def _value_of_rate(
     return value_of_knowing_rate(
         calibration.probabilities(sample, likely),
         share[likely],
-        cost,
+        cost if rows.prices is None else rows.prices.take(slice(None, None, step)),
         None if rows.weight is None else rows.weight[::step],
     )

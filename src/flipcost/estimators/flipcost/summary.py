@@ -59,7 +59,8 @@ def summarize(fit: FitResult, n_features: int, positive: Any) -> str:
             "Assumed  " + f"\n{_INDENT}".join(_assumed(fit)),
             "Prices   " + _prices(fit),
             "",
-            f"Clean cost of a row, out of fold and denoised ({fit.options.level:.0%} interval)",
+            f"Clean cost of a row, out of fold and denoised ({fit.options.level:.0%} interval)"
+            + _money_words(fit),
             *_costs(fit),
             "",
             "Chosen   " + _choice(fit),
@@ -132,10 +133,21 @@ def _assumed(fit: FitResult) -> list[str]:
 
 def _prices(fit: FitResult) -> str:
     cost = fit.options.cost
+    if fit.options.by_row:
+        return (
+            "differ by row: a row is called positive where its probability exceeds\n"
+            f"{_INDENT}a threshold of its own"
+        )
     return (
         f"a missed positive costs {(1 - cost) / cost:.3g} times a false alarm;\n"
         f"{_INDENT}call a row positive above a probability of {cost:.3g}"
     )
+
+
+def _money_words(fit: FitResult) -> str:
+    """Say in what units costs are."""
+    in_money = fit.options.unit != 1.0
+    return ", in the units of your prices" if in_money else ", as a share of both prices"
 
 
 def _costs(fit: FitResult) -> list[str]:

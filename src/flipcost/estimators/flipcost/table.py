@@ -19,6 +19,7 @@ from flipcost.core.calibration import N_BINS, ScoreBins
 from flipcost.core.checked import CheckedRows
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.rate_search import integrate_rates
+from flipcost.core.row_prices import share_and_unit
 from flipcost.estimators._tables import check_table, orient_found
 from flipcost.estimators.flipcost.fit import FitOptions, FitResult, ScoredRows, fit_scores
 from flipcost.estimators.flipcost.passes import Drawing, FirstFound, FirstPass, SecondPass
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.hinges import HingeBasis
+    from flipcost.core.prices import Prices
     from flipcost.estimators.flipcost.classifier import FlipCostClassifier
     from flipcost.scale import RowSample
 
@@ -222,6 +224,7 @@ def fit_gathered(
     checked: CheckedSample | None = None,
     *,
     bend: bool,
+    price_rows: Callable[[Any], Prices] | None = None,
 ) -> TableFit:
     """Make the second pass, and fit.
 
@@ -243,6 +246,8 @@ def fit_gathered(
         Rows that somebody checked, where rows were drawn.
     bend : bool
         Whether to add scores that bend, where rows were drawn.
+    price_rows : callable, optional
+        From the frame of drawn rows to their prices, where these differ by row.
 
     Returns
     -------
@@ -286,7 +291,7 @@ def fit_gathered(
     if checked is not None:
         scored = checked.rows.scored(learned.scorer.basis, learned.held_out)
         checked = replace(checked, rows=scored)
-    result, rows, found = _fit_second(rows, second.histogram, total, options, checked)
+    result, rows, found = _fit_second(rows, second.histogram, total, options, checked, price_rows)
     return TableFit(
         result=result,
         scorer=learned.scorer,
@@ -307,6 +312,7 @@ def _fit_second(
     total: ClassMoments,
     options: FitOptions,
     known: CheckedSample | None = None,
+    price_rows: Callable[[Any], Prices] | None = None,
 ) -> tuple[FitResult, DrawnRows | GroupedRows, CheckedRows | None]:
     """Calibrate on the histogram of all rows, choose by what stands for them."""
     bins = tuple(bins_of(histogram))
@@ -328,6 +334,7 @@ def _fit_second(
         int(total.n_rows.sum()),
         float(total.weight[1] / total.weight.sum()),
         checked=checked,
+        prices=None if price_rows is None else price_rows(joined.frame),  # type: ignore[union-attr]
     )
 
     def reweigh(lead: int) -> ScoredRows:
@@ -337,6 +344,9 @@ def _fit_second(
             rows = rows.joined(known.rows)[0]
         return replace(scored, weight=rows.sample.weight, call_squares=rows.squares)
 
+    if scored.prices is not None:
+        share, unit = share_and_unit(None, scored.prices, scored.weight)
+        options = replace(options, cost=share, unit=unit)
     result = fit_scores(scored, options, reweigh)
     return result, rows, checked
 

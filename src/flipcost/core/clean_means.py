@@ -1,0 +1,288 @@
+r"""Means over rows of whatever depends on the clean label, from noisy ones, with intervals.
+
+What a call costs, saves or finds is linear in the clean label of its row,
+:math:`z_i = s_i y_i + b_i`, with a slope and a base that are known: prices, calls, probabilities
+(see `priced_sums`). Label noise mixes labels, so that with :math:`u` what a label says of the
+clean one (the second row of `unmixing_matrix`), the mean of :math:`s_i u_i + b_i` is unbiased for
+that of :math:`z_i`, whatever the slopes depend on, if labels were flipped independently of them
+given the class. Only sums by label are needed, and these merge.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flipcost.core.arrays import Array
+from flipcost.core.confusion import Interval
+from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
+from flipcost.core.possible import possible_limits
+from flipcost.core.rate_posterior import RatePosterior, mixture_interval
+
+if TYPE_CHECKING:
+    from flipcost.core.prices import Prices
+
+
+@dataclass(frozen=True, eq=False)
+class LabelSums:
+    """Sums over rows of slopes and bases, by group of rows and label.
+
+    Groups are sets of rows in which no more can be positive than there are: calls, mostly.
+
+    Attributes
+    ----------
+    first : ndarray of shape (G, 2, 3)
+        Sums of weight times ``(1, slope, base)``; negative labels first.
+    second : ndarray of shape (G, 2, 3, 3)
+        Sums of squared weight times the products of these.
+    reach : ndarray of shape (G, 2)
+        Sums of weight times the slopes below nothing, and above: how far the mean can be moved.
+
+    Examples
+    --------
+    >>> sums = LabelSums.of_rows([True, True, False, False], [2.0, 2.0, 2.0, 2.0], 1.0)
+    >>> known = RatePosterior(np.array([[0.25, 0.25]]), np.ones(1))
+    >>> sums.mean(known).value
+    2.0
+    """
+
+    first: Array
+    second: Array
+    reach: Array
+
+    @classmethod
+    def of_rows(
+        cls,
+        positive: ArrayLike,
+        slope: ArrayLike,
+        base: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        group: ArrayLike | None = None,
+        n_groups: int = 1,
+    ) -> LabelSums:
+        """Sum over rows.
+
+        Parameters
+        ----------
+        positive : array-like of bool, shape (n,)
+            The noisy labels.
+        slope, base : array-like of shape (n,) or float
+            What a row counts more if it is truly positive, and what it counts anyway.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+        group : array-like of int, shape (n,), optional
+            Group of each row.
+        n_groups : int, default=1
+            Number of groups.
+        """
+        labels = np.asarray(positive, dtype=bool)
+        n = len(labels)
+        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        s, b = (np.broadcast_to(np.asarray(part, dtype=float), n) for part in (slope, base))
+        place = np.zeros(n, np.intp) if group is None else np.asarray(group, dtype=np.intp)
+        cell = 2 * place + labels
+        parts = (np.ones(n), s, b)
+
+        def total(values: Array) -> Array:
+            return np.bincount(cell, values, 2 * n_groups).reshape(n_groups, 2).astype(float)
+
+        first = np.stack([total(weight * part) for part in parts], axis=-1)
+        second = np.empty((n_groups, 2, 3, 3))
+        for i in range(3):
+            for j in range(i + 1):
+                second[..., i, j] = second[..., j, i] = total(weight**2 * parts[i] * parts[j])
+        ends = (np.minimum(s, 0.0), np.maximum(s, 0.0))
+        reach = np.stack([np.bincount(place, weight * end, n_groups) for end in ends], axis=-1)
+        return cls(first, second, reach.astype(float))
+
+    def merge(self, other: LabelSums) -> LabelSums:
+        """Return the sums over both sets of rows; also ``a + b``."""
+        return LabelSums(
+            self.first + other.first, self.second + other.second, self.reach + other.reach
+        )
+
+    __add__ = merge
+
+    @property
+    def noisy_share(self) -> float:
+        """Share of positive labels."""
+        weight = self.first[..., 0].sum(axis=0)
+        return float(weight[1] / weight.sum())
+
+    def at(self, unmix: Array) -> tuple[Array, Array]:
+        """Return the mean and its standard error under each of several rates.
+
+        Parameters
+        ----------
+        unmix : ndarray of shape (R, 2, 2)
+            What denoises counts, from `RatePosterior.unmixings`.
+
+        Returns
+        -------
+        value, error : ndarray of shape (R,)
+            Means are cut to what can be.
+        """
+        weight = self.first[..., 0].sum()
+        told = unmix[:, 1, :]
+        slopes = np.einsum("rl,gl->rg", told, self.first[..., 1])
+        cut = np.clip(slopes, self.reach[:, 0], self.reach[:, 1])
+        base = self.first[..., 2].sum()
+        value = (cut.sum(axis=1) + base) / weight
+        plain = (slopes.sum(axis=1) + base) / weight
+        ones = np.ones_like(told)
+        by_row = np.stack([-plain[:, None] * ones, told, ones], axis=-1)
+        second = self.second.sum(axis=0)
+        variance = np.einsum("rli,lij,rlj->r", by_row, second, by_row)
+        return value, np.sqrt(np.maximum(variance, 0.0)) / weight
+
+    def smooth(self) -> LabelSums:
+        """Return the same with half a typical row of each label in every group that has rows.
+
+        So that a cell that happens to be empty does not pass for certainty.
+        """
+        total = self.first[..., 0].sum()
+        typical = self.second[..., 0, 0].sum() / total
+        mass = self.first[..., 0].sum(axis=1)
+        mean = self.first.sum(axis=1) / np.where(mass > 0, mass, 1.0)[:, None]
+        used = (mass > 0)[:, None, None]
+        row = mean[:, None, :] * used
+        first = self.first + 0.5 * typical * row
+        second = self.second + 0.5 * typical**2 * (row[..., :, None] * row[..., None, :])
+        more = 1 + typical / np.where(mass > 0, mass, 1.0)
+        return LabelSums(first, second, self.reach * more[:, None])
+
+    def limits(self) -> tuple[float, float]:
+        """Return the least and the most that the mean can be, whatever is truly positive."""
+        base, weight = self.first[..., 2].sum(), self.first[..., 0].sum()
+        low, high = (float(x) for x in (self.reach.sum(axis=0) + base) / weight)
+        return low, high
+
+    def mean(self, posterior: RatePosterior, level: float = 0.95) -> Interval:
+        """Return the mean on clean labels, the rate integrated out.
+
+        Parameters
+        ----------
+        posterior : RatePosterior
+            Over the noise rates.
+        level : float, default=0.95
+            Level of the interval, for sampling and for not knowing the rate.
+        """
+        value = float(posterior.weight @ self.by_rate(posterior))
+        unmix, weight = posterior.unmixings(self.noisy_share, wide=True)
+        least, most = self.limits()
+        values, errors = self.smooth().at(unmix)
+        errors = np.minimum(errors, (most - least) / 2)
+        low, high = mixture_interval(values, errors, weight, level)
+        return Interval(*possible_limits(value, low, high, least, most))
+
+    def by_rate(self, posterior: RatePosterior) -> Array:
+        """Return the mean on clean labels under each rate of the posterior, shape (R,)."""
+        unmix, _ = posterior.unmixings(self.noisy_share, wide=False)
+        return self.at(unmix)[0]
+
+
+def unbiased_mean(sums: LabelSums, noise_rate: NoiseRateLike) -> float:
+    """Return a mean on clean labels at a known noise rate: unbiased, and so never cut.
+
+    Parameters
+    ----------
+    sums : LabelSums
+        What is averaged.
+    noise_rate : float, pair of floats, or None
+        The rate, taken as known.
+
+    Examples
+    --------
+    >>> unbiased_mean(LabelSums.of_rows([True, False, False, False], 8.0, 0.0), 0.25)
+    0.0
+    """
+    told = unmixing_matrix(noise_rate)[1]
+    slopes = (told * sums.first[..., 1].sum(axis=0)).sum()
+    return float((slopes + sums.first[..., 2].sum()) / sums.first[..., 0].sum())
+
+
+def denoised_mean(sums: LabelSums, noise_rate: NoiseRateLike, level: float = 0.95) -> Interval:
+    """Return a mean on clean labels at a known noise rate, with an interval, cut to what can be.
+
+    Parameters
+    ----------
+    sums : LabelSums
+        What is averaged.
+    noise_rate : float, pair of floats, or None
+        The rate, taken as known.
+    level : float, default=0.95
+        Level of the interval.
+
+    Examples
+    --------
+    >>> sums = LabelSums.of_rows([True, False, False, False], 8.0, 0.0)
+    >>> print(f"{denoised_mean(sums, 0.1).value:.2f}")
+    1.50
+    """
+    if not 0 < level < 1:
+        msg = f"`level` must lie in (0, 1); got {level:g}."
+        raise ValueError(msg)
+    known = RatePosterior(np.array([rate_pair(noise_rate)]), np.ones(1))
+    around = sums.mean(known, level)
+    value = unbiased_mean(sums, noise_rate)
+    return Interval(*possible_limits(value, around.low, around.high, *sums.limits()))
+
+
+def cost_sums(
+    positive: ArrayLike,
+    called: ArrayLike,
+    prices: Prices,
+    sample_weight: ArrayLike | None = None,
+) -> LabelSums:
+    """Sum up what calls cost above right decisions.
+
+    Parameters
+    ----------
+    positive, called : array-like of bool, shape (n,)
+        Noisy labels, and calls on rows that the rule was not trained on.
+    prices : Prices
+        Of the rows.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> from flipcost.core.prices import Prices
+    >>> prices = Prices(np.array([9.0, 7.0, 5.0]), np.array([1.0, 2.0, 3.0]))
+    >>> sums = cost_sums([True, False, True], [False, True, True], prices)
+    >>> clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
+    >>> print(round(sums.mean(clean).value, 4))  # (9 + 2) / 3
+    3.6667
+    """
+    calls = np.asarray(called, dtype=bool)
+    slope = np.where(calls, -prices.alarm, prices.miss)
+    base = np.where(calls, prices.alarm, 0.0)
+    return LabelSums.of_rows(positive, slope, base, sample_weight, calls, 2)
+
+
+def saving_sums(
+    positive: ArrayLike,
+    called: ArrayLike,
+    rival_called: ArrayLike,
+    prices: Prices,
+    sample_weight: ArrayLike | None = None,
+) -> LabelSums:
+    """Sum up what calls save over those of a rival on the same rows.
+
+    Examples
+    --------
+    >>> from flipcost.core.prices import Prices
+    >>> prices = Prices(np.array([9.0, 7.0]), np.array([1.0, 2.0]))
+    >>> sums = saving_sums([True, False], [True, True], [False, True], prices)
+    >>> clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
+    >>> sums.mean(clean).value
+    4.5
+    """
+    ours, theirs = np.asarray(called, dtype=bool), np.asarray(rival_called, dtype=bool)
+    sign = ours.astype(float) - theirs
+    slope, base = sign * (prices.miss + prices.alarm), -sign * prices.alarm
+    group = np.where(ours == theirs, 0, np.where(ours, 1, 2))
+    return LabelSums.of_rows(positive, slope, base, sample_weight, group, 3)

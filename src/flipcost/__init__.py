@@ -1,23 +1,32 @@
-"""Cost-sensitive binary classification from labels that are partly wrong."""
+"""Cost-sensitive binary classification from labels that are partly wrong.
 
-from flipcost import core, datasets, exceptions, metrics, noise, plot, recheck, scale, theory
-from flipcost._persist import load, save
+Names are imported when they are first asked for, so that `import flipcost` and the help of the
+command line wait for nothing.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
+
 from flipcost._version import __version__
-from flipcost.core.costs import Costs, PriceRange
-from flipcost.core.moments import ClassMoments
-from flipcost.estimators import (
-    CostResamplingClassifier,
-    FlipCostClassifier,
-    ForwardLogisticClassifier,
-    KLIEPClassifier,
-    LinkClassifier,
-    LSPClassifier,
-    NoiseAwareThresholdClassifier,
-    UnbiasedLogisticClassifier,
-    UnevenMarginClassifier,
-    UnevenMarginClassifierCV,
-    WeightedLogisticClassifier,
-)
+
+if TYPE_CHECKING:
+    from flipcost import core, datasets, exceptions, metrics, noise, plot, recheck, scale, theory
+    from flipcost._persist import load, save
+    from flipcost.core.costs import Costs, PriceRange
+    from flipcost.core.moments import ClassMoments
+    from flipcost.estimators import (
+        CostResamplingClassifier,
+        FlipCostClassifier,
+        ForwardLogisticClassifier,
+        KLIEPClassifier,
+        LinkClassifier,
+        LSPClassifier,
+        NoiseAwareThresholdClassifier,
+        UnbiasedLogisticClassifier,
+        UnevenMarginClassifier,
+        UnevenMarginClassifierCV,
+        WeightedLogisticClassifier,
+    )
 
 __all__ = [
     "ClassMoments",
@@ -47,3 +56,47 @@ __all__ = [
     "scale",
     "theory",
 ]
+
+# Where each of these is; a module is where it is itself.
+_WHERE = {
+    "ClassMoments": "flipcost.core.moments",
+    "CostResamplingClassifier": "flipcost.estimators",
+    "Costs": "flipcost.core.costs",
+    "FlipCostClassifier": "flipcost.estimators",
+    "ForwardLogisticClassifier": "flipcost.estimators",
+    "KLIEPClassifier": "flipcost.estimators",
+    "LSPClassifier": "flipcost.estimators",
+    "LinkClassifier": "flipcost.estimators",
+    "NoiseAwareThresholdClassifier": "flipcost.estimators",
+    "PriceRange": "flipcost.core.costs",
+    "UnbiasedLogisticClassifier": "flipcost.estimators",
+    "UnevenMarginClassifier": "flipcost.estimators",
+    "UnevenMarginClassifierCV": "flipcost.estimators",
+    "WeightedLogisticClassifier": "flipcost.estimators",
+    "core": "flipcost.core",
+    "datasets": "flipcost.datasets",
+    "exceptions": "flipcost.exceptions",
+    "load": "flipcost._persist",
+    "metrics": "flipcost.metrics",
+    "noise": "flipcost.noise",
+    "plot": "flipcost.plot",
+    "recheck": "flipcost.recheck",
+    "save": "flipcost._persist",
+    "scale": "flipcost.scale",
+    "theory": "flipcost.theory",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for (PEP 562)."""
+    if name not in _WHERE:
+        msg = f"module 'flipcost' has no attribute {name!r}"
+        raise AttributeError(msg)
+    module = import_module(_WHERE[name])
+    value = module if module.__name__ == f"flipcost.{name}" else getattr(module, name)
+    globals()[name] = value
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *__all__})

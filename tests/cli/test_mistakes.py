@@ -99,7 +99,7 @@ def test_a_file_that_is_read_in_passes_is_refused_as_well(name, options, words, 
         (["audit", str(CORPUS / "good.csv"), "--target", "il", *PRICES], "did you mean 'ill'?"),
         (["audit", str(CORPUS / "good.csv"), "--target", "zzz", *PRICES], "Its columns are"),
         (["audit", str(CORPUS / "good.csv"), *PRICES], "--target"),
-        (["audit", str(CORPUS / "good.csv"), "--target", "ill"], "--cost-fn"),
+        (["audit", str(CORPUS / "good.csv"), "--target", "ill", "--cost-fp", "1"], "--cost-fn"),
         (["audit", "--example", "pimma"], "did you mean 'pima'?"),
         (["audit", str(CORPUS / "good.csv"), "--example", "pima"], "not both"),
         (["audit", str(CORPUS / "goood.csv"), "--target", "ill", *PRICES], "there is 'good.csv'"),
@@ -273,7 +273,7 @@ def test_a_fault_of_ours_is_owned_up_to(tmp_path, capsys, monkeypatch):
         msg = "no such thing"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr("flipcost.cli._audit.render_report", fail)
+    monkeypatch.setattr("flipcost.cli._audit_run.render_report", fail)
     args = ["audit", str(CORPUS / "good.csv"), "--target", "ill", *PRICES, "--quiet"]
     assert main([*args, "--out", str(tmp_path / "out")]) == 1
     err = capsys.readouterr().err

@@ -95,6 +95,7 @@ def conclude(
         known_flips=None if truth is None else _known_flips(rows, truth, wrong),
         reading=rows.reading,
         n_judged=len(judged.positive),
+        prices_are_assumed=options.cost is None,
     )
 
 

@@ -29,8 +29,9 @@ class AuditOptions:
     ----------
     target : str
         The column of labels.
-    cost : Costs or float
-        Prices of the mistakes, or the share that a false positive bears.
+    cost : Costs, float or None, default=None
+        Prices of the mistakes, or the share that a false positive bears; when None, both mistakes
+        are taken to cost the same.
     positive : str, default=None
         The positive label; the second in order when None.
     noise_rate : float, pair of floats, NoiseRate or None, default=None
@@ -78,7 +79,7 @@ class AuditOptions:
     """
 
     target: str
-    cost: Costs | float
+    cost: Costs | float | None = None
     positive: str | None = None
     noise_rate: float | tuple[float, float] | NoiseRate | None = None
     noise_model: str = "auto"
@@ -115,6 +116,8 @@ class AuditOptions:
     @cached_property
     def prices(self) -> Costs:
         """What mistakes cost."""
+        if self.cost is None:
+            return Costs(fn=1.0, fp=1.0)
         if isinstance(self.cost, Costs):
             return self.cost
         return Costs(fn=1 - cost_share(self.cost), fp=self.cost)

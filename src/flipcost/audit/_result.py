@@ -174,6 +174,8 @@ class AuditResult:
         For an example with noise added: the true rate, and how many suspects were flipped.
     reading : str
         How the rows were read, if not into memory.
+    prices_are_assumed : bool
+        Whether no prices were given, so that both mistakes are taken to cost the same.
     n_judged : int
         Rows on which candidates were judged: all that were audited, or a sample that stands for
         them.
@@ -213,6 +215,7 @@ class AuditResult:
     known_flips: dict[str, Any] | None = None
     reading: str = ""
     n_judged: int = 0
+    prices_are_assumed: bool = False
 
     @property
     def unit(self) -> float:
@@ -262,6 +265,7 @@ class AuditResult:
                 "false_negative": self.prices.fn,
                 "false_positive": self.prices.fp,
                 "share": self.cost,
+                "assumed": self.prices_are_assumed,
             },
             "level": self.level,
             "seed": self.seed,

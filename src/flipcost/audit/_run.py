@@ -42,7 +42,7 @@ if TYPE_CHECKING:
 def audit(
     table: Any,
     target: str,
-    cost: CostLike,
+    cost: CostLike | None = None,
     *,
     rows: Any = None,
     n_rows: int | None = None,
@@ -57,8 +57,9 @@ def audit(
         Rows with their labels.
     target : str
         The column of labels.
-    cost : Costs or float
-        Prices of the mistakes, or the share that a false positive bears.
+    cost : Costs, float or None, default=None
+        Prices of the mistakes, or the share that a false positive bears; when None, both mistakes
+        are taken to cost the same.
     rows, n_rows : array of int and int, default=None
         Which rows of a larger table these are, and how many it has, when it was sampled already.
     progress : callable, default=None
@@ -96,7 +97,7 @@ def audit(
 def audit_files(
     source: Any,
     target: str,
-    cost: CostLike,
+    cost: CostLike | None = None,
     *,
     dask: str | None = None,
     delimiter: str | None = None,
@@ -119,8 +120,9 @@ def audit_files(
         worker must see it under the same path.
     target : str
         The column of labels.
-    cost : Costs or float
-        Prices of the mistakes, or the share that a false positive bears.
+    cost : Costs, float or None, default=None
+        Prices of the mistakes, or the share that a false positive bears; when None, both mistakes
+        are taken to cost the same.
     dask : str, default=None
         Address of a Dask scheduler, such as ``"tcp://host:8786"``, whose workers read the files.
     delimiter, encoding : str, default=None

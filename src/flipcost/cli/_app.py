@@ -10,13 +10,13 @@ import warnings
 import typer
 
 from flipcost._version import __version__
-from flipcost.cli._audit import audit_command
+from flipcost.cli._audit import AuditCommand, audit_command
 from flipcost.cli._bench import bench_command
 from flipcost.cli._datasets import datasets_command
 from flipcost.cli._echo import echo
 from flipcost.cli._interrupts import interrupted_words, signals_as_interrupts
 from flipcost.cli._options import in_options
-from flipcost.cli._predict import predict_command
+from flipcost.cli._predict import PredictCommand, predict_command
 from flipcost.cli._reproduce import reproduce_command
 from flipcost.exceptions import FlipCostError, clean_text
 
@@ -55,8 +55,8 @@ def _root(
     """Cost-sensitive classification from labels that are partly wrong."""
 
 
-app.command("audit")(audit_command)
-app.command("predict")(predict_command)
+app.command("audit", cls=AuditCommand)(audit_command)
+app.command("predict", cls=PredictCommand)(predict_command)
 app.command("datasets")(datasets_command)
 app.command("reproduce")(reproduce_command)
 app.command("bench")(bench_command)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import importlib
-import importlib.metadata
 import re
 import sys
 from pathlib import Path
@@ -50,14 +49,16 @@ def bench_command(
 
 def missing_peers() -> list[str]:
     """Return the packages to compare with that are not installed."""
+    from importlib import metadata
+
     missing = []
-    for line in importlib.metadata.requires("flipcost") or ():
+    for line in metadata.requires("flipcost") or ():
         found = re.match(r"([\w.-]+)", line)
         if found is None or f"extra == '{_EXTRA}'" not in line.replace('"', "'"):
             continue
         try:
-            importlib.metadata.version(found[1])
-        except importlib.metadata.PackageNotFoundError:
+            metadata.version(found[1])
+        except metadata.PackageNotFoundError:
             missing.append(found[1])
     return missing
 

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flipcost.cli._screen import print_table
-from flipcost.datasets import list_datasets
+from flipcost.cli._table import print_table
 
 
 def datasets_command(
@@ -16,6 +15,8 @@ def datasets_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """List the bundled data with counts, source and licence."""
+    from flipcost.datasets import list_datasets
+
     found = list_datasets()
     if as_json:
         typer.echo(json.dumps(found, indent=1))

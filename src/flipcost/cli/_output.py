@@ -19,7 +19,10 @@ __all__ = ["Overwrite", "check_file", "check_folder", "staged_file", "staged_fol
 
 # One rule for all commands.
 Overwrite = Annotated[
-    bool, typer.Option("--overwrite", help="Replace results that are there already.")
+    bool,
+    typer.Option(
+        "--overwrite", help="Replace results that are there already.", rich_help_panel="Results"
+    ),
 ]
 
 

@@ -1,119 +1,53 @@
-"""`flipcost predict`."""
+"""`flipcost predict`: its options. What they do is in `_predict_run`, imported when it is run."""
 
 from __future__ import annotations
 
-import sys
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
 import typer
-from pyarrow import csv
 
-from flipcost._persist import load
-from flipcost.cli._echo import echo
-from flipcost.cli._output import Overwrite, check_file, staged_file
-from flipcost.data import ColumnReader, as_text, guard_column, read_batches, take_column
-from flipcost.exceptions import ModelFileError, TableError, UserError
+from flipcost.cli._groups import grouped
+from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
+
+ROWS = "Rows"
+RESULTS = "Results"
+
+PredictCommand = grouped(
+    {
+        ROWS: "flipcost predict flipcost-audit/model.skops new.csv --id claim",
+        RESULTS: "flipcost predict flipcost-audit/model.skops new.csv --out calls.parquet",
+    }
+)
 
 
 def predict_command(
-    model: Annotated[Path, typer.Argument(help="Model written by `flipcost audit`.")],
-    data: Annotated[Path, typer.Argument(help="CSV or Parquet file of new rows.")],
+    model: Annotated[
+        Path, typer.Argument(help="Model written by `flipcost audit`.", rich_help_panel=ROWS)
+    ],
+    data: Annotated[
+        Path, typer.Argument(help="CSV or Parquet file of new rows.", rich_help_panel=ROWS)
+    ],
     *,
-    out: Annotated[Path, typer.Option(help="File to write: .csv or .parquet.")] = Path(
-        "predictions.csv"
-    ),
+    out: Annotated[
+        Path, typer.Option(help="File to write: .csv or .parquet.", rich_help_panel=RESULTS)
+    ] = Path("predictions.csv"),
     overwrite: Overwrite = False,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of names of the rows.")
+        str | None, typer.Option("--id", help="Column of names of the rows.", rich_help_panel=ROWS)
     ] = None,
-    delimiter: Annotated[str | None, typer.Option(help="Between fields, if not found out.")] = None,
-    encoding: Annotated[str | None, typer.Option(help="Of text, if not UTF-8.")] = None,
-    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+    delimiter: Annotated[
+        str | None, typer.Option(help="Between fields, if not found out.", rich_help_panel=ROWS)
+    ] = None,
+    encoding: Annotated[
+        str | None, typer.Option(help="Of text, if not UTF-8.", rich_help_panel=ROWS)
+    ] = None,
+    quiet: Annotated[
+        bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=RESULTS)
+    ] = False,
 ) -> None:
     """Apply a saved model to new rows, a batch at a time."""
-    if out.suffix not in (".csv", ".parquet"):
-        msg = f"--out must end in .csv or .parquet; got {out}."
-        raise UserError(msg)
-    check_file(out, overwrite=overwrite, inputs=[data, model])
-    pipeline = load_pipeline(model)
-    batches = read_batches(data, delimiter=delimiter, encoding=encoding)
-    rows = called = 0
-    with staged_file(out, overwrite=overwrite, inputs=[data, model]) as place:
-        writer = None
-        try:
-            for batch in batches:
-                scored = _score(pipeline, batch, rows, id_column, data)
-                if place.suffix == ".csv":
-                    scored = _guarded(scored)
-                writer = writer or _writer(place, scored.schema)
-                writer.write_batch(scored)
-                rows += batch.num_rows
-                called += scored.column("called_positive").true_count
-        finally:
-            if writer is not None:
-                writer.close()
-        if not rows:
-            msg = f"{data} holds no rows; give at least one."
-            raise TableError(msg)
-    if not quiet:
-        label = pipeline[-1].pos_label
-        echo(f"{rows:,} rows, {called:,} of them called {label!r}, written to {out}")
-    sys.stdout.flush()
+    options = dict(locals())
+    from flipcost.cli._predict_run import run_predict
 
-
-def load_pipeline(path: Path) -> Any:
-    """Load a model that reads tables."""
-    model = load(path)
-    steps = getattr(model, "steps", None)
-    if not steps or not isinstance(steps[0][1], ColumnReader):
-        msg = (
-            f"{path} holds a {type(model).__name__} that does not read tables; "
-            "give a model written by `flipcost audit`."
-        )
-        raise ModelFileError(msg)
-    return model
-
-
-def _score(
-    pipeline: Any, batch: pa.RecordBatch, start: int, id_column: str | None, data: Path
-) -> pa.RecordBatch:
-    """Return the predictions of a batch of rows."""
-    table = pa.Table.from_batches([batch])
-    try:
-        numbers = pipeline[0].transform(table)
-    except TableError as error:
-        msg = f"{data}: {error}"
-        raise TableError(msg) from error
-    X = np.asarray(pipeline[1].transform(numbers), dtype=float)
-    classifier = pipeline[-1]
-    place = int(np.flatnonzero(classifier.classes_ == classifier.pos_label)[0])
-    predicted = classifier.predict(X)
-    columns = {"row": pa.array(np.arange(start + 1, start + len(X) + 1))}
-    if id_column is not None:
-        column = take_column(table, id_column, str(data))
-        columns["id"] = as_text(column, id_column, "names of rows")
-    labels = pa.array([str(label) for label in classifier.classes_])
-    called = predicted == classifier.pos_label
-    columns["prediction"] = labels.take(pa.array(np.where(called, place, 1 - place)))
-    columns["called_positive"] = pa.array(called)
-    columns["probability_positive"] = pa.array(classifier.predict_proba(X)[:, place])
-    return pa.RecordBatch.from_pydict(columns)
-
-
-def _guarded(scored: pa.RecordBatch) -> pa.RecordBatch:
-    """Return predictions with no cell of text that a spreadsheet would run."""
-    columns = [
-        guard_column(column) if pa.types.is_string(column.type) else column
-        for column in scored.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=scored.schema.names)
-
-
-def _writer(path: Path, schema: pa.Schema) -> Any:
-    if path.suffix == ".parquet":
-        return pq.ParquetWriter(path, schema)
-    return csv.CSVWriter(str(path), schema)
+    run_predict(**options)

@@ -10,7 +10,6 @@ import typer
 
 from flipcost.cli._echo import echo
 from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
-from flipcost.experiments import TABLES, reproduce
 
 
 def reproduce_command(
@@ -29,6 +28,8 @@ def reproduce_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Regenerate the paper's tables beside the printed ones."""
+    from flipcost.experiments import TABLES, reproduce
+
     if list_tables:
         for table in TABLES.values():
             echo(f"{table.name:28}{table.title}")

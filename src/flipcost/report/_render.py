@@ -18,14 +18,16 @@ from flipcost.report._numbers import amounts, scale_of, span
 from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
 from flipcost.report._state import headline, most_wrong_share, rival_of, supposed, wrong_rows
-from flipcost.report._words import reading_words
+from flipcost.report._words import price_sentence, reading_words
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from flipcost.audit import AuditResult
     from flipcost.core.confusion import Interval
 
 
-def render_report(result: AuditResult) -> str:
+def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
     """Return the report of an audit as HTML.
 
     One file that holds everything: styles, figures, the script that moves them, and the tables of
@@ -35,6 +37,8 @@ def render_report(result: AuditResult) -> str:
     ----------
     result : AuditResult
         What the audit found.
+    say : callable, default=str
+        What makes of parameters that a sentence names, in backticks, what the reader would type.
 
     Returns
     -------
@@ -74,7 +78,7 @@ def render_report(result: AuditResult) -> str:
     ]
     names = ["report", *(part.name for part, _ in shown)]
     return environment.get_template("page.html").render(
-        answer=_fill(environment, "answer", _answer(result)),
+        answer=_fill(environment, "answer", _answer(result, say)),
         controls=_fill(environment, "controls", {"payload": payload}),
         groups=[
             {"half": half, "parts": list(parts)}
@@ -104,10 +108,11 @@ def _text(folder: str, name: str) -> str:
     return (files("flipcost.report") / folder / name).read_text(encoding="utf-8")
 
 
-def _answer(result: AuditResult) -> dict[str, Any]:
+def _answer(result: AuditResult, say: Callable[[str], str]) -> dict[str, Any]:
     return {
         "headline": headline(result),
         "reading": reading_words(result),
+        "prices": say(price_sentence(result)),
         "tiles": _tiles(result),
     }
 

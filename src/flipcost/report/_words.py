@@ -93,7 +93,7 @@ def answers(result: AuditResult) -> list[tuple[str, str]]:
     """
     return [
         ("How noisy are the labels?", rate_sentence(result)),
-        ("What do mistakes cost?", cost_sentence(result)),
+        ("What do mistakes cost?", f"{price_sentence(result)} {cost_sentence(result)}"),
         ("Which labels look wrong?", suspects_sentence(result)),
         ("What would help most?", help_sentence(result)),
     ]
@@ -162,10 +162,20 @@ def found_words(result: AuditResult) -> list[tuple[str, str]]:
     ]
 
 
-def cost_sentence(result: AuditResult) -> str:
-    """Say what was priced, what is chosen, and whether that is sure."""
+def price_sentence(result: AuditResult) -> str:
+    """Say what mistakes cost, and how to set that where nothing was given."""
+    if result.prices_are_assumed:
+        return (
+            f"No prices were given, so that a missed {result.positive!r} and a false alarm are "
+            "taken to cost 1 each; set yours by `fn` and `fp`."
+        )
     prices = (f"{result.prices.fn:.4g}", f"{result.prices.fp:.4g}")
-    said = [f"A missed {result.positive!r} costs {prices[0]}, a false alarm {prices[1]}."]
+    return f"A missed {result.positive!r} costs {prices[0]}, a false alarm {prices[1]}."
+
+
+def cost_sentence(result: AuditResult) -> str:
+    """Say what is chosen, and whether that is sure."""
+    said = []
     best, scale = result.best, scale_of(result)
     rivals = [c for c in result.candidates[1:] if np.any(c.called != best.called)]
     if result.chosen != "rule" and best.key == "flipcost":

@@ -1,0 +1,229 @@
+"""What `flipcost audit` does."""
+
+from __future__ import annotations
+
+import csv
+import json
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import Any
+
+import typer
+from rich.console import Console
+
+from flipcost._persist import load, save
+from flipcost.audit import MODELS, AuditResult, audit, audit_files
+from flipcost.cli._echo import echo
+from flipcost.cli._example import example_table
+from flipcost.cli._interrupts import stop_if_interrupted
+from flipcost.cli._options import in_options
+from flipcost.cli._output import check_folder, staged_folder
+from flipcost.cli._screen import print_audit
+from flipcost.core.costs import Costs
+from flipcost.core.noise import rate_pair
+from flipcost.data import guard_cell, is_many, read_sample, read_table
+from flipcost.exceptions import UserError
+from flipcost.report import render_report
+from flipcost.scale import exceeds_memory
+
+# The files of an audit.
+RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv")
+
+
+def run_audit(
+    *,
+    data: Path | None,
+    target: str | None,
+    cost_fn: float | None,
+    cost_fp: float | None,
+    positive: str | None,
+    noise_rate: str | None,
+    trusted: str | None,
+    second_label: list[str] | None,
+    noise_model: str,
+    drop: list[str] | None,
+    drop_unusable: bool,
+    categorical: list[str] | None,
+    id_column: str | None,
+    sample_weight: str | None,
+    test: Path | None,
+    model: str,
+    example: str | None,
+    example_noise: str,
+    delimiter: str | None,
+    encoding: str | None,
+    max_rows: int,
+    memory_share: float,
+    dask: str | None,
+    seed: int,
+    out: Path,
+    overwrite: bool,
+    strict: bool,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Audit a table as the options say, write the results, and print them."""
+    inputs = [path for path in (data, test, Path(model)) if path is not None]
+    check_folder(out, RESULTS, overwrite=overwrite, inputs=inputs)
+    options = {
+        "positive": positive,
+        "noise_rate": None if noise_rate is None else _rate(noise_rate),
+        "noise_model": noise_model,
+        "trusted": trusted,
+        "second_label": second_label or (),
+        "id": id_column,
+        "sample_weight": sample_weight,
+        "drop": drop or (),
+        "categorical": categorical or (),
+        "drop_unusable": drop_unusable,
+        "seed": seed,
+        "max_rows": max_rows,
+    }
+    text = {"delimiter": delimiter, "encoding": encoding}
+    run: Callable[..., AuditResult]
+    prices: Costs | None
+    if example is not None:
+        if data is not None or dask is not None:
+            msg = f"Give {'--dask' if data is None else 'a file'} or --example, not both."
+            raise UserError(msg)
+        table, looked_for, share = example_table(example, _rate(example_noise), seed)
+        prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else _default_prices(share)
+        run = partial(audit, table, "label", prices)
+        options |= {
+            "truth": "true_label",
+            "name": f"{example} with noise {example_noise} added",
+            "positive": positive or looked_for,
+        }
+    else:
+        if data is None or target is None:
+            msg = "Give a file and --target, or --example NAME to try it out."
+            raise UserError(msg)
+        prices = None if cost_fn is None and cost_fp is None else _prices(cost_fn, cost_fp)
+        options["name"] = data.name
+        if dask is not None or is_many(data) or _too_large(data, memory_share, model):
+            run = partial(_audit_files, data, target, prices, dask=dask, **text)
+        else:
+            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **text)
+            run = partial(audit, table, target, prices, rows=rows, n_rows=n_rows)
+    if test is not None:
+        options["test"] = read_table(test, **text)
+    options["model"] = _model(model)
+
+    with staged_folder(out, RESULTS, overwrite=overwrite, inputs=inputs) as place:
+        with _progress(silent=quiet or as_json) as say:
+            result = run(progress=say, **options)
+        result = replace(result, warnings=[in_options(text) for text in result.warnings])
+        if strict and result.warnings:
+            raise UserError(result.warnings[0])
+        _write(result, place)
+    for warning in result.warnings:
+        echo(f"flipcost: warning: {warning}", err=True)
+    if as_json:
+        typer.echo(json.dumps(result.summary(), indent=1))
+    elif not quiet:
+        print_audit(result, out)
+
+
+def _too_large(data: Path, share: float, model: str) -> bool:
+    """Tell whether to read a file in passes. Boosting needs its rows at hand: a sample of them."""
+    return model != "boosting" and data.is_file() and exceeds_memory(data, share)
+
+
+def _audit_files(*args: Any, **options: Any) -> AuditResult:
+    """Audit in passes; what is wrong with files or the cluster is not a fault of ours."""
+    try:
+        return audit_files(*args, **options)
+    except (OSError, ImportError) as error:
+        raise UserError(str(error)) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == "distributed":
+            msg = f"The Dask cluster failed ({type(error).__name__}: {error}); look at its logs."
+            raise UserError(msg) from error
+        raise
+
+
+def _write(result: AuditResult, place: Path) -> None:
+    """Write the four files of an audit."""
+    (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
+    summary = json.dumps(result.summary(), indent=1, ensure_ascii=False)
+    (place / "summary.json").write_text(summary + "\n", encoding="utf-8")
+    save(result.model, place / "model.skops")
+    heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
+    with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*heads, "evidence"])
+        for s in result.suspects:
+            likely = (f"{s.wrong:.4f}", f"{s.probability:.4f}")
+            named = [None if s.id is None else guard_cell(s.id)]
+            named += [guard_cell(s.label), guard_cell(s.suggested)]
+            writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
+
+
+def _prices(fn: float | None, fp: float | None) -> Costs:
+    if fn is None or fp is None:
+        msg = "Give both --cost-fn (a missed positive) and --cost-fp (a false alarm)."
+        raise UserError(msg)
+    for name, price in (("--cost-fn", fn), ("--cost-fp", fp)):
+        if not 0 < price < float("inf"):
+            msg = f"{name} must be a price above 0; got {price:g}."
+            raise UserError(msg)
+    return Costs(fn=fn, fp=fp)
+
+
+def _default_prices(share: float | None) -> Costs:
+    """Return prices with a false alarm at 1, for a cost share as the literature gives it."""
+    share = 0.25 if share is None else share
+    return Costs(fn=round((1 - share) / share, 6), fp=1.0)
+
+
+def _rate(text: str) -> Any:
+    """Return a rate as given on the command line."""
+    try:
+        parts = [float(part) for part in text.split(",")]
+        rate: Any = parts[0] if len(parts) == 1 else tuple(parts)
+        rate_pair(rate)
+    except ValueError as error:
+        msg = (
+            "A noise rate must be a number from 0 to below 0.5, or two with a sum below 1, as in "
+            f"0.3,0.1; got {text!r}."
+        )
+        raise UserError(msg) from error
+    return rate
+
+
+def _model(name: str) -> Any:
+    if name in MODELS:
+        return name
+    if not Path(name).exists():
+        msg = f"--model must be {', '.join(MODELS)} or a saved model; there is no file {name!r}."
+        raise UserError(msg)
+    return load(name)
+
+
+@contextmanager
+def _progress(*, silent: bool) -> Iterator[Callable[[str], object]]:
+    """Yield what steps are reported to: a spinner on a terminal, lines elsewhere."""
+    with ExitStack() as stack:
+        show: Callable[[str], object] = _print_step
+        if silent:
+            show = _no_step
+        elif sys.stderr.isatty():
+            show = stack.enter_context(Console(stderr=True).status("reading")).update
+
+        def step(words: str) -> None:
+            stop_if_interrupted()
+            show(words)
+
+        yield step
+
+
+def _print_step(words: str) -> None:
+    echo(f"flipcost: {words}", err=True)
+
+
+def _no_step(_: str) -> None:
+    """Say nothing."""

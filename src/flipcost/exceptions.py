@@ -129,6 +129,10 @@ class UserError(FlipCostError):
     """A mistake in an option of the command line."""
 
 
+class DependenceWarning(UserWarning):
+    """Rows depend on each other, and count for fewer rows than there are."""
+
+
 class DenoisingWarning(UserWarning):
     """Denoising went wrong in part, and something was done about it that the message names."""
 

@@ -7,6 +7,7 @@ import pytest
 from scipy.special import expit
 
 from flipcost import FlipCostClassifier
+from flipcost.exceptions import DependenceWarning
 
 COST = 0.25
 SEEDS = range(6)
@@ -169,7 +170,8 @@ def test_contradicting_duplicates():
     X = np.concatenate([X, X])
     trusted = np.full(1200, np.nan)
     trusted[:100], trusted[600:700] = 0.0, 1.0
-    told = fit(X, np.concatenate([noisy, noisy]), trusted)
+    with pytest.warns(DependenceWarning, match="600 of 1,200 rows repeat others"):
+        told = fit(X, np.concatenate([noisy, noisy]), trusted)
     assert np.isfinite(told.predict_proba(X)).all()
 
 

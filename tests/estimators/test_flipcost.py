@@ -297,7 +297,7 @@ def test_prices_and_labels_of_any_kind():
 # Not "range": its quantiles are interpolated, and so differ between a weight and copies.
 @pytest.mark.parametrize("method", ["integrate", "minimax", "likelihood", 0.25])
 def test_weights_count_as_repetitions(method):
-    """A row of weight k gives what k copies of it in the same fold give, intervals included."""
+    """A row of weight k gives what k copies that are cases of their own give in the same fold."""
     X, noisy, _ = noisy_syn3d(300)
     rng = np.random.default_rng(0)
     times, folds = rng.integers(0, 4, 300), rng.integers(0, 4, 300)
@@ -307,7 +307,7 @@ def test_weights_count_as_repetitions(method):
         everything = np.arange(len(rows))
         cv = [(np.setdiff1d(everything, test), test) for test in inside]
         model = FlipCostClassifier(cost=0.3, noise_rate=method, features="linear", cv=cv)
-        return model.fit(X[rows], noisy[rows], weight)
+        return model.fit(X[rows], noisy[rows], weight, groups=everything)
 
     weighed = fitted(np.arange(300), times.astype(float))
     repeated = fitted(np.repeat(np.arange(300), times))

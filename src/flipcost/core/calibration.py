@@ -162,6 +162,11 @@ class ScoreBins:
         """Return the bins with the likelihood of labels raised to a power; checked rows stay."""
         return replace(self, positive=power * self.positive, negative=power * self.negative)
 
+    def thinned(self, design: float) -> ScoreBins:
+        """Return the bins of rows that count for so many times fewer, checked ones too."""
+        fewer = self.tempered(1 / design)
+        return fewer if self.checked is None else replace(fewer, checked=self.checked / design)
+
     @property
     def flips(self) -> Array:
         """Checked rows by right label and label, shape (2, 2)."""

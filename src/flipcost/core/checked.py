@@ -51,6 +51,8 @@ class CheckedRows:
         Whether they are truly positive.
     weight : ndarray of shape (n_checked,) or None
         Their weights, where those of the rows count others too; theirs among all rows when None.
+    design : float, default=1.0
+        Design effect of the rows (`flipcost.core.dependence`): they count for so many times fewer.
 
     Examples
     --------
@@ -64,6 +66,7 @@ class CheckedRows:
     rows: NDArray[np.intp]
     right: Flags
     weight: Array | None = None
+    design: float = 1.0
 
     def cost(
         self,
@@ -96,7 +99,7 @@ class CheckedRows:
         model = np.bincount(cell, weight * np.asarray(expected, float), 4) / np.maximum(
             total, 1e-300
         )
-        w = weight[self.rows] if self.weight is None else self.weight
+        w = (weight[self.rows] if self.weight is None else self.weight) / self.design
         own = cell[self.rows]
         ones, zeros = (np.bincount(own, w * side, 4) for side in (self.right, ~self.right))
         a = np.clip(_MODEL_ROWS * model, 1e-3, None) + ones
@@ -108,7 +111,7 @@ class CheckedRows:
         # A fixed seed: the same rows give the same interval.
         rng = np.random.default_rng(0)
         drawn = rng.beta(a + _UNSEEN, b + _UNSEEN, size=(_DRAWS, 4))
-        effective = weight.sum() ** 2 / (weight**2).sum()
+        effective = weight.sum() ** 2 / (weight**2).sum() / self.design
         shares = rng.dirichlet(share * effective + 1e-9, size=_DRAWS)
         costs = (shares * (base + price * drawn)).sum(axis=1)
         low, high = np.quantile(costs, [(1 - level) / 2, (1 + level) / 2])
@@ -185,14 +188,14 @@ class CheckedRows:
         model = np.bincount(cell, weight * np.asarray(expected, float), 5) / np.maximum(
             total, 1e-300
         )
-        w = weight[self.rows] if self.weight is None else self.weight
+        w = (weight[self.rows] if self.weight is None else self.weight) / self.design
         own = cell[self.rows]
         ones, zeros = (np.bincount(own, w * side, 5)[:4] for side in (self.right, ~self.right))
         a = np.clip(_MODEL_ROWS * model[:4], 1e-3, None) + ones
         b = np.clip(_MODEL_ROWS * (1 - model[:4]), 1e-3, None) + zeros
         rng = np.random.default_rng(0)
         gain = rng.beta(a + _UNSEEN, b + _UNSEEN, size=(_DRAWS, 4)) - cost_share(cost)
-        effective = weight.sum() ** 2 / (weight**2).sum()
+        effective = weight.sum() ** 2 / (weight**2).sum() / self.design
         shares = rng.dirichlet(total / total.sum() * effective + 1e-9, size=_DRAWS)[:, :4]
         saved = (shares * gain * np.where([0, 1, 0, 1], 1.0, -1.0)).sum(axis=1)
         low, high = np.quantile(saved, [(1 - level) / 2, (1 + level) / 2])
@@ -218,7 +221,8 @@ def contradict(labels: ArrayLike, right: ArrayLike) -> bool:
     (True, False, False)
     """
     given, true = np.asarray(labels, bool), np.asarray(right, bool)
-    if len(given) < _FEW_CHECKED:
+    # Rows of one class may all be hard ones, as where most positives are missed.
+    if len(given) < _FEW_CHECKED or len(np.unique(true)) < 2:
         return False
     if 2 * np.count_nonzero(given != true) > len(given):
         return True

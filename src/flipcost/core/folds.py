@@ -14,7 +14,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcost.core.arrays import Indices, Keys
+from flipcost.core.arrays import Flags, Indices, Keys
 
 _GAMMA = np.uint64(0x9E3779B97F4A7C15)
 _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
@@ -76,6 +76,64 @@ def random_folds(classes: ArrayLike, n_folds: int, rng: np.random.Generator) -> 
     order = at_random[np.argsort(codes[at_random], kind="stable")]
     folds[order] = np.arange(n_rows) % n_folds
     return folds
+
+
+def group_folds(
+    groups: ArrayLike, classes: ArrayLike, n_folds: int, rng: np.random.Generator
+) -> Indices:
+    """Assign rows to folds at random so that rows of one group share a fold.
+
+    Groups, sorted by their commonest class and size, at random within these, are dealt to the folds
+    in turn and back, so that folds have about their share of rows and of both classes.
+
+    Parameters
+    ----------
+    groups : array-like of int, shape (n,)
+        Number of the group of each row.
+    classes : array-like of bool, shape (n,)
+        Which rows are positive.
+    n_folds : int
+        Number of folds; as many as there are groups if these are fewer.
+    rng : numpy.random.Generator
+        Where chance comes from.
+
+    Returns
+    -------
+    ndarray of int, shape (n,)
+        Fold of each row.
+
+    Examples
+    --------
+    >>> folds = group_folds([0, 0, 1, 1, 2, 2, 3, 3], [0, 1] * 4, 2, np.random.default_rng(0))
+    >>> np.bincount(folds), bool(np.all(folds[::2] == folds[1::2]))
+    (array([4, 4]), True)
+    """
+    _, codes, rows = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
+    labels = np.asarray(classes, dtype=bool)
+    positives = np.bincount(codes, labels, len(rows))
+    found = [np.unique(codes[labels == label]) for label in (False, True)]
+    if min(len(own) for own in found) < 2:
+        msg = (
+            "Each label must be found in two groups at least, so that rows of other groups can be "
+            f"learned from; got {len(found[0])} groups with negative labels and {len(found[1])} "
+            "with positive ones."
+        )
+        raise ValueError(msg)
+    n_folds = min(n_folds, len(rows), *(len(own) for own in found))
+    order = np.lexsort((rng.permutation(len(rows)), rows, 2 * positives > rows))
+    turns = np.concatenate([np.arange(n_folds), np.arange(n_folds)[::-1]])
+    fold_of = np.empty(len(rows), np.intp)
+    fold_of[order] = turns[np.arange(len(rows)) % (2 * n_folds)]
+    return _both_classes(fold_of, codes, labels, n_folds)[codes]
+
+
+def _both_classes(fold_of: Indices, codes: Indices, labels: Flags, n_folds: int) -> Indices:
+    """Move a group where all groups of a label share one fold, so that others can learn it."""
+    for label in (False, True):
+        own = np.unique(codes[labels == label])
+        if len(np.unique(fold_of[own])) == 1:
+            fold_of[own[0]] = (fold_of[own[0]] + 1) % n_folds
+    return fold_of
 
 
 def stratified_folds(positive: ArrayLike, n_folds: int) -> NDArray[np.int16]:

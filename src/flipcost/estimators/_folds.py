@@ -11,7 +11,7 @@ from sklearn.model_selection import check_cv
 from sklearn.utils import check_random_state
 
 from flipcost.core.arrays import Indices
-from flipcost.core.folds import random_folds, stratified_folds
+from flipcost.core.folds import group_folds, random_folds, stratified_folds
 
 
 def generator(random_state: Any) -> np.random.Generator:
@@ -20,7 +20,7 @@ def generator(random_state: Any) -> np.random.Generator:
     return np.random.default_rng(seeds)
 
 
-def fold_numbers(cv: Any, codes: Any, rng: Any) -> Indices:
+def fold_numbers(cv: Any, codes: Any, rng: Any, groups: Any = None) -> Indices:
     """Return the fold of each row: random and stratified for a number, else as the splitter says.
 
     Parameters
@@ -31,6 +31,8 @@ def fold_numbers(cv: Any, codes: Any, rng: Any) -> Indices:
         Class numbers.
     rng : numpy.random.Generator
         Where folds come from when `cv` is a number.
+    groups : ndarray of shape (n,), optional
+        For splitters that take groups.
     """
     n_rows = len(codes)
     if isinstance(cv, Integral):
@@ -38,7 +40,7 @@ def fold_numbers(cv: Any, codes: Any, rng: Any) -> Indices:
             msg = f"`cv` must be at least 2 and at most the number of rows, {n_rows}; got {cv}."
             raise ValueError(msg)
         return random_folds(codes, int(cv), rng)
-    folds, _ = folds_or_splits(cv, codes)
+    folds, _ = folds_or_splits(cv, codes, groups)
     if folds is None:
         msg = (
             "The test sets of `cv` must partition the rows, each trained on all the others; got "
@@ -51,12 +53,15 @@ def fold_numbers(cv: Any, codes: Any, rng: Any) -> Indices:
 def folds_or_splits(cv: Any, codes: Any, groups: Any = None) -> Any:
     """Return the fold of each row when test sets partition the rows, and any other splits as such.
 
-    A number stands for stratified folds in order of the rows. Splits are pairs of how often each
-    row is trained on and tested on. They are drawn one by one: the first that does not go on with
-    a partition ends the search for one.
+    A number stands for stratified folds in order of the rows, or of groups. Splits are pairs of how
+    often each row is trained on and tested on. They are drawn one by one: the first that does not
+    go on with a partition ends the search for one.
     """
     if isinstance(cv, Integral):
-        return stratified_folds(codes, int(cv)), None
+        if groups is None:
+            return stratified_folds(codes, int(cv)), None
+        stratified_folds(codes, int(cv))  # says what is wrong with the number
+        return group_folds(groups, codes, int(cv), np.random.default_rng(0)), None
     n = len(codes)
     splits = iter(check_cv(cv, codes, classifier=True).split(np.empty((n, 0)), codes, groups))
     fold, drawn = np.full(n, -1, np.intp), []

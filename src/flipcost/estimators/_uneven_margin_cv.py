@@ -164,7 +164,7 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         sample_weight : array-like of shape (n,), or Dask collection, optional
             Non-negative weights, in training and in scoring.
         groups : array-like of shape (n,), optional
-            Groups for a splitter that takes them.
+            Rows of one group share a fold, or go to a splitter that takes groups.
 
         Returns
         -------

@@ -23,7 +23,6 @@ from flipcost._validation import (
 )
 from flipcost.core.costs import Costs
 from flipcost.core.decision import CONSTANTS, bayes_calls
-from flipcost.core.folds import usual_folds
 from flipcost.core.noise_models import NoiseModel
 from flipcost.core.rates import NoiseRate, check_level
 from flipcost.core.row_prices import (
@@ -33,16 +32,17 @@ from flipcost.core.row_prices import (
     prices_of,
     share_and_unit,
 )
-from flipcost.estimators._folds import fold_numbers, generator
+from flipcost.estimators._folds import generator
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.columns import is_mixed
+from flipcost.estimators.flipcost.dependence import read_dependence, refuse_dependence
 from flipcost.estimators.flipcost.fit import SOURCES, FitOptions, FitResult, ScoredRows, fit_scores
 from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
 from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
 from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.flipcost.table import Gathered, TableFit, fit_gathered, gather
 from flipcost.estimators.flipcost.trusted import check_not_swapped, mended, read_trusted
-from flipcost.exceptions import DenoisingWarning
+from flipcost.exceptions import DenoisingWarning, DependenceWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,6 +124,10 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         Posterior weight of each noise model; "no_signal" where the columns say nothing.
     wrong_share_ : Interval
         Share of all labels that are wrong.
+    n_effective_ : float
+        Rows that intervals count for: fewer than there are where these depend on each other.
+    groups_ : ndarray of int, shape (n,), or None
+        Which rows depend on each other, after `fit` only.
     state_ : {"clean", "noisy", "undecided", "no_signal", "small"}
         What can be said of the labels.
     noise_rate_source_ : str
@@ -245,6 +249,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         sample_weight: Any = None,
         trusted: Any = None,
         prices: Any = None,
+        groups: Any = None,
+        time: Any = None,
     ) -> FlipCostClassifier:
         """Score, calibrate, integrate the rate out, and choose.
 
@@ -266,6 +272,15 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
             What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``, columns of these names
             in a frame, or `Costs`. Counts in place of `cost`; give those of new rows to `predict`.
+        groups : array-like of shape (n,), optional
+            Which rows depend on each other: the patient, customer or document that a row is of.
+            Rows of one group share a fold, and intervals count groups rather than rows. When
+            neither this nor `time` is given, rows that repeat others are taken for groups, and
+            `fit` warns of them; a different group for each row says that they are independent.
+        time : array-like of shape (n,), optional
+            When each row is from: numbers, dates, or anything that sorts. Rows are then scored by
+            what was learned from earlier ones only, the first sixth of the rows is not judged by,
+            and `fit` warns where labels drift.
 
         Returns
         -------
@@ -275,8 +290,11 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         -----
         DenoisingWarning
             When the rate that is given leaves so little of the labels that nothing is identified.
+        DependenceWarning
+            When rows repeat others, or labels drift with time.
         """
         if is_dask(X):
+            refuse_dependence(groups, time)
             return self.fit_table(dask_table(X, y, sample_weight))
         paid = prices_of(self.cost, prices, X)
         options = self._options(paid, sample_weight)
@@ -292,8 +310,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         learned = positive if checked is None else mended(positive, checked)
 
         rng = generator(self.random_state)
-        cv = usual_folds(len(positive)) if self.cv is None else self.cv
-        folds = fold_numbers(cv, learned.astype(np.int8), rng)
+        ties = read_dependence(X, learned, groups, time, self.cv, rng)
+        folds, forward = ties.folds, ties.forward
         transformer = None
         scorer: Any
         if not isinstance(self.features, str):
@@ -303,12 +321,29 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             bend = isinstance(self.features, str) and self.features != "linear"
             boost = isinstance(self.features, str) and self.features == "auto"
             scorer, scores = pooled_scores(
-                X, learned, weight, folds, self.l2s, bend=bend, boost=boost, seed=_seed(rng)
+                X,
+                learned,
+                weight,
+                folds,
+                self.l2s,
+                bend=bend,
+                boost=boost,
+                forward=forward,
+                seed=_seed(rng),
             )
         else:
-            scorer, scores = estimator_scores(self.estimator, X, learned, weight, folds)
-        rows = ScoredRows.from_scores(scores, positive, weight, checked, paid)
-        return self._store(fit_scores(rows, options), classes, scorer, transformer)
+            scorer, scores = estimator_scores(
+                self.estimator, X, learned, weight, folds, forward=forward
+            )
+        rows = ScoredRows.from_scores(scores, positive, ties.judged_weight(weight), checked, paid)
+        result = fit_scores(ties.thin(rows, options.level), options)
+        self._store(result, classes, scorer, transformer)
+        self.groups_ = ties.groups
+        note = ties.note(self.n_effective_, result.probability, positive)
+        if note is not None:
+            self.warnings_.append(note)
+            warnings.warn(note, DependenceWarning, stacklevel=3)
+        return self
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_table(self, table: Table, sample_rows: int | None = None) -> FlipCostClassifier:
@@ -455,11 +490,11 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self, result: FitResult, classes: NDArray[Any], scorer: Any, transformer: Any
     ) -> FlipCostClassifier:
         """Keep what a fit found, and nothing of a former one."""
-        for name in ("regret_", "sample_"):  # the attributes that not every fit gives
+        for name in ("regret_", "sample_", "groups_"):  # the attributes that not every fit gives
             self.__dict__.pop(name, None)
         self.warnings_ = [] if result.doubt is None else [result.doubt]
         for text in self.warnings_:
-            warnings.warn(text, DenoisingWarning, stacklevel=3)
+            warnings.warn(text, DenoisingWarning, stacklevel=4)
         self._result = result
         self.classes_ = classes
         self.scorer_, self.transformer_ = scorer, transformer
@@ -471,6 +506,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self.noise_bounds_ = result.bounds
         self.wrong_share_ = result.wrong_share
         self.state_ = result.state
+        self.n_effective_ = float(result.n_effective or result.n_rows)
         limits = result.posterior.interval(result.options.level)
         self.noise_rate_interval_ = limits[0] if result.posterior.is_symmetric else limits
         if result.regret is not None:

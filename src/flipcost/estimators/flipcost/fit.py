@@ -123,6 +123,8 @@ class ScoredRows:
         Those among them whose right label is known.
     prices : Prices or None
         What their mistakes cost, where that differs by row.
+    design : float, default=1.0
+        Design effect (`flipcost.core.dependence`): rows count for so many times fewer.
     """
 
     bins: tuple[ScoreBins, ...]
@@ -134,6 +136,12 @@ class ScoredRows:
     call_squares: Callable[[Flags], Array] | None = None
     checked: CheckedRows | None = None
     prices: Prices | None = None
+    design: float = 1.0
+
+    @property
+    def n_effective(self) -> float:
+        """Rows that these count for."""
+        return self.n_rows / self.design
 
     @classmethod
     def from_scores(
@@ -234,6 +242,8 @@ class FitResult:
         Share of all labels that are wrong.
     n_checked : int
         Rows whose right label is known.
+    n_effective : float or None
+        Rows that these count for, where they depend on each other; all when None.
     """
 
     options: FitOptions
@@ -251,6 +261,7 @@ class FitResult:
     bounds: NoiseRate
     wrong_share: Interval
     n_checked: int = 0
+    n_effective: float | None = None
 
     @property
     def state(self) -> State:
@@ -267,7 +278,7 @@ class FitResult:
         if most < _CLEAN and self.wrong_share.value < _CLEAN:
             return "clean"
         wide = self.wrong_share.high - self.wrong_share.low > _WIDE or most < self.wrong_share.low
-        wide = wide or self.posterior.doubt(self.n_rows) is not None
+        wide = wide or self.posterior.doubt(self.n_effective or self.n_rows) is not None
         return "undecided" if wide or self.wrong_share.low < _SOME else "noisy"
 
     @property
@@ -281,7 +292,7 @@ class FitResult:
         """Why a rate that was given identifies nothing, or None where it does."""
         if isinstance(self.options.noise_rate, NoiseRate):
             return tells_nothing(self.options.noise_rate)
-        return self.posterior.doubt(self.n_rows)
+        return self.posterior.doubt(self.n_effective or self.n_rows)
 
     @property
     def rate_is_known(self) -> bool:
@@ -351,8 +362,9 @@ def fit_scores(
         curves=_curves(rows.bins, calibration, weight),
         value_of_rate=unit * _value_of_rate(rows, calibration, posterior, options.cost),
         bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
-        wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_rows),
+        wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_effective),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
+        n_effective=rows.n_effective,
     )
 
 
@@ -384,7 +396,7 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
         source = f"given with its interval: {rate.source}"
         return integrate_rates(rows.bins, known=known), source
     pair = rate_pair(rate)
-    _check_possible(pair, rows.positive_share, rows.n_rows)
+    _check_possible(pair, rows.positive_share, rows.n_effective)
     return calibrate(rows.bins, [pair]), "given"
 
 
@@ -451,7 +463,7 @@ def _prior_of(rate: Any) -> tuple[Array, Array] | None:
     return np.asarray(rate.value), np.asarray(width / (2 * ndtri((1 + rate.level) / 2)))
 
 
-def _check_possible(pair: tuple[float, float], share: float, n_rows: int) -> None:
+def _check_possible(pair: tuple[float, float], share: float, n_rows: float) -> None:
     """Refuse a rate that the share of positive labels contradicts beyond chance."""
     slack = _IMPOSSIBLE * np.sqrt(0.25 / n_rows)
     rho_pos, rho_neg = pair

@@ -20,9 +20,10 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from flipcost._validation import take_rows
+from flipcost.core.dependence import training_moments, training_rows
 from flipcost.core.hinge_moments import hinge_moments, hinge_scores
 from flipcost.core.hinges import HingeBasis
-from flipcost.core.moments import ClassMoments, fold_moments, merge_others
+from flipcost.core.moments import ClassMoments, fold_moments
 from flipcost.core.scoring import fold_scores, row_scores
 from flipcost.core.solve import solve_path
 from flipcost.estimators.flipcost.columns import FeatureColumns
@@ -85,6 +86,7 @@ def moment_scores(
     l2s: Sequence[float],
     *,
     bend: bool,
+    forward: bool = False,
 ) -> tuple[MomentScores, Array]:
     """Learn scores from one pass over rows; return what scores new rows, and out-of-fold scores.
 
@@ -96,6 +98,8 @@ def moment_scores(
         Penalties, on standardised features.
     bend : bool
         Whether to add scores of hinge-expanded features.
+    forward : bool, default=False
+        Whether a fold is scored by earlier ones only.
 
     Returns
     -------
@@ -118,7 +122,7 @@ def moment_scores(
         parts = fold_moments(X, positive, folds, n_folds, weight)
     else:
         parts = hinge_moments(X, basis, positive, folds, n_folds, weight)
-    others = merge_others(parts)
+    others = training_moments(parts, forward=forward)
     held_out = np.stack([solve_scores(train, families, l2s) for train in others])
     scorer = MomentScores(basis, solve_scores(parts[0].merge(others[0]), families, l2s))
     if sparse.issparse(X):
@@ -184,7 +188,13 @@ class EstimatorScores:
 
 
 def estimator_scores(
-    estimator: Any, X: Array, positive: Flags, weight: Array | None, folds: NDArray[np.intp]
+    estimator: Any,
+    X: Array,
+    positive: Flags,
+    weight: Array | None,
+    folds: NDArray[np.intp],
+    *,
+    forward: bool = False,
 ) -> tuple[EstimatorScores, Array]:
     """Fit a classifier on each training part and on all rows; return it, and out-of-fold scores.
 
@@ -198,7 +208,7 @@ def estimator_scores(
     """
     labels, scores = positive.astype(int), np.empty(len(positive))
     for k in range(int(folds.max()) + 1):
-        train, test = np.flatnonzero(folds != k), np.flatnonzero(folds == k)
+        train, test = training_rows(folds, k, forward=forward), np.flatnonzero(folds == k)
         fitted = _fitted(estimator, X, labels, weight, train)
         scores[test] = _real_scores(fitted, take_rows(X, test))
     everywhere = _fitted(estimator, X, labels, weight, np.arange(len(positive)))
@@ -318,6 +328,7 @@ def pooled_scores(
     *,
     bend: bool,
     boost: bool,
+    forward: bool = False,
     seed: int = 0,
 ) -> tuple[PooledScores, Array]:
     """Learn all scores; return what scores new rows, and out-of-fold scores.
@@ -332,6 +343,8 @@ def pooled_scores(
         Penalties of the closed form, on standardised features.
     bend, boost : bool
         Whether to add scores of hinge-expanded features, and boosting where rows allow it.
+    forward : bool, default=False
+        Whether a fold is scored by earlier ones only.
     seed : int, default=0
         Seed of the boosting.
 
@@ -352,7 +365,7 @@ def pooled_scores(
     columns = FeatureColumns.learn(X)
     dense = not sparse.issparse(X)
     smooth, scores = moment_scores(
-        columns.numbers(X), positive, weight, folds, l2s, bend=bend and dense
+        columns.numbers(X), positive, weight, folds, l2s, bend=bend and dense, forward=forward
     )
     boosting = None
     if boost and dense and allows_trees(positive):
@@ -360,7 +373,8 @@ def pooled_scores(
         trees = boosting_classifier(columns.is_category, seed)
         limits = None if len(positive) >= _ROWS_FOR_THREADS else 1
         with threadpool_limits(limits=limits, user_api="openmp"):
-            fitted, own = estimator_scores(trees, cells, positive, weight, folds % _TREE_FOLDS)
+            few = folds if forward else folds % _TREE_FOLDS
+            fitted, own = estimator_scores(trees, cells, positive, weight, few, forward=forward)
         boosting, scores = fitted.estimator, np.concatenate([scores, own])
     location, scale = _location_and_scale(scores)
     averages = _averages(len(smooth.coefficients), len(l2s)) if boosting is not None else ()

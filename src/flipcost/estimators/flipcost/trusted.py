@@ -124,7 +124,7 @@ swapped, or do they belong to other rows?
     others = np.ones(len(positive), dtype=bool)
     others[checked.rows] = False
     rest = np.flatnonzero(others)
-    if len(np.unique(positive[rest])) == 2 and len(np.unique(checked.right)) == 2:
+    if len(np.unique(positive[rest])) == 2:
         score = learn(take_rows(X, rest), positive[rest])
         if roc_auc_score(checked.right, score(take_rows(X, checked.rows))) > 0.5:
             return

@@ -1,0 +1,331 @@
+r"""Rows that depend on each other: which do, and for how many rows they count.
+
+Rows of one group (a patient, a customer, a document that was copied) tell less than as many rows
+of different ones. If :math:`u_i` is what row i adds to an estimate, the variance of the sum is
+:math:`\sum_g (\sum_{i \in g} u_i)^2` rather than :math:`\sum_i u_i^2`; their ratio is the *design
+effect* (Kish), and the rows divided by it are the *effective rows*. Of several estimates at once
+the largest ratio is taken, over all their linear combinations, and few groups are allowed for as
+in a t-interval. Where rows are in order of time, spans of time are the groups: if what the scores
+mean changes from span to span, that counts for no more rows than there are spans.
+"""
+
+from __future__ import annotations
+
+from itertools import accumulate
+from typing import TYPE_CHECKING
+
+import numpy as np
+from scipy.sparse import coo_array, csgraph, issparse
+from scipy.special import ndtri, stdtrit
+
+from flipcost.core.arrays import Array, Flags, Indices, Keys
+from flipcost.core.folds import hash_keys
+from flipcost.core.moments import ClassMoments, merge_others
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+    from typing import Any
+
+    from numpy.typing import ArrayLike
+
+# Cells in which rows are near each other, in standard deviations of each column.
+_CELL = 1e-3
+_CHUNK_ROWS = 8_192
+# Fewer rows than this are not searched for copies, and fewer copies are none.
+_FEW_ROWS, _FEW_COPIES, _LEAST_SHARE = 100, 10, 0.01
+# Rows that coincide by chance are expected; copies are where there are so many times as many pairs.
+_BEYOND_CHANCE = 20.0
+# A pattern that more rows than this share is no copy of a row but a common row.
+_COMMON, _COMMON_ROWS = 0.05, 20
+# Rows that the chance of coincidence is estimated on, by columns.
+_LOOK_ROWS = 2_000
+# Spans of time that are taken for groups, and rows of each at least.
+_SPANS, _SPAN_ROWS = 20, 10
+
+
+def design_effect(influence: ArrayLike, groups: ArrayLike, level: float = 0.95) -> float:
+    """Return by how much the variance of estimates is larger since rows come in groups.
+
+    Parameters
+    ----------
+    influence : array-like of shape (n,) or (n, k)
+        What each row adds to each of k estimates, about their means.
+    groups : array-like of int, shape (n,)
+        Number of the group of each row.
+    level : float, default=0.95
+        Level of the intervals: few groups widen these as in a t-interval.
+
+    Returns
+    -------
+    float
+        At least one.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> rows = rng.normal(size=1000)
+    >>> design_effect(rows, np.arange(1000))
+    1.0
+    >>> print(f"{design_effect(np.repeat(rows, 10), np.repeat(np.arange(1000), 10)):.2f}")
+    10.03
+    """
+    u = np.asarray(influence, dtype=float)
+    u = u[:, None] if u.ndim == 1 else u
+    _, codes = np.unique(np.asarray(groups), return_inverse=True)
+    n_groups = int(codes.max(initial=-1)) + 1
+    alone = u.T @ u
+    if n_groups == len(u):
+        return 1.0
+    if n_groups < 2 or not np.isfinite(alone).all():
+        return float(max(len(u), 1))
+    sums = np.column_stack([np.bincount(codes, column, n_groups) for column in u.T])
+    values, vectors = np.linalg.eigh(alone)
+    kept = values > 1e-10 * max(values[-1], 1e-300)
+    if not kept.any():
+        return 1.0
+    basis = vectors[:, kept] / np.sqrt(values[kept])
+    worst = float(np.linalg.eigvalsh(basis.T @ (sums.T @ sums) @ basis)[-1])
+    widened = stdtrit(n_groups - 1, (1 + level) / 2) / ndtri((1 + level) / 2)
+    few = n_groups / (n_groups - 1) * float(widened) ** 2
+    return float(np.clip(worst * few, 1.0, max(len(u), 1)))
+
+
+def cell_design(
+    cells: ArrayLike, groups: ArrayLike, weight: ArrayLike | None = None, level: float = 0.95
+) -> float:
+    """Return the design effect of the shares of rows in cells.
+
+    Parameters
+    ----------
+    cells : array-like of int, shape (n,)
+        Cell of each row.
+    groups, level
+        As in `design_effect`.
+    weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> print(f"{cell_design(np.repeat([0, 1, 1, 0], 5), np.repeat(range(4), 5)) > 5}")
+    True
+    """
+    codes = np.asarray(cells)
+    w = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
+    inside = codes[:, None] == np.unique(codes)
+    shares = (w @ inside) / max(w.sum(), 1e-300)
+    return design_effect(w[:, None] * (inside - shares), groups, level)
+
+
+def grouped_squares(
+    positive: Flags, groups: Indices, weight: Array | None = None, level: float = 0.95
+) -> Callable[[Flags], Array]:
+    """Return what turns calls into the squared weights of their table, given groups of rows.
+
+    As `flipcost.core.decision.count_calls` takes it.
+
+    Examples
+    --------
+    >>> labels = np.repeat([True, False, True, False], 5)
+    >>> squares = grouped_squares(labels, np.repeat(np.arange(4), 5))
+    >>> bool(squares(labels)[1, 1] > 10)
+    True
+    """
+    w = np.ones(len(positive)) if weight is None else weight
+
+    def squares(called: Flags) -> Array:
+        cell = 2 * positive.astype(np.intp) + called
+        plain = np.bincount(cell, w**2, 4).reshape(2, 2)
+        return np.asarray(plain * cell_design(cell, groups, w, level), dtype=float)
+
+    return squares
+
+
+def repeated_rows(X: Any) -> Indices | None:
+    """Return a number for each row, the same for rows that are copies of each other, or nearly so.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d) or sparse matrix
+        Rows of numbers; NaN is one value.
+
+    Returns
+    -------
+    ndarray of int, shape (n,), or None
+        None where no more rows coincide than chance, and columns of few values, bring about.
+
+    Examples
+    --------
+    >>> X = np.random.default_rng(0).normal(size=(100, 3))
+    >>> repeated_rows(X) is None
+    True
+    >>> codes = repeated_rows(np.concatenate([X, X + 1e-9]))
+    >>> bool(np.all(codes[:100] == codes[100:]))
+    True
+    """
+    n_rows = X.shape[0]
+    if n_rows < _FEW_ROWS or not X.shape[1]:
+        return None
+    keys = _sparse_keys(X) if issparse(X) else _near_keys(X)
+    if keys is None:
+        return None
+    codes = _joined(keys)
+    sizes = np.bincount(codes)
+    common = sizes > max(_COMMON * n_rows, _COMMON_ROWS)
+    copies = np.where(common, 0, sizes - 1).sum()
+    if copies < max(_FEW_COPIES, _LEAST_SHARE * n_rows):
+        return None
+    pairs = np.where(common, 0, sizes * (sizes - 1.0) / 2).sum()
+    if not issparse(X) and pairs < _BEYOND_CHANCE * n_rows**2 / 2 * _chance_of_meeting(X):
+        return None
+    alone = common[codes]
+    codes[alone] = len(sizes) + np.flatnonzero(alone)
+    return np.asarray(np.unique(codes, return_inverse=True)[1], dtype=np.intp)
+
+
+def time_spans(time: ArrayLike, n_spans: int | None = None) -> Indices:
+    """Return consecutive spans of about as many rows each; rows of one moment stay together.
+
+    Parameters
+    ----------
+    time : array-like of shape (n,)
+        When each row is from: anything that sorts.
+    n_spans : int, optional
+        How many; some twenty when None.
+
+    Examples
+    --------
+    >>> time_spans([3, 1, 2, 4, 1, 9], 3)
+    array([1, 0, 1, 2, 0, 2])
+    """
+    moments, place = np.unique(np.asarray(time), return_inverse=True)
+    wanted = min(_SPANS, max(2, len(place) // _SPAN_ROWS)) if n_spans is None else n_spans
+    rows = np.bincount(place, minlength=len(moments))
+    middle = np.cumsum(rows) - (rows + 1) / 2
+    spans = (middle * wanted / max(len(place), 1)).astype(np.intp)
+    return np.asarray(np.unique(spans, return_inverse=True)[1][place], dtype=np.intp)
+
+
+def training_rows(folds: Indices, fold: int, *, forward: bool) -> Indices:
+    """Return the rows that score a fold: those of all others, or of earlier ones.
+
+    Nothing comes before the first fold; it is scored by all others, and should not be judged by.
+
+    Examples
+    --------
+    >>> [training_rows(np.arange(3), k, forward=True).tolist() for k in range(3)]
+    [[1, 2], [0], [0, 1]]
+    """
+    return np.flatnonzero(folds < fold if forward and fold else folds != fold)
+
+
+def training_moments(parts: Sequence[ClassMoments], *, forward: bool) -> list[ClassMoments]:
+    """Return the moments of the rows that score each fold, as in `training_rows`.
+
+    Examples
+    --------
+    >>> from flipcost.core.moments import fold_moments
+    >>> parts = fold_moments(np.ones((4, 1)), [0, 1, 0, 1], [0, 0, 1, 2], n_folds=3)
+    >>> [int(m.n_rows.sum()) for m in training_moments(parts, forward=True)]
+    [2, 2, 3]
+    """
+    others = merge_others(parts)
+    if not forward:
+        return others
+    return [others[0], *accumulate(parts[:-1], lambda one, other: one.merge(other))]
+
+
+def drift(score: Array, positive: Flags, spans: Indices) -> tuple[float, float] | None:
+    """Return the least and the largest area under the curve of a score over spans that differ.
+
+    None where they differ by no more than chance: by four standard errors.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> score, spans = rng.normal(size=2000), np.repeat([0, 1], 1000)
+    >>> drift(score, score > 0, spans) is None
+    True
+    >>> least, largest = drift(score, (score > 0) ^ (spans == 1), spans)
+    >>> print(least, largest)
+    0.0 1.0
+    """
+    found = []
+    for span in range(int(spans.max()) + 1):
+        own = spans == span
+        n_pos = int(positive[own].sum())
+        n_neg = int(own.sum()) - n_pos
+        if min(n_pos, n_neg) < 5:
+            continue
+        order = np.unique(score[own], return_inverse=True)[1]
+        counts = np.bincount(order)
+        ranks = (np.cumsum(counts) - (counts - 1) / 2)[order]
+        area = (ranks[positive[own]].sum() - n_pos * (n_pos + 1) / 2) / (n_pos * n_neg)
+        found.append((area, (n_pos + n_neg + 1) / (12 * n_pos * n_neg)))
+    if len(found) < 2:
+        return None
+    (least, its), (largest, others) = min(found), max(found)
+    if largest - least < 4 * np.sqrt(its + others):
+        return None
+    return float(least), float(largest)
+
+
+def _near_keys(X: Array) -> tuple[Keys, Keys] | None:
+    """Return two keys of each row, of its cell in two grids that lie half a cell apart."""
+    with np.errstate(all="ignore"):
+        centre, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    used = np.flatnonzero(np.isfinite(spread) & (spread > 0) & np.isfinite(centre))
+    if not len(used):
+        return None
+    factors = hash_keys(np.arange(len(used), dtype=np.uint64)) | np.uint64(1)
+    keys = np.empty((2, len(X)), np.uint64)
+    for start in range(0, len(X), _CHUNK_ROWS):
+        rows = slice(start, start + _CHUNK_ROWS)
+        place = (X[rows, used] - centre[used]) / (_CELL * spread[used])
+        place = np.where(np.isnan(place), -(2.0**40), np.clip(place, -(2.0**39), 2.0**39))
+        for k, shift in enumerate((0.0, 0.5)):
+            cells = np.floor(place + shift).astype(np.int64).view(np.uint64)
+            with np.errstate(over="ignore"):
+                keys[k, rows] = (cells * factors).sum(axis=1)
+    return keys[0], keys[1]
+
+
+def _sparse_keys(X: Any) -> tuple[Keys, Keys]:
+    """Return two keys of each row of a sparse matrix: projections, which copies share."""
+    rng = np.random.default_rng(0)
+    line = np.asarray(X @ rng.normal(size=(X.shape[1], 2)))
+    spread = np.maximum(line.std(axis=0), 1e-300)
+    keys = np.floor(line / (1e-9 * spread) + 0.25).astype(np.int64).view(np.uint64)
+    key = np.asarray(keys[:, 0] * np.uint64(0x9E3779B97F4A7C15) + keys[:, 1])
+    return key, key
+
+
+def _joined(keys: tuple[Keys, Keys]) -> Indices:
+    """Give rows that share either key the same number."""
+    first, second = (np.unique(key, return_inverse=True)[1] for key in keys)
+    edges = np.unique(first.astype(np.int64) * (int(second.max()) + 1) + second)
+    n_first, n_second = int(first.max()) + 1, int(second.max()) + 1
+    own, other = edges // n_second, edges % n_second
+    links = coo_array(
+        (np.ones(len(edges), np.int8), (own, n_first + other)),
+        shape=(n_first + n_second,) * 2,
+    )
+    return np.asarray(csgraph.connected_components(links, directed=False)[1][first], np.intp)
+
+
+def _chance_of_meeting(X: Array) -> float:
+    """Return the chance that two rows are near each other in every column, if these are unrelated.
+
+    Columns that are all but copies of others would make it too small, so no column counts for more
+    than one in a thousand.
+    """
+    look = X[:: max(1, len(X) // _LOOK_ROWS)]
+    chance = 1.0
+    for column in look.T:
+        known = column[~np.isnan(column)]
+        spread = known.std() if len(known) else 0.0
+        if not spread > 0:
+            continue
+        counts = np.unique(np.floor(column / (_CELL * spread)), return_counts=True)[1]
+        met = (counts * (counts - 1.0)).sum() / max(len(column) * (len(column) - 1.0), 1.0)
+        chance *= float(max(met, 1e-3))
+    return chance

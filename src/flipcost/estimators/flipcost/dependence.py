@@ -1,0 +1,229 @@
+"""Rows that depend on each other: folds that keep them together, and what they count for."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from numbers import Integral
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from scipy.special import logit
+
+from flipcost.core.calibration import calibrate
+from flipcost.core.dependence import (
+    design_effect,
+    drift,
+    grouped_squares,
+    repeated_rows,
+    time_spans,
+)
+from flipcost.core.folds import group_folds, usual_folds
+from flipcost.estimators._folds import fold_numbers
+from flipcost.estimators.flipcost.columns import FeatureColumns, is_mixed
+from flipcost.exceptions import FlipCostError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.core.arrays import Array, Flags, Indices
+    from flipcost.estimators.flipcost.fit import ScoredRows
+
+# Forward folds when nobody says, and rows of each label that the first one is learned from.
+_FORWARD_FOLDS, _FIRST_ROWS = 5, 5
+_SUREST = 1e-6
+
+
+@dataclass(frozen=True, eq=False)
+class Dependence:
+    """Which rows depend on each other, and the folds that follow from it.
+
+    Attributes
+    ----------
+    folds : ndarray of int, shape (n,)
+        Fold of each row.
+    groups : ndarray of int, shape (n,), or None
+        Group of each row; None when all are independent.
+    kind : {"none", "groups", "time", "copies"}
+        Where the groups come from: spans of time, or rows that repeat each other.
+    """
+
+    folds: Indices
+    groups: Indices | None = None
+    kind: str = "none"
+
+    @property
+    def forward(self) -> bool:
+        """Whether folds are scored by earlier ones only."""
+        return self.kind == "time"
+
+    def judged_weight(self, weight: Array | None) -> Array | None:
+        """Return the weights to judge by: the first of forward folds has nothing before it."""
+        if not self.forward:
+            return weight
+        w = np.ones(len(self.folds)) if weight is None else weight
+        return np.where(self.folds > 0, w, 0.0)
+
+    def thin(self, rows: ScoredRows, level: float) -> ScoredRows:
+        """Return rows that count for as many as their dependence leaves."""
+        if self.groups is None:
+            return rows
+        weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
+        noisy = calibrate(rows.bins, [(0.0, 0.0)]).probability(rows.scores)
+        line = logit(np.clip(noisy, _SUREST, 1 - _SUREST))
+        line = (line - line.mean()) / max(float(line.std()), 1e-12)
+        off = weight * (rows.positive - noisy)
+        used = weight > 0
+        influence = np.column_stack([off, off * line, off * line**2])[used]
+        design = design_effect(influence, self.groups[used], level)
+        checked = None if rows.checked is None else replace(rows.checked, design=design)
+        return replace(
+            rows,
+            bins=tuple(bins.thinned(design) for bins in rows.bins),
+            call_squares=grouped_squares(rows.positive, self.groups, rows.weight, level),
+            checked=checked,
+            design=design,
+        )
+
+    def note(self, n_effective: float, score: Array, positive: Flags) -> str | None:
+        """Return what to say of rows that count for so many, or None if there is nothing."""
+        n_rows = len(self.folds)
+        counted = f"they count for {n_effective:,.0f} in all intervals"
+        if self.groups is None:
+            return None
+        if self.kind == "copies":
+            copies = n_rows - len(np.unique(self.groups))
+            return (
+                f"{copies:,} of {n_rows:,} rows repeat others, exactly or nearly. They are kept "
+                f"together in folds, and {counted}. If they are cases of their own, say so by "
+                "`groups`, a different one for each row."
+            )
+        if self.kind == "time":
+            later = self.folds > 0
+            found = drift(score[later], positive[later], self.folds[later] - 1)
+            if found is None:
+                return None
+            return (
+                "The labels drift with time: scored by what was learned from the rows before them, "
+                f"rows are ordered with an area under the curve of {found[1]:.2f} in one span and "
+                f"of {found[0]:.2f} in another, so {n_rows:,} rows count for {n_effective:,.0f} "
+                "and no rate is sure. Learn from rows of one time, or leave out what changed."
+            )
+        return None
+
+
+def read_dependence(
+    X: Any, learned: Flags, groups: Any, time: Any, cv: Any, rng: np.random.Generator
+) -> Dependence:
+    """Return which rows depend on each other: by groups, by time, or since they repeat others.
+
+    Parameters
+    ----------
+    X : array, sparse matrix or frame of n rows
+        The rows; looked at for copies where neither groups nor time are given.
+    learned : ndarray of bool, shape (n,)
+        Labels that are learned from.
+    groups, time : array-like of shape (n,) or None
+        As in `FlipCostClassifier.fit`.
+    cv : int, splitter, iterable or None
+        As in `FlipCostClassifier`.
+    rng : numpy.random.Generator
+        Where chance comes from.
+
+    Examples
+    --------
+    >>> X, labels = np.zeros((6, 1)), np.arange(6) % 2 == 1
+    >>> rng = np.random.default_rng(0)
+    >>> found = read_dependence(X, labels, list("aabbcc"), None, None, rng)
+    >>> found.groups, found.kind, bool(np.all(found.folds[::2] == found.folds[1::2]))
+    (array([0, 0, 1, 1, 2, 2]), 'groups', True)
+    """
+    if groups is not None and time is not None:
+        msg = "Give `groups` or `time`, not both: folds follow one of them."
+        raise FlipCostError(msg)
+    if time is not None:
+        return _by_time(learned, _codes(time, len(learned), "time"), cv)
+    kind, codes = "groups", None
+    if groups is not None:
+        codes = _codes(groups, len(learned), "groups")
+        codes = None if len(np.unique(codes)) == len(codes) else codes  # all of their own
+    else:
+        kind, codes = "copies", _copies(X)
+    classes = learned.astype(np.int8)
+    n_folds = usual_folds(len(learned)) if cv is None else cv
+    if codes is None:
+        return Dependence(fold_numbers(n_folds, classes, rng))
+    if not isinstance(n_folds, Integral):
+        given = codes if kind == "groups" else None
+        return Dependence(fold_numbers(n_folds, classes, rng, given), codes, kind)
+    fold_numbers(n_folds, classes, rng)  # says what is wrong with the number
+    return Dependence(group_folds(codes, learned, int(n_folds), rng), codes, kind)
+
+
+def refuse_dependence(groups: Any, time: Any) -> None:
+    """Refuse groups or time of rows that stay where they are.
+
+    Examples
+    --------
+    >>> refuse_dependence(None, None)
+    """
+    if groups is not None or time is not None:
+        msg = (
+            "`groups` and `time` need rows in memory; give `fold_by` to the table of a Dask "
+            "collection (`flipcost.scale.scan_dask`) to keep rows of one group in one fold."
+        )
+        raise FlipCostError(msg)
+
+
+def _by_time(learned: Flags, order: Indices, cv: Any) -> Dependence:
+    """Return forward folds, whose first has enough rows of both labels to learn from."""
+    if cv is not None and not isinstance(cv, Integral):
+        msg = "`cv` must be the number of folds, or None, with `time`: folds go forward in it."
+        raise FlipCostError(msg)
+    folds = time_spans(order, (_FORWARD_FOLDS if cv is None else int(cv)) + 1)
+    for first in range(int(folds.max())):
+        rows = folds <= first
+        if min(learned[rows].sum(), (~learned[rows]).sum()) >= _FIRST_ROWS:
+            return Dependence(np.maximum(folds - first, 0), time_spans(order), "time")
+    msg = (
+        "Each label must be found in rows that are earlier than others to learn forward in "
+        f"`time`; got fewer than {_FIRST_ROWS} of one of them before the last span of time."
+    )
+    raise FlipCostError(msg)
+
+
+def _codes(values: Any, n_rows: int, name: str) -> Indices:
+    """Return numbers of values in their order, or say why they cannot be had."""
+    column: NDArray[Any] = np.asarray(values).reshape(-1)
+    if len(column) != n_rows:
+        msg = f"`{name}` must have a value for each of the {n_rows:,} rows; got {len(column):,}."
+        raise FlipCostError(msg)
+    if column.dtype.kind == "O":
+        missing = np.array([value is None or bool(value != value) for value in column.tolist()])
+    else:
+        missing = np.isnan(column) if column.dtype.kind == "f" else column != column
+    if missing.any():
+        msg = f"`{name}` must be known of every row; got {int(missing.sum()):,} without."
+        raise FlipCostError(msg)
+    try:
+        found, codes = np.unique(column, return_inverse=True)
+    except TypeError as error:
+        msg = f"`{name}` must hold values of one kind; got kinds that cannot be compared ({error})."
+        raise FlipCostError(msg) from error
+    if len(found) < 2:
+        msg = f"`{name}` must have two values at least; got one in all rows."
+        raise FlipCostError(msg)
+    return np.asarray(codes, dtype=np.intp)
+
+
+def _copies(X: Any) -> Indices | None:
+    """Return numbers of rows, the same for copies, where X is of numbers or can be made so."""
+    if sparse.issparse(X):
+        return repeated_rows(X)
+    if is_mixed(X):
+        X = FeatureColumns.learn(X).numbers(X)
+    try:
+        table = np.asarray(X, dtype=float)
+    except (TypeError, ValueError):  # rows that only the estimator understands
+        return None
+    return repeated_rows(table) if table.ndim == 2 else None

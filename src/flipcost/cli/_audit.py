@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from flipcost.cli._groups import grouped
+from flipcost.cli._options import MAX_BYTES
 from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
 
 TABLE = "Table and labels"
@@ -135,6 +136,9 @@ def audit_command(
     max_rows: Annotated[
         int, typer.Option(help="Sample a larger table.", min=100, rich_help_panel=LARGE)
     ] = 200_000,
+    max_bytes: Annotated[
+        int | None, typer.Option(help=MAX_BYTES, min=0, rich_help_panel=LARGE)
+    ] = None,
     memory_share: Annotated[
         float,
         typer.Option(

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from flipcost._persist import load, save
 from flipcost.audit import MODELS, AuditResult, audit, audit_files
-from flipcost.cli._echo import echo
+from flipcost.cli._echo import echo, readable_name
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._options import in_options
@@ -25,7 +25,7 @@ from flipcost.cli._output import check_folder, staged_folder
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
-from flipcost.data import guard_cell, is_many, read_sample, read_table
+from flipcost.data import check_sizes, guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory
@@ -57,6 +57,7 @@ def run_audit(
     delimiter: str | None,
     encoding: str | None,
     max_rows: int,
+    max_bytes: int | None,
     memory_share: float,
     dask: str | None,
     seed: int,
@@ -103,14 +104,16 @@ def run_audit(
             msg = "Give a file and --target, or --example NAME to try it out."
             raise UserError(msg)
         prices = None if cost_fn is None and cost_fp is None else _prices(cost_fn, cost_fp)
-        options["name"] = data.name
+        options["name"] = readable_name(data)
         if dask is not None or is_many(data) or _too_large(data, memory_share, model):
+            check_sizes(data, max_bytes)
             run = partial(_audit_files, data, target, prices, dask=dask, **text)
         else:
-            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **text)
+            bounded: Any = {**text, "max_bytes": max_bytes}
+            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **bounded)
             run = partial(audit, table, target, prices, rows=rows, n_rows=n_rows)
     if test is not None:
-        options["test"] = read_table(test, **text)
+        options["test"] = read_table(test, **text, max_bytes=max_bytes)
     options["model"] = _model(model)
 
     with staged_folder(out, RESULTS, overwrite=overwrite, inputs=inputs) as place:

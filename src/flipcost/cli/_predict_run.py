@@ -27,6 +27,7 @@ def run_predict(
     id_column: str | None,
     delimiter: str | None,
     encoding: str | None,
+    max_bytes: int | None,
     quiet: bool,
 ) -> None:
     """Score rows as the options say."""
@@ -35,7 +36,7 @@ def run_predict(
         raise UserError(msg)
     check_file(out, overwrite=overwrite, inputs=[data, model])
     pipeline = load_pipeline(model)
-    batches = read_batches(data, delimiter=delimiter, encoding=encoding)
+    batches = read_batches(data, delimiter=delimiter, encoding=encoding, max_bytes=max_bytes)
     rows = called = 0
     with staged_file(out, overwrite=overwrite, inputs=[data, model]) as place:
         writer = None

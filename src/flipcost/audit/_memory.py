@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.audit._trusted import check_checked
 from flipcost.core.checked import CheckedRows
-from flipcost.data import as_arrow, read_labels, take_column, two_classes
+from flipcost.data import as_arrow, read_labels, row_prices, take_column, two_classes
 from flipcost.scale import Piece
 
 if TYPE_CHECKING:
@@ -82,10 +83,12 @@ class TableInMemory:
             checked = CheckedRows(rows, given[rows] == classifier.pos_label)
             trusted = given.astype(object)
             trusted[given == ""] = None
-        judged = JudgedRows(self._table, X, positive, weight, checked=checked)
+        prices = row_prices(self._options.prices, self._table, self.name)
+        check_prices(prices, positive, self._options.target)
+        judged = JudgedRows(self._table, X, positive, weight, checked=checked, prices=prices)
         check_checked(judged, self._options, self.name)
         with limited_threads(len(labels)):
-            classifier.fit(X, labels, weight, trusted=trusted)
+            classifier.fit(X, labels, weight, trusted=trusted, prices=prices)
         return judged, WatchedRows(self._table, self._rows, positive, classifier.oof_probability_)
 
     def _note_sample(self, rows: int, n_rows: int) -> None:

@@ -45,14 +45,19 @@ def audit_command(
         str | None, typer.Option(help="Column of the labels.", rich_help_panel=TABLE)
     ] = None,
     cost_fn: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            help="What a missed positive costs.", show_default=False, rich_help_panel=PRICES
+            help="What a missed positive costs: a number, a column, arithmetic of columns such as "
+            "0.8*amount+12, or a range such as 3..8.",
+            show_default=False,
+            rich_help_panel=PRICES,
         ),
     ] = None,
     cost_fp: Annotated[
-        float | None,
-        typer.Option(help="What a false alarm costs.", show_default=False, rich_help_panel=PRICES),
+        str | None,
+        typer.Option(
+            help="What a false alarm costs, likewise.", show_default=False, rich_help_panel=PRICES
+        ),
     ] = None,
     positive: Annotated[
         str | None,

@@ -38,8 +38,8 @@ def run_audit(
     *,
     data: Path | None,
     target: str | None,
-    cost_fn: float | None,
-    cost_fp: float | None,
+    cost_fn: str | None,
+    cost_fp: str | None,
     positive: str | None,
     noise_rate: str | None,
     trusted: str | None,
@@ -166,15 +166,31 @@ def _write(result: AuditResult, place: Path) -> None:
             writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
 
 
-def _prices(fn: float | None, fp: float | None) -> Costs:
+def _prices(fn: str | None, fp: str | None) -> Costs:
     if fn is None or fp is None:
         msg = "Give both --cost-fn (a missed positive) and --cost-fp (a false alarm)."
         raise UserError(msg)
+    try:
+        costs = Costs(fn=fn, fp=fp)
+    except ValueError as error:
+        price = _not_above_nothing(fn, fp)
+        raise UserError(price or in_options(str(error))) from error
+    price = _not_above_nothing(costs.fn, costs.fp)
+    if price:
+        raise UserError(price)
+    return costs
+
+
+def _not_above_nothing(fn: Any, fp: Any) -> str | None:
+    """Say which price is a number that is none."""
     for name, price in (("--cost-fn", fn), ("--cost-fp", fp)):
-        if not 0 < price < float("inf"):
-            msg = f"{name} must be a price above 0; got {price:g}."
-            raise UserError(msg)
-    return Costs(fn=fn, fp=fp)
+        try:
+            value = float(price)
+        except (TypeError, ValueError):
+            continue
+        if not 0 < value < float("inf"):
+            return f"{name} must be a price above 0; got {value:g}."
+    return None
 
 
 def _default_prices(share: float | None) -> Costs:

@@ -22,11 +22,10 @@ import numpy as np
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.possible import agreement, possible_limits
+from flipcost.core.prices import Prices
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-    from flipcost.core.prices import Prices
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -165,7 +164,7 @@ class CheckedRows:
         called: ArrayLike,
         rival_called: ArrayLike,
         expected: ArrayLike,
-        cost: CostLike,
+        cost: CostLike | Prices,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
     ) -> tuple[float, float]:
@@ -184,22 +183,34 @@ class CheckedRows:
         weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
         # Cells of (label, our call) where the calls differ; all others are the last one.
         cell = np.where(ours == theirs, 4, 2 * labels.astype(np.intp) + ours)
+        w, scale = weight[self.rows] if self.weight is None else self.weight, 1.0
+        if isinstance(cost, Prices):
+            # A row weighs what both mistakes on it cost, and is compared with its own threshold.
+            both, alarms = weight * (cost.miss + cost.alarm), weight * cost.alarm
+            scale, weight = float(both.sum() / weight.sum()), both
+            cut = np.bincount(cell, alarms, 5)[:4] / np.maximum(
+                np.bincount(cell, both, 5)[:4], 1e-300
+            )
+            own = np.maximum(both[self.rows], 0.0)
+            w = own * (own.sum() / max(float((own**2).sum()), 1e-300))
+        else:
+            cut = np.full(4, cost_share(cost))
         total = np.bincount(cell, weight, 5)
         model = np.bincount(cell, weight * np.asarray(expected, float), 5) / np.maximum(
             total, 1e-300
         )
-        w = (weight[self.rows] if self.weight is None else self.weight) / self.design
+        w = w / self.design
         own = cell[self.rows]
         ones, zeros = (np.bincount(own, w * side, 5)[:4] for side in (self.right, ~self.right))
         a = np.clip(_MODEL_ROWS * model[:4], 1e-3, None) + ones
         b = np.clip(_MODEL_ROWS * (1 - model[:4]), 1e-3, None) + zeros
         rng = np.random.default_rng(0)
-        gain = rng.beta(a + _UNSEEN, b + _UNSEEN, size=(_DRAWS, 4)) - cost_share(cost)
+        gain = rng.beta(a + _UNSEEN, b + _UNSEEN, size=(_DRAWS, 4)) - cut
         effective = weight.sum() ** 2 / (weight**2).sum() / self.design
         shares = rng.dirichlet(total / total.sum() * effective + 1e-9, size=_DRAWS)[:, :4]
         saved = (shares * gain * np.where([0, 1, 0, 1], 1.0, -1.0)).sum(axis=1)
         low, high = np.quantile(saved, [(1 - level) / 2, (1 + level) / 2])
-        return float(low), float(high)
+        return scale * float(low), scale * float(high)
 
 
 def contradict(labels: ArrayLike, right: ArrayLike) -> bool:

@@ -14,6 +14,7 @@ from flipcost.data._infer import describe_column, read_cells, text_type
 from flipcost.data._limits import check_cells, check_sizes, parquet_batches
 from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, is_many, list_files
 from flipcost.data._open import FileFormat, check_names, sniff
+from flipcost.data._prices import price_columns, row_prices
 from flipcost.data._ranges import TextRange, read_places, split_text
 from flipcost.data._read import read_batches, read_sample, read_table
 from flipcost.data._reader import ColumnReader
@@ -58,6 +59,7 @@ __all__ = [
     "make_features",
     "parquet_batches",
     "plain_labels",
+    "price_columns",
     "read_batches",
     "read_cells",
     "read_labels",
@@ -65,6 +67,7 @@ __all__ = [
     "read_places",
     "read_sample",
     "read_table",
+    "row_prices",
     "sniff",
     "split_text",
     "stack_columns",

@@ -346,6 +346,7 @@ def fit_scores(
         rows.weight,
         call_squares=rows.call_squares,
         checked=rows.checked,
+        design=rows.design,
         level=options.level,
     )
     unit = options.unit if rows.prices is None else 1.0

@@ -11,7 +11,6 @@ mean changes from span to span, that counts for no more rows than there are span
 
 from __future__ import annotations
 
-from itertools import accumulate
 from typing import TYPE_CHECKING
 
 import numpy as np
@@ -20,10 +19,9 @@ from scipy.special import ndtri, stdtrit
 
 from flipcost.core.arrays import Array, Flags, Indices, Keys
 from flipcost.core.folds import hash_keys
-from flipcost.core.moments import ClassMoments, merge_others
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
     from typing import Any
 
     from numpy.typing import ArrayLike
@@ -216,22 +214,6 @@ def training_rows(folds: Indices, fold: int, *, forward: bool) -> Indices:
     [[1, 2], [0], [0, 1]]
     """
     return np.flatnonzero(folds < fold if forward and fold else folds != fold)
-
-
-def training_moments(parts: Sequence[ClassMoments], *, forward: bool) -> list[ClassMoments]:
-    """Return the moments of the rows that score each fold, as in `training_rows`.
-
-    Examples
-    --------
-    >>> from flipcost.core.moments import fold_moments
-    >>> parts = fold_moments(np.ones((4, 1)), [0, 1, 0, 1], [0, 0, 1, 2], n_folds=3)
-    >>> [int(m.n_rows.sum()) for m in training_moments(parts, forward=True)]
-    [2, 2, 3]
-    """
-    others = merge_others(parts)
-    if not forward:
-        return others
-    return [others[0], *accumulate(parts[:-1], lambda one, other: one.merge(other))]
 
 
 def drift(score: Array, positive: Flags, spans: Indices) -> tuple[float, float] | None:

@@ -7,13 +7,14 @@ a hinge is then two sweeps over a line, and the moments of a group are one produ
 
 from __future__ import annotations
 
-from typing import Any
+from collections.abc import Iterator
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcost.core._rows import group_codes, sort_groups
+from flipcost.core._rows import sort_groups
 from flipcost.core.arrays import Array, Indices
+from flipcost.core.even import LabelMoments
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments
 
@@ -26,15 +27,15 @@ _CHUNK_ROWS = 8_192
 _SHIFT_ROWS = 256
 
 
-def hinge_moments(
+def label_moments(
     X: Array,
     basis: HingeBasis,
     positive: ArrayLike,
     folds: ArrayLike,
     n_folds: int,
     sample_weight: Array | None = None,
-) -> list[ClassMoments]:
-    """Gather the moments of expanded rows for every fold, in one pass over the rows.
+) -> list[LabelMoments]:
+    """Gather the moments of expanded rows and their labels for every fold, in one pass.
 
     Parameters
     ----------
@@ -43,27 +44,27 @@ def hinge_moments(
     basis : HingeBasis
         What they are expanded by.
     positive, folds, n_folds, sample_weight
-        As in `flipcost.core.moments.fold_moments`.
+        As in `flipcost.core.moments.fold_moments`; each row has a fold.
 
     Returns
     -------
-    list of ClassMoments
-        One for each fold, as `fold_moments` gives of expanded rows.
+    list of LabelMoments
+        One for each fold.
 
     Examples
     --------
     >>> X = np.arange(9.0)[:, None]
     >>> basis = HingeBasis.from_rows(X, n_knots=1)
-    >>> moments = hinge_moments(X, basis, X[:, 0] > 3, np.arange(9) % 2, 2)
-    >>> [part.mean.tolist() for part in moments]
-    [[[1.0, 0.0], [6.0, 2.0]], [[2.0, 0.0], [6.0, 2.0]]]
+    >>> moments = label_moments(X, basis, X[:, 0] > 3, np.arange(9) % 2, 2)
+    >>> [part.mean.round(3).tolist() for part in moments]
+    [[4.0, 1.2, 0.6], [4.0, 1.0, 0.5]]
     """
-    group = group_codes(positive, folds, n_folds)
-    gathered = _Gathered(basis, _shift(X), 2 * n_folds)
+    labels = np.asarray(positive, dtype=float)
+    gathered = _Gathered(basis, _shift(X), n_folds)
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite goes the other way
-        for start, order, bounds, block in _blocks(X, basis, group, 2 * n_folds, gathered.shift):
-            weight = None if sample_weight is None else sample_weight[start + order]
-            gathered.add(block, bounds, weight)
+        blocks = _blocks(X, basis, _codes(folds, n_folds), n_folds, labels, gathered.shift)
+        for rows, bounds, block in blocks:
+            gathered.add(block, bounds, None if sample_weight is None else sample_weight[rows])
         parts = gathered.moments()
     if parts is None:  # an offset that is large against its spread, or what is not finite
         return _standing_moments(X, basis, positive, folds, n_folds, sample_weight)
@@ -77,7 +78,7 @@ def _standing_moments(
     folds: ArrayLike,
     n_folds: int,
     sample_weight: Array | None,
-) -> list[ClassMoments]:
+) -> list[LabelMoments]:
     """Gather the same from expanded rows, which shifts each block and says what is not finite."""
     labels, fold = np.asarray(positive), np.asarray(folds)
     parts = [ClassMoments.zeros(basis.n_columns)] * n_folds
@@ -86,7 +87,7 @@ def _standing_moments(
         weight = None if sample_weight is None else sample_weight[rows]
         more = fold_moments(basis.expand(X[rows]), labels[rows], fold[rows], n_folds, weight)
         parts = [a.merge(b) for a, b in zip(parts, more, strict=True)]
-    return parts
+    return [LabelMoments.from_classes(part) for part in parts]
 
 
 def hinge_scores(X: Array, basis: HingeBasis, coefficients: Array, folds: ArrayLike) -> Array:
@@ -95,7 +96,7 @@ def hinge_scores(X: Array, basis: HingeBasis, coefficients: Array, folds: ArrayL
     Parameters
     ----------
     X, basis
-        As in `hinge_moments`.
+        As in `label_moments`.
     coefficients : ndarray of shape (n_folds, n_classifiers, n_columns + 1)
         Coefficients with the bias last; a row of fold k is scored by ``coefficients[k]``.
     folds : array-like of int, shape (n,)
@@ -114,23 +115,24 @@ def hinge_scores(X: Array, basis: HingeBasis, coefficients: Array, folds: ArrayL
     """
     n_folds, n_classifiers, _ = coefficients.shape
     slopes, bias = np.ascontiguousarray(coefficients[:, :, :-1]), coefficients[:, :, -1:]
-    small: type[np.signedinteger] = np.int8 if n_folds < 128 else np.int32
-    codes: NDArray[np.signedinteger] = np.asarray(folds).astype(small)
     scores = np.empty((n_classifiers, len(X)))
-    buffer = np.empty(0)
-    for start, order, bounds, block in _blocks(X, basis, codes, n_folds):
-        size = len(order)
-        if len(buffer) < n_classifiers * size:
-            buffer = np.empty(n_classifiers * size)
-        back = np.empty(size, np.intp)
-        back[order] = np.arange(size)
-        lying = buffer[: n_classifiers * size].reshape(n_classifiers, size)
+    for rows, bounds, block in _blocks(X, basis, _codes(folds, n_folds), n_folds):
+        lying = np.empty((n_classifiers, len(rows)))
         for k in range(n_folds):
             inside = slice(bounds[k], bounds[k + 1])
             np.add(np.dot(slopes[k], block[:, inside]), bias[k], out=lying[:, inside])
+        first = int(rows.min())
+        back = np.empty(len(rows), np.intp)
+        back[rows - first] = np.arange(len(rows))
         for found, line in zip(scores, lying, strict=True):
-            np.take(line, back, out=found[start : start + size], mode="clip")
+            np.take(line, back, out=found[first : first + len(rows)], mode="clip")
     return scores
+
+
+def _codes(folds: ArrayLike, n_folds: int) -> NDArray[np.signedinteger]:
+    """Return folds as small integers, which sort in one pass."""
+    small: type[np.signedinteger] = np.int8 if n_folds < 128 else np.int32
+    return np.asarray(folds).astype(small)
 
 
 def _shift(X: Array) -> Array:
@@ -142,14 +144,17 @@ def _shift(X: Array) -> Array:
 def _blocks(
     X: Array,
     basis: HingeBasis,
-    group: NDArray[np.signedinteger],
-    n_groups: int,
+    folds: NDArray[np.signedinteger],
+    n_folds: int,
+    labels: Array | None = None,
     shift: Array | None = None,
-) -> Any:
-    """Yield the start of a block, its order by group, bounds of groups, and it, expanded, lying."""
-    n, d = X.shape
-    size = min(max(128, _BLOCK_BYTES // (8 * basis.n_columns)), n)
-    buffer, rows = np.empty((basis.n_columns, size)), np.empty((size, d))
+) -> Iterator[tuple[Indices, Indices, Array]]:
+    """Yield rows by fold, where each fold starts, and the rows, expanded, lying, with labels."""
+    (n, d), width = X.shape, basis.n_columns
+    step = max(128, _BLOCK_BYTES // (8 * max(width, 1)))
+    # Each fold of a block ends in sums of width x width numbers, which want as many rows to pay.
+    size = min(max(step, n_folds * width), n)
+    buffer = np.empty((width + (labels is not None), size))
     # Of a run of all features none need be copied.
     runs = [
         (
@@ -160,59 +165,71 @@ def _blocks(
         for run in basis.runs()
     ]
     for start in range(0, n, size):
-        order, bounds = sort_groups(group[start : start + size], n_groups)
-        inside = X[start : start + size]
-        source = np.take(inside, order, axis=0, out=rows[: len(order)], mode="clip")
-        block = buffer[:, : len(order)]
-        block[:d] = source.T
+        order, bounds = sort_groups(folds[start : start + size], n_folds)
+        rows = order + start
+        block = buffer[:, : len(rows)]
+        _lay(X[start : start + size], order, block[:d], step)
         for place, features, knots in runs:
             hinges = block[place]
             np.subtract(block[features], knots, out=hinges)
             np.maximum(hinges, 0.0, out=hinges)
         if shift is not None:
             block[:d] -= shift[:, None]
-        yield start, order, bounds, block
+        if labels is not None:
+            block[width] = labels[rows]
+        yield rows, bounds, block
+
+
+def _lay(rows: Array, order: Indices, out: Array, step: int) -> None:
+    """Write rows in another order, one column a line, so many at a time."""
+    if rows.strides[0] == rows.itemsize:
+        for line, column in zip(out, rows.T, strict=True):
+            np.take(column, order, out=line, mode="clip")
+        return
+    standing = np.ascontiguousarray(rows)
+    for first in range(0, len(order), step):
+        inside = slice(first, first + step)
+        out[:, inside] = np.take(standing, order[inside], axis=0).T
 
 
 class _Gathered:
-    """Sums of lines and of their products, by group, about a shift of the features."""
+    """Sums of lines and of their products, by fold, about a shift of the features."""
 
-    def __init__(self, basis: HingeBasis, shift: Array, n_groups: int):
+    def __init__(self, basis: HingeBasis, shift: Array, n_folds: int):
         self.shift, self._d = shift, basis.n_features
-        self._rows = np.zeros(n_groups, np.int64)
-        self._weight = np.zeros(n_groups)
-        self._first = np.zeros((n_groups, basis.n_columns))
-        self._second = np.zeros((n_groups, basis.n_columns, basis.n_columns))
+        self._weight = np.zeros(n_folds)
+        self._first = np.zeros((n_folds, basis.n_columns + 1))
+        self._second = np.zeros((n_folds, basis.n_columns + 1, basis.n_columns + 1))
 
     def add(self, block: Array, bounds: Indices, weight: Array | None) -> None:
-        if weight is not None:
-            block, plain = block * np.sqrt(weight), block
-        for g in np.flatnonzero(np.diff(bounds)):
-            inside = slice(bounds[g], bounds[g + 1])
-            self._rows[g] += inside.stop - inside.start
+        for k in np.flatnonzero(np.diff(bounds)):
+            inside = slice(bounds[k], bounds[k + 1])
             # Of a copy without gaps numpy computes one half of the product only. By `np.dot`:
             # while it runs, other threads can too, which is not so of ``@``.
             lines = block[:, inside].copy()
-            self._second[g] += np.dot(lines, lines.T)
             if weight is None:
-                self._first[g] += lines.sum(axis=1)
+                self._weight[k] += inside.stop - inside.start
+                self._first[k] += lines.sum(axis=1)
             else:
-                self._weight[g] += weight[inside].sum()
-                self._first[g] += np.dot(plain[:, inside], weight[inside])
-        if weight is None:
-            self._weight[:] = self._rows
+                own = weight[inside]
+                self._weight[k] += own.sum()
+                self._first[k] += np.dot(lines, own)
+                lines *= np.sqrt(own)
+            self._second[k] += np.dot(lines, lines.T)
 
-    def moments(self) -> list[ClassMoments] | None:
+    def moments(self) -> list[LabelMoments] | None:
         """Return the moments of each fold, or None where digits would be lost about this shift."""
         weight = np.where(self._weight > 0, self._weight, 1.0)[:, None]
         mean = self._first / weight
-        # Offsets of all groups against the variance over all rows.
+        # Offsets of all folds against the variance over all rows.
         square = np.diagonal(self._second, axis1=1, axis2=2).sum(axis=0) / weight.sum()
         variance = square - (self._first.sum(axis=0) / weight.sum()) ** 2
-        if not np.isfinite(square).all() or np.any(mean**2 > _OFFSET_LIMIT * variance):
+        far = mean[:, :-1] ** 2 > _OFFSET_LIMIT * variance[:-1]
+        if not np.isfinite(square).all() or far.any():
             return None
-        scatter = self._second - mean[:, :, None] * self._first[:, None, :]
-        mean[:, : self._d] += self.shift
-        mean[self._weight == 0] = 0.0
-        pairs = [slice(k, k + 2) for k in range(0, len(mean), 2)]
-        return [ClassMoments(self._rows[k], self._weight[k], mean[k], scatter[k]) for k in pairs]
+        self._second -= mean[:, :, None] * self._first[:, None, :]
+        mean[self._weight > 0, : self._d] += self.shift
+        return [
+            LabelMoments(float(own), centre, scatter)
+            for own, centre, scatter in zip(self._weight, mean, self._second, strict=True)
+        ]

@@ -208,7 +208,10 @@ def score_parts(
     n, d = rows.shape
     n_folds, n_classifiers, width = coefficients.shape
     group = group_codes(np.zeros(n, bool) if positive is None else positive, folds, n_folds)
-    size = max(64, min(block_size(width), _SCORE_BYTES // (8 * max(n_classifiers, 1)), n))
+    size = _SCORE_BYTES // (8 * max(n_classifiers, 1))
+    if expand is not None or not sparse.issparse(rows):  # sparse rows are read where they are
+        size = min(size, block_size(width))
+    size = max(64, min(size, n))
     # Reused for every block: fresh memory would cost more than the arithmetic.
     buffer = np.empty((0 if sparse.issparse(rows) else size, d))
     scores = np.empty(n_classifiers * size)

@@ -366,7 +366,7 @@ def path_of_systems(
     >>> path_of_systems(denoised_systems(moments, [None]), [0.5], [1.0], [0.1]).shape
     (1, 1, 1, 1, 2)
     """
-    penalties = np.array([_penalty(l2) for l2 in l2s])
+    penalties = np.array([penalty_value(l2) for l2 in l2s])
     if l2_scale not in ("mean", "sum"):
         msg = f"`l2_scale` must be 'mean' or 'sum'; got {l2_scale!r}."
         raise ValueError(msg)
@@ -390,7 +390,14 @@ def path_of_systems(
     return path
 
 
-def _penalty(l2: float) -> float:
+def penalty_value(l2: float) -> float:
+    """Return a penalty as a number; refuse what is none.
+
+    Examples
+    --------
+    >>> penalty_value(1)
+    1.0
+    """
     value = float(l2)
     if not (value >= 0 and np.isfinite(value)):
         msg = (
@@ -417,7 +424,7 @@ def _solve_stack(
     d = centre.shape[-1]
     matrix = scatter + ridge[..., None, None] * np.eye(d)
     right = np.broadcast_to(np.stack([cross, centre], axis=-1), (*ridge.shape, d, 2))
-    u, v = np.moveaxis(_solve_definite(matrix, right), -1, 0)
+    u, v = np.moveaxis(solve_definite(matrix, right), -1, 0)
 
     kappa = bias_ridge * weight / (weight + bias_ridge)
     sigma = bias_ridge * target / (weight + bias_ridge)
@@ -428,11 +435,17 @@ def _solve_stack(
     return np.concatenate([beta, (t - along_beta)[..., None]], axis=-1)
 
 
-def _solve_definite(matrix: Array, right: Array) -> Array:
+def solve_definite(matrix: Array, right: Array) -> Array:
     """Solve stacks of positive semidefinite systems, by pseudo-inverse where they are singular.
 
     Whether a system counts as singular is judged at unit diagonal, so that it does not depend on
     the units of the features; so is which of its solutions is the smallest.
+
+    Examples
+    --------
+    >>> solve_definite(np.diag([2.0, 0.0]), np.array([[4.0], [0.0]]))
+    array([[2.],
+           [0.]])
     """
     d = matrix.shape[-1]
     if d == 0:

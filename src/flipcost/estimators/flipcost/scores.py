@@ -20,12 +20,13 @@ from sklearn.utils.validation import has_fit_parameter
 from threadpoolctl import threadpool_limits
 
 from flipcost._validation import take_rows
-from flipcost.core.dependence import training_moments, training_rows
-from flipcost.core.hinge_moments import hinge_moments, hinge_scores
+from flipcost.core.dependence import training_rows
+from flipcost.core.even import LabelMoments, even_scores, training_moments
+from flipcost.core.hinge_moments import hinge_scores, label_moments
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments
 from flipcost.core.scoring import fold_scores, row_scores
-from flipcost.core.solve import solve_path
+from flipcost.core.sparse_scores import sparse_scores
 from flipcost.estimators.flipcost.columns import FeatureColumns
 
 if TYPE_CHECKING:
@@ -39,6 +40,8 @@ if TYPE_CHECKING:
 # Expanded columns: above this the moments cost more than they give.
 _MOST_COLUMNS = 100
 _MOST_KNOTS = 3
+# Sparse rows of more columns are never turned into a scatter of columns by columns.
+_MOST_SCATTERED = 1_000
 # Boosting learns from so many rows of the rarer label at least, and from so many rows at most:
 # above, six fits take longer than all else together.
 _FEWEST_FOR_TREES, _MOST_FOR_TREES = 30, 100_000
@@ -114,20 +117,26 @@ def moment_scores(
     ((2, 8), (1, 3))
     """
     n_folds, d = int(folds.max()) + 1, X.shape[1]
+    if sparse.issparse(X) and d > _MOST_SCATTERED:
+        path = sparse_scores(X, positive, folds, n_folds, l2s, weight, forward=forward)
+        return MomentScores(plain_basis(d), path[-1]), fold_scores(X, path[:-1], folds)
     basis = bent_basis(X, weight) if bend else plain_basis(d)
     families = [np.arange(d)]
     if basis.n_columns > d:
         families.append(np.arange(basis.n_columns))
-    if len(families) == 1:
-        parts = fold_moments(X, positive, folds, n_folds, weight)
-    else:
-        parts = hinge_moments(X, basis, positive, folds, n_folds, weight)
-    others = training_moments(parts, forward=forward)
-    held_out = np.stack([solve_scores(train, families, l2s) for train in others])
-    scorer = MomentScores(basis, solve_scores(parts[0].merge(others[0]), families, l2s))
     if sparse.issparse(X):
-        return scorer, fold_scores(X, held_out, folds)
-    return scorer, hinge_scores(X, basis, held_out, folds)
+        classes = fold_moments(X, positive, folds, n_folds, weight)
+        parts = [LabelMoments.from_classes(part) for part in classes]
+    else:
+        parts = label_moments(X, basis, positive, folds, n_folds, weight)
+    held_out, whole = [], parts[0]
+    for k, train in enumerate(training_moments(parts, forward=forward)):
+        held_out.append(even_scores(train, families, l2s))
+        whole = train.merge(parts[0]) if k == 0 else whole
+    scorer = MomentScores(basis, even_scores(whole, families, l2s))
+    if sparse.issparse(X):
+        return scorer, fold_scores(X, np.stack(held_out), folds)
+    return scorer, hinge_scores(X, basis, np.stack(held_out), folds)
 
 
 def plain_basis(n_features: int) -> HingeBasis:
@@ -174,16 +183,7 @@ def solve_scores(
     >>> solve_scores(moments, [np.arange(1)], [1e-9]).round(3)
     array([[ 0.8, -1.2]])
     """
-    centre, spread = moments.centre(), moments.spread()
-    scaled = moments.rescale(centre, spread)
-    solutions = []
-    for columns in families:
-        path = solve_path(scaled.take(columns), [0.5], [1.0], l2s)[0, 0, :, 0]
-        full = np.zeros((len(path), moments.n_features + 1))
-        full[:, columns] = path[:, :-1] / spread[columns]
-        full[:, -1] = path[:, -1] - full[:, :-1] @ centre
-        solutions.append(full)
-    return np.concatenate(solutions)
+    return even_scores(LabelMoments.from_classes(moments), families, l2s)
 
 
 @dataclass(frozen=True, eq=False)

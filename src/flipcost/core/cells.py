@@ -37,6 +37,8 @@ _LABEL, _CALL, _SLOPE, _SMOOTH, _OWN = 1.0, 0.5, 0.3, 0.7, 0.3
 _REACH = 0.15
 # The model is never surer than this of a cell.
 _SUREST = 0.002
+# Models may be off by more: the doubt is also taken so many times as large, with this prior weight.
+_WIDER, _WIDER_WEIGHT = 2.5, 0.25
 _NEWTON_STEPS, _CONVERGED = 50, 1e-8
 
 
@@ -104,7 +106,7 @@ class ScoreCells:
         labels = np.asarray(positive, dtype=bool)
         calls = np.zeros(len(labels), bool) if called is None else np.asarray(called, dtype=bool)
         weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
-        place = score_places(score)
+        place = score_places(score, weight)
         which = np.minimum((place * n_bins).astype(np.intp), n_bins - 1)
         codes, cell = np.unique(
             (2 * labels.astype(np.intp) + calls) * n_bins + which, return_inverse=True
@@ -175,9 +177,15 @@ class ScoreCells:
         ones, zeros = (
             np.asarray(np.bincount(own, w * side, n_cells), dtype=float) for side in (right, ~right)
         )
-        prior = self.doubt if more_doubt is None else self.doubt + more_doubt
+        more = np.zeros_like(self.doubt) if more_doubt is None else more_doubt
         start = logit(np.clip(self.expected, _SUREST, 1 - _SUREST))
-        return CellPosterior(self, *_laplace(start, prior, ones, zeros), checked=ones + zeros)
+        usual, wide = (
+            _laplace(start, k * self.doubt + more, ones, zeros) for k in (1.0, _WIDER**2)
+        )
+        odds = _WIDER_WEIGHT / (1 - _WIDER_WEIGHT) * np.exp(min(wide[2] - usual[2], 50.0))
+        return CellPosterior(
+            self, usual[0], usual[1], ones + zeros, wide[0], wide[1], float(odds / (1 + odds))
+        )
 
 
 @dataclass(frozen=True, eq=False)
@@ -194,22 +202,35 @@ class CellPosterior:
         Their covariance there.
     checked : ndarray of shape (C,)
         Checked rows, by weight.
+    wide_mean, wide_covariance : ndarray of shape (C,) and (C, C)
+        The same if the model may be off by more.
+    wide_weight : float
+        Probability that it may.
     """
 
     cells: ScoreCells
     mean: Array
     covariance: Array
     checked: Array
+    wide_mean: Array
+    wide_covariance: Array
+    wide_weight: float
 
     def draws(self, n_draws: int, seed: int = 0) -> Array:
         """Draw shares of true positives, shape (n_draws, C)."""
         rng = np.random.default_rng(seed)
-        values, vectors = np.linalg.eigh(self.covariance)
-        spread = vectors * np.sqrt(np.maximum(values, 0.0))
-        return np.asarray(expit(self.mean + rng.normal(size=(n_draws, len(values))) @ spread.T))
+        n_wide = round(n_draws * self.wide_weight)
+        lines = [
+            _normal(rng, n, mean, covariance)
+            for n, mean, covariance in (
+                (n_draws - n_wide, self.mean, self.covariance),
+                (n_wide, self.wide_mean, self.wide_covariance),
+            )
+        ]
+        return np.asarray(expit(rng.permutation(np.concatenate(lines))))
 
 
-def score_places(score: ArrayLike) -> Array:
+def score_places(score: ArrayLike, sample_weight: Array | None = None) -> Array:
     """Return places from 0 to 1 in the order of a score between 0 and 1: half rank, half log-odds.
 
     Ranks alone put all rows that matter, where positives are rare, in one place; log-odds alone
@@ -225,33 +246,45 @@ def score_places(score: ArrayLike) -> Array:
     line = logit(np.clip(values, 1e-4, 1 - 1e-4))
     low, high = np.quantile(line, [0.01, 0.99]) if len(line) > 200 else (line.min(), line.max())
     along = np.clip((line - low) / max(float(high - low), 1e-9), 0.0, 1.0)
-    counts = np.bincount(rank)
-    ranked = (np.cumsum(counts) - (counts + 1) / 2)[rank] / max(len(values) - 1, 1)
+    counts = np.asarray(np.bincount(rank, sample_weight), dtype=float)
+    # The ends of the ranks, where a row has half of its weight, are at 0 and 1.
+    middle = np.cumsum(counts) - counts / 2
+    ranked = ((middle - middle[0]) / max(float(middle[-1] - middle[0]), 1e-300))[rank]
     return np.asarray((along + ranked) / 2)
 
 
-def _laplace(start: Array, prior: Array, ones: Array, zeros: Array) -> tuple[Array, Array]:
-    """Return mode and covariance of log-odds with a normal prior and binomial counts.
+def _normal(rng: np.random.Generator, n: int, mean: Array, covariance: Array) -> Array:
+    values, vectors = np.linalg.eigh(covariance)
+    spread = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(mean + rng.normal(size=(n, len(values))) @ spread.T)
+
+
+def _laplace(start: Array, prior: Array, ones: Array, zeros: Array) -> tuple[Array, Array, float]:
+    """Return mode, covariance and log evidence of log-odds with a normal prior and binomial counts.
 
     Newton's method in the manner of Rasmussen and Williams (2006), algorithm 3.1: with W the
     curvature of the likelihood, B = I + W^1/2 K W^1/2 is safe to factor.
     """
     total, off = ones + zeros, np.zeros(len(start))
     if not total.any():
-        return start, prior
+        return start, prior, 0.0
+    a = np.zeros(len(start))
     for _ in range(_NEWTON_STEPS):
         share = expit(start + off)
         root = np.sqrt(total * share * (1 - share))
         b = root**2 * off + ones - total * share
         inner = np.eye(len(start)) + root[:, None] * prior * root
-        a = b - root * np.linalg.solve(inner, root * (prior @ b))
-        step = prior @ a - off
+        full = b - root * np.linalg.solve(inner, root * (prior @ b))
+        step = prior @ full - off
         # A step of several units of log-odds overshoots where a share is close to 0 or 1.
-        off = off + step * min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        part = min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        off, a = off + part * step, a + part * (full - a)
         if np.abs(step).max() < _CONVERGED:
             break
     share = expit(start + off)
     root = np.sqrt(total * share * (1 - share))
     inner = np.eye(len(start)) + root[:, None] * prior * root
     reduced = np.linalg.solve(inner, root[:, None] * prior)
-    return start + off, np.asarray(prior - (prior * root) @ reduced)
+    likely = ones @ np.log(share + 1e-300) + zeros @ np.log1p(-share + 1e-300)
+    evidence = float(likely - off @ a / 2 - np.linalg.slogdet(inner)[1] / 2)
+    return start + off, np.asarray(prior - (prior * root) @ reduced), evidence

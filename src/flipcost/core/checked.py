@@ -1,15 +1,19 @@
 r"""What mistakes cost, from rows that somebody checked.
 
-A label and a call put each row in one of four cells. How many rows each cell holds is known; how
-many of them are truly positive is known on the checked ones only. With :math:`W_{lc}` the share of
-a cell and :math:`p_{lc}` its share of true positives, the clean cost of a row is
+A label, a call and a range of the score put each row in a cell (`flipcost.core.cells`). How many
+rows each cell holds is known; how many of them are truly positive is known on the checked ones
+only. With :math:`W_c` the share of a cell and :math:`p_c` its share of true positives, the clean
+cost of a row is
 
 .. math::
 
-    \sum_l \left[ (1 - a)\, W_{l0}\, p_{l0} + a\, W_{l1}\, (1 - p_{l1}) \right],
+    \sum_{c\ \text{called negative}} (1 - a)\, W_c\, p_c
+    + \sum_{c\ \text{called positive}} a\, W_c\, (1 - p_c),
 
-whatever the mistakes in the labels depend on. Checked rows may have been chosen by label, call or
-cell; within a cell they must stand for the others.
+whatever the mistakes in the labels depend on. Checked rows may have been chosen by label, call and
+score, as those of `flipcost.core.recheck` are, or those that look wrong; within a cell they must
+stand for the others. Cells of label and call alone would not do: of rows called positive those
+that look wrong most are mostly positive, and the others of that cell are not.
 """
 
 from __future__ import annotations
@@ -19,21 +23,20 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flipcost.core.cells import ScoreCells
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.possible import agreement, possible_limits
-from flipcost.core.prices import Prices
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
+    from flipcost.core.prices import Prices
+
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
-# The calibrated model counts for so many checked rows in each cell, and intervals count half a row
-# of each class more (Jeffreys): with the model alone, cells of few positives were too sure.
-_MODEL_ROWS, _UNSEEN = 2.0, 0.5
-_DRAWS = 4_000
+_DRAWS = 2_000
 # Fewer checked rows than this may all be wrong by chance, and so many standard errors are chance.
 _FEW_CHECKED, _BEYOND_CHANCE = 10, 3.0
 
@@ -75,6 +78,7 @@ class CheckedRows:
         cost: CostLike,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
+        score: ArrayLike | None = None,
     ) -> Interval:
         """Return the clean cost of a row under calls.
 
@@ -90,31 +94,21 @@ class CheckedRows:
             Weights of the rows.
         level : float, default=0.95
             Level of the interval.
+        score : array-like of shape (n,), optional
+            What rows were chosen by besides their labels: the probability of being positive;
+            `expected` when not given.
         """
-        labels, calls = np.asarray(positive, bool), np.asarray(called, bool)
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
-        cell = 2 * labels.astype(np.intp) + calls
-        total = np.bincount(cell, weight, 4)
-        model = np.bincount(cell, weight * np.asarray(expected, float), 4) / np.maximum(
-            total, 1e-300
+        paid = cost_share(cost)
+        cells = ScoreCells.from_rows(
+            positive, expected if score is None else score, expected, sample_weight, called
         )
-        w = (weight[self.rows] if self.weight is None else self.weight) / self.design
-        own = cell[self.rows]
-        ones, zeros = (np.bincount(own, w * side, 4) for side in (self.right, ~self.right))
-        a = np.clip(_MODEL_ROWS * model, 1e-3, None) + ones
-        b = np.clip(_MODEL_ROWS * (1 - model), 1e-3, None) + zeros
-        share, paid = total / total.sum(), cost_share(cost)
-        price = np.where([0, 1, 0, 1], -paid, 1 - paid)  # of a true positive, by cell
-        base = np.where([0, 1, 0, 1], paid, 0.0)
-        value = float(share @ (base + price * a / (a + b)))
-        # A fixed seed: the same rows give the same interval.
-        rng = np.random.default_rng(0)
-        drawn = rng.beta(a + _UNSEEN, b + _UNSEEN, size=(_DRAWS, 4))
-        effective = weight.sum() ** 2 / (weight**2).sum() / self.design
-        shares = rng.dirichlet(share * effective + 1e-9, size=_DRAWS)
-        costs = (shares * (base + price * drawn)).sum(axis=1)
-        low, high = np.quantile(costs, [(1 - level) / 2, (1 + level) / 2])
-        most = float(share @ np.where([0, 1, 0, 1], paid, 1 - paid))
+        # What is paid in a cell whose rows are truly positive, and if none is.
+        slope = np.where(cells.called, -paid, 1 - paid)
+        base = np.where(cells.called, paid, 0.0)
+        drawn = base + slope * self._drawn(cells, sample_weight)
+        value = float((drawn @ cells.share).mean())
+        low, high = self._limits(drawn, cells, sample_weight, level)
+        most = float(cells.share @ np.where(cells.called, paid, 1 - paid))
         return Interval(*possible_limits(value, low, high, 0.0, most))
 
     def priced_cost(
@@ -125,6 +119,7 @@ class CheckedRows:
         prices: Prices,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
+        score: ArrayLike | None = None,
     ) -> Interval:
         """Return the clean cost of a row under calls, in the units of prices by row.
 
@@ -133,14 +128,14 @@ class CheckedRows:
 
         Parameters
         ----------
-        positive, called, expected, sample_weight, level
+        positive, called, expected, sample_weight, level, score
             As in `cost`.
         prices : Prices
             Of the rows.
         """
         paid, told = self._by_price(np.asarray(called, bool), prices, sample_weight)
         weight = np.ones(len(paid)) if sample_weight is None else np.asarray(sample_weight, float)
-        found = told.cost(positive, called, expected, 0.5, paid, level)
+        found = told.cost(positive, called, expected, 0.5, paid, level, score)
         scale = 2 * float(paid.sum() / weight.sum())
         return Interval(scale * found.value, scale * found.low, scale * found.high)
 
@@ -164,53 +159,56 @@ class CheckedRows:
         called: ArrayLike,
         rival_called: ArrayLike,
         expected: ArrayLike,
-        cost: CostLike | Prices,
+        cost: CostLike,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
+        score: ArrayLike | None = None,
     ) -> tuple[float, float]:
         """Return the limits of what a row costs less under calls than under those of a rival.
 
-        Only rows that the two call differently matter, and the checked ones among them.
+        Only rows that the two call differently matter, and the checked ones among them most.
 
         Parameters
         ----------
         positive, called, rival_called : array-like of bool, shape (n,)
             Labels, and calls of both.
-        expected, cost, sample_weight, level
+        expected, cost, sample_weight, level, score
             As in `cost`.
         """
-        labels, ours, theirs = (np.asarray(a, bool) for a in (positive, called, rival_called))
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
-        # Cells of (label, our call) where the calls differ; all others are the last one.
-        cell = np.where(ours == theirs, 4, 2 * labels.astype(np.intp) + ours)
-        w, scale = weight[self.rows] if self.weight is None else self.weight, 1.0
-        if isinstance(cost, Prices):
-            # A row weighs what both mistakes on it cost, and is compared with its own threshold.
-            both, alarms = weight * (cost.miss + cost.alarm), weight * cost.alarm
-            scale, weight = float(both.sum() / weight.sum()), both
-            cut = np.bincount(cell, alarms, 5)[:4] / np.maximum(
-                np.bincount(cell, both, 5)[:4], 1e-300
-            )
-            own = np.maximum(both[self.rows], 0.0)
-            w = own * (own.sum() / max(float((own**2).sum()), 1e-300))
-        else:
-            cut = np.full(4, cost_share(cost))
-        total = np.bincount(cell, weight, 5)
-        model = np.bincount(cell, weight * np.asarray(expected, float), 5) / np.maximum(
-            total, 1e-300
+        ours, theirs = (np.asarray(calls, bool) for calls in (called, rival_called))
+        cells = ScoreCells.from_rows(
+            positive, expected if score is None else score, expected, sample_weight, ours != theirs
         )
-        w = w / self.design
-        own = cell[self.rows]
-        ones, zeros = (np.bincount(own, w * side, 5)[:4] for side in (self.right, ~self.right))
-        a = np.clip(_MODEL_ROWS * model[:4], 1e-3, None) + ones
-        b = np.clip(_MODEL_ROWS * (1 - model[:4]), 1e-3, None) + zeros
-        rng = np.random.default_rng(0)
-        gain = rng.beta(a + _UNSEEN, b + _UNSEEN, size=(_DRAWS, 4)) - cut
+        weight = _weights(sample_weight, len(ours))
+        # Rows that ours alone calls positive gain where they are, those of the rival where not.
+        turned = weight * (ours.astype(float) - theirs)
+        turned = np.bincount(cells.cell, turned, len(cells.share)) / weight.sum()
+        part = np.divide(turned, cells.share, out=np.zeros_like(turned), where=cells.share > 0)
+        saved = part * (self._drawn(cells, sample_weight) - cost_share(cost))
+        return self._limits(saved, cells, sample_weight, level)
+
+    def _drawn(self, cells: ScoreCells, sample_weight: ArrayLike | None) -> Array:
+        """Draw shares of true positives in cells, shape (draws, cells)."""
+        weight = self.weight
+        if weight is None:
+            weight = _weights(sample_weight, len(cells.cell))[self.rows]
+        # A fixed seed: the same rows give the same interval.
+        return cells.given_checked(self.rows, self.right, weight / self.design).draws(_DRAWS)
+
+    def _limits(
+        self, drawn: Array, cells: ScoreCells, sample_weight: ArrayLike | None, level: float
+    ) -> tuple[float, float]:
+        """Return limits of a sum over cells whose shares are those of a sample, too."""
+        weight = _weights(sample_weight, len(cells.cell))
         effective = weight.sum() ** 2 / (weight**2).sum() / self.design
-        shares = rng.dirichlet(total / total.sum() * effective + 1e-9, size=_DRAWS)[:, :4]
-        saved = (shares * gain * np.where([0, 1, 0, 1], 1.0, -1.0)).sum(axis=1)
-        low, high = np.quantile(saved, [(1 - level) / 2, (1 + level) / 2])
-        return scale * float(low), scale * float(high)
+        rng = np.random.default_rng(0)
+        shares = rng.dirichlet(cells.share * effective + 1e-9, size=len(drawn))
+        low, high = np.quantile((shares * drawn).sum(axis=1), [(1 - level) / 2, (1 + level) / 2])
+        return float(low), float(high)
+
+
+def _weights(sample_weight: ArrayLike | None, n: int) -> Array:
+    return np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
 
 
 def contradict(labels: ArrayLike, right: ArrayLike) -> bool:

@@ -33,13 +33,13 @@ from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.information import probability_wrong
 from flipcost.core.noise import clean_eta, noisy_eta
+from flipcost.core.rate_posterior import RatePosterior
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from flipcost.core.arrays import Array, Flags
     from flipcost.core.checked import CheckedRows
-    from flipcost.core.rate_posterior import RatePosterior
 
 # How checks are shared out: where decisions turn, where the cost is in doubt, where labels are
 # likely wrong, and everywhere.
@@ -95,6 +95,7 @@ def value_checks(
     level: float = 0.95,
     random: bool = False,
     rows: NDArray[np.intp] | None = None,
+    skip: ArrayLike | None = None,
 ) -> CellChoice:
     """Find what `n` more checks are worth, and how likely each row should be among them.
 
@@ -120,6 +121,8 @@ def value_checks(
         Whether all rows should be as likely.
     rows : ndarray of int, optional
         Rows that would be checked for certain, in place of rows that are drawn.
+    skip : array-like of bool, shape (n_rows,), optional
+        Rows that must not be drawn, though nobody may have checked them.
 
     Returns
     -------
@@ -147,8 +150,13 @@ def value_checks(
     if checked is not None:
         seen, right = checked.rows, checked.right
         free[seen] = False
+    if skip is not None:
+        free &= ~np.asarray(skip, dtype=bool)
     known = cells.given_checked(seen, right, more_doubt=_rate_doubt(cells, eta, posterior))
     drawn = known.draws(_DRAWS)
+    # What is expected rests on the likelier rates, as decisions do; what is possible on all.
+    likely = _rate_doubt(cells, eta, RatePosterior(posterior.rates, posterior.weight))
+    likelier = cells.given_checked(seen, right, more_doubt=likely).draws(_DRAWS)
     n = min(n, int(free.sum()))
     n_free = np.bincount(cells.cell[free], minlength=len(cells.share)).astype(float)
     if rows is not None:
@@ -163,10 +171,12 @@ def value_checks(
         chance = _chances(wanted, cells.cell, n_free, free, n)
         wanted = np.bincount(cells.cell, chance, len(cells.share))
     saving = _saving(cells, drawn, share, wanted, level)
+    value = min(_saving(cells, likelier, share, wanted, level).value, saving.value)
+    saving = Interval(value, min(saving.low, value), saving.high)
     by_bin = drawn @ _by_bin(cells)[0].T
     low, high = np.quantile(by_bin, [(1 - level) / 2, (1 + level) / 2], axis=0)
     suspicion = probability_wrong(labels, eta, posterior)
-    suspicion[~free] = 0.0
+    suspicion[seen] = 0.0
     place = cells.bin[cells.cell]
     return CellChoice(cells, chance, suspicion, saving, low[place], high[place], known)
 

@@ -12,6 +12,7 @@ NAMES = (
     "noise_tax",
     "limits",
     "real_noise",
+    "recheck",
     "scale",
     "predict",
 )

@@ -23,7 +23,8 @@ from flipcost.datasets import list_datasets
 CORPUS = Path(__file__).parent / "corpus"
 GOOD = CORPUS / "good.csv"
 OPTIONS = ["--target", "ill", "--cost-fn", "4", "--cost-fp", "1"]
-OUTPUTS = {"report.html", "summary.json", "model.skops", "suspects.csv"}
+FILES = {"report.html", "summary.json", "model.skops", "suspects.csv"}
+OUTPUTS = FILES | {"recheck.csv", "recheck-pool.parquet"}
 
 
 def run(capsys, *args):
@@ -38,8 +39,8 @@ def summary_of(capsys, tmp_path, *args):
     return json.loads(out)
 
 
-def test_the_four_files_are_written(tmp_path, capsys):
-    """An audit writes the report, the summary, the model and the suspects, and nothing else."""
+def test_the_files_are_written(tmp_path, capsys):
+    """An audit writes report, summary, model, suspects and rows to check, and nothing else."""
     screen = run(capsys, "audit", GOOD, *OPTIONS, "--out", tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == OUTPUTS
     for question in ("How noisy", "What do mistakes cost", "look wrong", "help most"):

@@ -8,6 +8,7 @@ import numpy as np
 import pyarrow as pa
 
 from flipcost.audit._maker import RowMaker
+from flipcost.audit._recheck import gather_answers
 from flipcost.data import (
     ColumnReader,
     are_numbers,
@@ -15,7 +16,7 @@ from flipcost.data import (
     concatenate,
     label_codes,
     make_features,
-    price_columns,
+    plain_labels,
     take_column,
     unusable_columns,
 )
@@ -52,7 +53,6 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
         msg = f"{name} has more than one column named {repeated[0]!r}; rename them."
         raise TableError(msg)
     columns = roles.features(source.names, name)
-    price_columns(options.prices, source.names, name)
     for column in options.categorical:
         if column not in source.names:
             raise unknown_column(column, source.names, name)
@@ -75,7 +75,9 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
     numbers = reader.transform(seen)
     features = make_features(reader).fit(numbers)
     n_features = features.transform(numbers[:1]).shape[1]
-    return RowMaker(reader, features, n_features, roles, are_numbers(texts))
+    are_all, numeric = not source.reading, are_numbers(texts)
+    answers = gather_answers(options, plain_labels(texts, numbers=numeric), are_all=are_all)
+    return RowMaker(reader, features, n_features, roles, numeric, answers)
 
 
 def _without_counters(

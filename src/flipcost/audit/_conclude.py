@@ -10,7 +10,7 @@ from sklearn.pipeline import Pipeline
 from flipcost.audit._candidates import compare, cost_grid
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
 from flipcost.audit._judge import judge, value_of_checks
-from flipcost.audit._prices import compare_by_price
+from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._result import AuditResult, Information, Suspect
 from flipcost.core.information import PRECISION, labels_needed, probability_wrong
 from flipcost.data import as_text, read_labels, take_column
@@ -50,12 +50,9 @@ def conclude(
     options, judged = rows.options, rows.judged
     reader, prices = rows.maker.reader, options.prices
     say("fitting what it is compared with")
-    costs, index = cost_grid(classifier.cost_share_)
+    costs, index = cost_grid(prices.alpha)
     truth = _truth(rows, judged.frame)
-    compared = (compare if judged.prices is None else compare_by_price)(
-        rows, classifier, costs, index
-    )
-    candidates = judge(compared, rows, truth, classifier)
+    candidates = judge(compare(rows, classifier, costs, index), rows, truth, classifier)
     say("looking for labels that are wrong")
     score = _scorer(rows, classifier)
     watched = rows.watched
@@ -64,14 +61,16 @@ def conclude(
     if given is not None:  # what was checked need not be looked at again
         wrong[given != ""] = 0.0
     rng = np.random.default_rng(options.seed)
+    suspects = _suspects(rows, wrong, score, classifier.state_)
+    effects = column_effects(reader, rows.numbers[judged.typical(rng)], score, rng)
+    say("choosing the rows to check next")
     return AuditResult(
         name=rows.name,
         target=options.target,
         positive=rows.labels[1],
         negative=rows.labels[0],
         prices=prices,
-        cost=classifier.cost_share_,
-        mean_prices=_mean_prices(rows),
+        cost=prices.alpha,
         n_rows=sum(rows.counts),
         n_rows_total=rows.n_rows_total,
         n_positive=rows.counts[1],
@@ -90,8 +89,8 @@ def conclude(
         cost_index=index,
         candidates=candidates,
         chosen=classifier.chosen_,
-        suspects=_suspects(rows, wrong, score, classifier.state_),
-        effects=column_effects(reader, rows.numbers[judged.typical(rng)], score, rng),
+        suspects=suspects,
+        effects=effects,
         information=_information(rows, classifier, wrong),
         warnings=rows.warnings + _late_warnings(classifier),
         seed=options.seed,
@@ -101,13 +100,8 @@ def conclude(
         reading=rows.reading,
         n_judged=len(judged.positive),
         prices_are_assumed=options.cost is None,
+        recheck=plan_recheck(rows, classifier, effects, suspects),
     )
-
-
-def _mean_prices(rows: Audited) -> tuple[float, float]:
-    """Return what a miss and a false alarm cost on average."""
-    prices = rows.judged.prices
-    return rows.options.prices.extra if prices is None else prices.mean(rows.judged.weight)
 
 
 def _truth(rows: Audited, frame: Any) -> NDArray[np.bool_] | None:

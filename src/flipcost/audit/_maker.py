@@ -7,8 +7,9 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
-from flipcost.data import label_codes, plain_labels, read_numbers, take_column
+from flipcost.data import as_text, label_codes, plain_labels, read_numbers, take_column
 from flipcost.exceptions import SourceError, TableError
 from flipcost.scale import Piece
 
@@ -16,6 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.data import ColumnReader, Roles
+    from flipcost.recheck import CheckedAnswers
+
+# Columns of rows that hold what files say of them, and which file it was.
+_CHECKED, _ROUND = "flipcost: checked", "flipcost: round"
 
 
 @dataclass(frozen=True, eq=False)
@@ -35,6 +40,8 @@ class TableFacts:
         or second one.
     unseen : Counter of str
         Rows with a level that the first look did not see, by column.
+    found : Counter of int
+        How often each answer of files of checked rows was found.
     """
 
     lengths: dict[int, int]
@@ -43,6 +50,7 @@ class TableFacts:
     weight: dict[str, float] = field(default_factory=dict)
     pairs: Counter[tuple[str, ...]] = field(default_factory=Counter)
     unseen: Counter[str] = field(default_factory=Counter)
+    found: Counter[int] = field(default_factory=Counter)
 
     def merge(self, other: TableFacts) -> TableFacts:
         """Return the facts of both sets of rows; pieces that follow each other become one."""
@@ -60,6 +68,7 @@ class TableFacts:
             self.weight | {k: w + self.weight.get(k, 0.0) for k, w in other.weight.items()},
             self.pairs + other.pairs,
             self.unseen + other.unseen,
+            self.found + other.found,
         )
 
     @property
@@ -123,6 +132,8 @@ class RowMaker:
         What the columns are for.
     numbers : bool
         Whether labels are numbers, as far as was seen.
+    answers : CheckedAnswers or None
+        What files say of checked rows.
     """
 
     reader: ColumnReader
@@ -130,6 +141,7 @@ class RowMaker:
     n_features: int
     roles: Roles
     numbers: bool = False
+    answers: CheckedAnswers | None = None
 
     def __call__(self, piece: Piece) -> MadePiece:
         """Make the rows of one piece of many: what is wrong is said with its place."""
@@ -148,6 +160,7 @@ class RowMaker:
         facts = TableFacts(lengths, piece.n_rows - len(kept))
         if len(kept) < piece.n_rows:
             frame = frame.take(kept)
+        frame = self._with_answers(frame, labels[kept], piece.positions[kept], facts)
         self._count_pairs(frame, labels[kept], facts)
         X = np.empty((0, self.n_features))
         if len(kept):
@@ -175,8 +188,40 @@ class RowMaker:
 
     def trusted(self, frame: Any) -> NDArray[np.str_] | None:
         """Return the right labels of the rows that were checked, "" of others; None without any."""
+        if self.answers is not None:
+            return np.array(frame[_CHECKED].to_pylist(), dtype=str)
         column = self.roles.trusted
         return None if column is None else self._labels(frame, column)[2]
+
+    def rounds(self, frame: Any) -> NDArray[np.intp] | None:
+        """Return in which file rows were checked, -1 where in none; None without files."""
+        if self.answers is None:
+            return None
+        return np.array(frame[_ROUND].to_pylist(), dtype=np.intp)
+
+    @property
+    def added(self) -> tuple[str, ...]:
+        """Columns that rows have beside those of the table."""
+        return () if self.answers is None else (_CHECKED, _ROUND)
+
+    def _with_answers(
+        self, frame: Any, labels: NDArray[np.str_], positions: NDArray[Any], facts: TableFacts
+    ) -> Any:
+        """Return the rows with what files say of them in columns of its own."""
+        if self.answers is None:
+            return frame
+        ids, given = self.roles.id, None
+        if ids is not None:
+            ids = as_text(take_column(frame, ids, "The table"), ids, "names")
+        if self.roles.trusted is not None:
+            given = self._labels(frame, self.roles.trusted)[2].tolist()
+        found = self.answers.find(
+            labels.tolist(), positions, ids, given, self.roles.trusted or "trusted"
+        )
+        facts.found.update(found.found)
+        right = pa.array(["" if value is None else str(value) for value in found.right])
+        columns = [*(frame[name] for name in frame.schema.names), right, pa.array(found.round)]
+        return type(frame).from_arrays(columns, names=[*frame.schema.names, _CHECKED, _ROUND])
 
     def _labels(self, frame: Any, column: str) -> tuple[NDArray[Any], list[str], NDArray[Any]]:
         """Return the labels of a column as codes, the label of each code, and those of the rows."""
@@ -194,9 +239,11 @@ class RowMaker:
     def _count_pairs(self, frame: Any, labels: NDArray[np.str_], facts: TableFacts) -> None:
         """Count the labels of a row and its other ones, where there are any."""
         columns = (self.roles.trusted,) if self.roles.trusted else self.roles.second_label
-        if not columns:
+        trusted = self.trusted(frame)
+        if trusted is None and not columns:
             return
-        others = np.stack([self._labels(frame, column)[2] for column in columns])
+        told = [self._labels(frame, column)[2] for column in columns]
+        others = np.stack(told if trusted is None else [trusted])
         some = (others != "").any(axis=0)
         kinds, counts = np.unique(
             np.concatenate([labels[None, some], others[:, some]]), axis=1, return_counts=True

@@ -8,11 +8,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
-from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.audit._trusted import check_checked
 from flipcost.core.checked import CheckedRows
-from flipcost.data import as_arrow, read_labels, row_prices, take_column, two_classes
+from flipcost.data import as_arrow, read_labels, take_column, two_classes
 from flipcost.scale import Piece
 
 if TYPE_CHECKING:
@@ -70,6 +69,7 @@ class TableInMemory:
 
     def count(self, maker: RowMaker, classifier: FlipCostClassifier) -> TableFacts:  # noqa: ARG002
         """Make the one piece."""
+        self._maker = maker
         self._made = maker.make(Piece(self.name, 0, self._table, places=self._rows))
         return replace(self._made.facts, lengths={0: self._n_rows}, unlabelled=self._unlabelled)
 
@@ -77,19 +77,22 @@ class TableInMemory:
         """Fit on the rows: all are judged, and watched."""
         X, labels, weight = self._made.arrays
         positive, given = labels == classifier.pos_label, self._made.trusted
+        frame, rounds = self._made.frame, self._maker.rounds(self._made.frame)
         checked = trusted = None
-        if given is not None:
+        if given is not None and np.any(given != ""):
             rows = np.flatnonzero(given != "")
             checked = CheckedRows(rows, given[rows] == classifier.pos_label)
+            rounds = None if rounds is None else rounds[rows]
             trusted = given.astype(object)
             trusted[given == ""] = None
-        prices = row_prices(self._options.prices, self._table, self.name)
-        check_prices(prices, positive, self._options.target)
-        judged = JudgedRows(self._table, X, positive, weight, checked=checked, prices=prices)
+        judged = JudgedRows(
+            frame, X, positive, weight, checked=checked, rows=self._rows, rounds=rounds
+        )
         check_checked(judged, self._options, self.name)
         with limited_threads(len(labels)):
-            classifier.fit(X, labels, weight, trusted=trusted, prices=prices)
-        return judged, WatchedRows(self._table, self._rows, positive, classifier.oof_probability_)
+            scored = classifier.fit_rows(X, labels, weight, trusted=trusted)
+        watched = WatchedRows(frame, self._rows, positive, classifier.oof_probability_)
+        return replace(judged, scored=scored), watched
 
     def _note_sample(self, rows: int, n_rows: int) -> None:
         self.notes.append(f"A random sample of {rows:,} of {n_rows:,} rows was audited.")

@@ -6,6 +6,7 @@ from dataclasses import dataclass, fields
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
+from flipcost.audit._recheck import check_price, read_rounds
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise_models import NoiseModel
 from flipcost.data import Roles
@@ -15,10 +16,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flipcost.core.rates import NoiseRate
+    from flipcost.recheck import CheckedRow
 
 MODELS = ("auto", "linear", "boosting")
-# A price that is so many times the other leaves nothing to weigh up.
-_MOST_UNEVEN = 1e9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -44,6 +44,10 @@ class AuditOptions:
     trusted : str, default=None
         Column with the right label of rows that somebody checked, empty elsewhere. They are learned
         from, and mistakes are counted on them.
+    checked : path, or sequence of paths, default=()
+        Files of rows that somebody checked, each a round (`flipcost.recheck.read_checked`), used as
+        `trusted` is. Rows are found by `id` if it is given, or else by their number, and must have
+        the label that they had.
     second_label : str or sequence of str, default=()
         Columns of labels that were given independently; the rate is estimated from these. One is
         taken to be as noisy as the target; of two or more each has rates of its own.
@@ -72,6 +76,10 @@ class AuditOptions:
         candidates on.
     name : str, default=None
         What the table is called in messages.
+    n_next : int, default=50
+        How many rows to choose for checking next.
+    cost_check : float, default=None
+        What checking one row costs, in the unit of `cost`: then it is said when to stop.
 
     Examples
     --------
@@ -86,6 +94,7 @@ class AuditOptions:
     noise_rate: float | tuple[float, float] | NoiseRate | None = None
     noise_model: str = "auto"
     trusted: str | None = None
+    checked: Any = ()
     second_label: str | Sequence[str] = ()
     id: str | None = None
     sample_weight: str | None = None
@@ -99,6 +108,8 @@ class AuditOptions:
     level: float = 0.95
     max_rows: int = 200_000
     name: str | None = None
+    n_next: int = 50
+    cost_check: float | None = None
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
@@ -109,20 +120,22 @@ class AuditOptions:
         if isinstance(self.model, str) and self.model not in MODELS:
             msg = f"`model` must be {', '.join(MODELS)} or an estimator; got {self.model!r}."
             raise FlipCostError(msg)
-        if not 0 <= self.seed < 1 << 32:
-            msg = f"`seed` must be a whole number from 0 to {(1 << 32) - 1}; got {self.seed}."
-            raise FlipCostError(msg)
-        share = self.prices.alpha
-        if not min(share, 1 - share) >= 1 / _MOST_UNEVEN:
-            msg = (
-                f"No price may be more than {_MOST_UNEVEN:,.0f} times the other; got {self.prices}."
-            )
-            raise FlipCostError(msg)
-        sources = ("noise_rate", "trusted", "second_label")
-        given = [f"`{name}`" for name in sources if getattr(self, name) not in (None, ())]
+        check_price(self.cost_check)
+        sources = ("noise_rate", "trusted" if self.trusted else "checked", "second_label")
+        given = [f"`{name}`" for name in sources if getattr(self, name) not in (None, (), [])]
         if len(given) > 1:
             msg = f"Give one of {' and '.join(given)}, not both: each tells the noise rate."
             raise FlipCostError(msg)
+
+    @cached_property
+    def rounds(self) -> list[list[CheckedRow]]:
+        """Rows that files say were checked, a list for each file."""
+        return read_rounds(self.checked)
+
+    @property
+    def has_checked(self) -> bool:
+        """Whether right labels of some rows are given, in a column or in files."""
+        return self.trusted is not None or bool(self.rounds)
 
     @cached_property
     def prices(self) -> Costs:

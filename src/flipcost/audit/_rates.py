@@ -39,7 +39,7 @@ def known_rate(
         share = facts.weight[labels[1]] / sum(facts.weight.values())
         n_rows = sum(facts.rows.values())
         return _checked_rate(options.noise_rate, share, n_rows, labels[1]), []
-    if options.trusted is not None:
+    if options.has_checked:
         return None, check_trusted(facts.pairs, options, labels, sum(facts.rows.values()))
     if options.roles.second_label:
         return rate_from_pairs(facts.pairs, options, labels)

@@ -9,7 +9,6 @@ import numpy as np
 
 from flipcost._version import __version__
 from flipcost.core.cost_curves import confusion_cells
-from flipcost.core.costs import PriceRange
 from flipcost.core.noise import rate_pair
 
 if TYPE_CHECKING:
@@ -17,6 +16,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._candidates import Candidate
     from flipcost.audit._effects import Effect
+    from flipcost.audit._recheck import Recheck
     from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
     from flipcost.core.rate_posterior import RatePosterior
@@ -124,9 +124,7 @@ class AuditResult:
     prices : Costs
         What mistakes cost.
     cost : float
-        Share of it that a false positive bears; of mean prices where they differ by row.
-    mean_prices : pair of floats
-        What a miss and a false alarm cost, on average.
+        Share of it that a false positive bears.
     n_rows, n_rows_total, n_positive : int
         Rows audited, rows in the table, and positive labels among the former.
     schema : list of dict
@@ -182,6 +180,8 @@ class AuditResult:
     n_judged : int
         Rows on which candidates were judged: all that were audited, or a sample that stands for
         them.
+    recheck : Recheck or None
+        What checked rows have brought, and which to check next.
     """
 
     name: str
@@ -190,7 +190,6 @@ class AuditResult:
     negative: str
     prices: Costs
     cost: float
-    mean_prices: tuple[float, float]
     n_rows: int
     n_rows_total: int
     n_positive: int
@@ -220,6 +219,7 @@ class AuditResult:
     reading: str = ""
     n_judged: int = 0
     prices_are_assumed: bool = False
+    recheck: Recheck | None = None
 
     @property
     def unit(self) -> float:
@@ -266,13 +266,10 @@ class AuditResult:
                 "checked_rows": self.n_checked,
             },
             "costs": {
-                "false_negative": _plain_price(self.prices.fn),
-                "false_positive": _plain_price(self.prices.fp),
+                "false_negative": self.prices.fn,
+                "false_positive": self.prices.fp,
                 "share": self.cost,
                 "assumed": self.prices_are_assumed,
-                "by_row": self.prices.is_by_row,
-                "mean_false_negative": self.mean_prices[0],
-                "mean_false_positive": self.mean_prices[1],
             },
             "level": self.level,
             "seed": self.seed,
@@ -300,6 +297,7 @@ class AuditResult:
                 "value_of_knowing_rate": self.information.value_of_rate * self.unit,
                 "checks": self._checks(),
             },
+            "recheck": self._recheck(),
             "effects": [vars(effect) for effect in self.effects],
             "example": self.known_flips,
             "warnings": self.warnings,
@@ -323,6 +321,26 @@ class AuditResult:
 
     def _priced(self, found: Interval) -> dict[str, float]:
         return _interval(*(self.unit * x for x in (found.value, found.low, found.high)))
+
+    def _recheck(self) -> dict[str, Any] | None:
+        """Return the way so far, and what the next checks are worth."""
+        if self.recheck is None:
+            return None
+        batch = self.recheck.batch
+        way = [
+            {
+                "checked_rows": point.n_checked,
+                "wrong_share": _interval(*vars(point.wrong_share).values()),
+                "cost_clean": _interval(*vars(point.cost).values()),
+            }
+            for point in self.recheck.way
+        ]
+        return {
+            "way": way,
+            "next_rows": 0 if batch is None else len(batch.rows),
+            "expected_saving": None if batch is None else _interval(*vars(batch.saving).values()),
+            "cost_check": self.recheck.cost_check,
+        }
 
     def _checks(self) -> dict[str, Any] | None:
         found = self.information.checks
@@ -348,27 +366,6 @@ class AuditResult:
             "cost_test": None if candidate.test is None else priced(candidate.test),
             "called_positive": candidate.share_called,
         }
-
-
-def _plain_price(price: Any) -> Any:
-    """Return a price as plain data: a number, or the words that it was given in."""
-    return price if isinstance(price, int | float | str) else price_words(price)
-
-
-def price_words(price: Any) -> str:
-    """Return a price in words: a number, a range, a column or arithmetic of columns.
-
-    Examples
-    --------
-    >>> from flipcost import PriceRange
-    >>> price_words(4.0), price_words("0.8*amount"), price_words(PriceRange(3, 8))
-    ('4', '0.8*amount', '3 to 8')
-    """
-    if isinstance(price, str):
-        return price
-    if isinstance(price, PriceRange):
-        return f"{price.low:.4g} to {price.high:.4g}"
-    return f"{price:.4g}" if isinstance(price, int | float) else "a price by row"
 
 
 def _interval(value: float, low: float, high: float) -> dict[str, float]:

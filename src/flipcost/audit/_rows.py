@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from flipcost.audit._options import AuditOptions
     from flipcost.core.checked import CheckedRows
     from flipcost.core.moments import ClassMoments
-    from flipcost.core.prices import Prices
     from flipcost.estimators import FlipCostClassifier
+    from flipcost.estimators.flipcost.fit import FitResult, ScoredRows
 
 
 class RowSource(Protocol):
@@ -80,11 +80,15 @@ class JudgedRows:
         Of how many rows of the table each is one.
     checked : CheckedRows or None
         Those among them whose right label is known.
-    prices : Prices or None
-        What their mistakes cost, where that differs by row.
     call_squares : callable or None
         From calls to the squared weights of the table that they make, which say how sure its counts
         are.
+    rows : ndarray of int, shape (n,)
+        Where they are in the table, the first being 0.
+    rounds : ndarray of int, shape (n_checked,) or None
+        In which file each of the checked ones was; -1 if in none.
+    scored : pair of ScoredRows and FitResult, or None
+        The same with their scores, and what was found in them.
     """
 
     frame: Any
@@ -96,7 +100,9 @@ class JudgedRows:
     stands_for: NDArray[np.float64] | None = None
     call_squares: Callable[[NDArray[np.bool_]], NDArray[np.float64]] | None = None
     checked: CheckedRows | None = None
-    prices: Prices | None = None
+    rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
+    rounds: NDArray[np.intp] | None = None
+    scored: tuple[ScoredRows, FitResult] | None = None
 
     def table(self, called: NDArray[np.bool_]) -> ConfusionCounts:
         """Return the table of labels against calls."""
@@ -154,7 +160,7 @@ def clean_rows(table: Any, maker: RowMaker, labels: tuple[str, str]) -> CleanRow
     """Read a table with clean labels by the columns of the one that is audited."""
     target = maker.roles.target
     piece = Piece("The test table", 0, as_arrow(table))
-    made = replace(maker, roles=Roles(target)).make(piece)
+    made = replace(maker, roles=Roles(target), answers=None).make(piece)
     X, found, _ = made.arrays
     strange = sorted(set(found.tolist()) - set(labels))
     if strange or not len(found):
@@ -208,9 +214,3 @@ class Audited:
     watched: WatchedRows
     clean: CleanRows | None
     warnings: list[str]
-
-    @property
-    def cost(self) -> float | Prices:
-        """What decides: the share that a false positive bears, or the prices of the judged rows."""
-        prices = self.judged.prices
-        return self.options.prices.alpha if prices is None else prices

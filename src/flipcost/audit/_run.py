@@ -25,7 +25,7 @@ from flipcost.audit._options import AuditOptions
 from flipcost.audit._passes import FilesInPasses
 from flipcost.audit._rates import known_rate
 from flipcost.audit._rows import Audited, clean_rows
-from flipcost.audit._trusted import check_checked
+from flipcost.audit._trusted import check_answers, check_checked
 from flipcost.data import is_many, sniff, two_classes
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import DenoisingWarning, TableError
@@ -187,6 +187,7 @@ def audit_files(
 def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> AuditResult:
     """Go from a source to what was found: the one way, however the rows arrive."""
     notes: list[str] = []
+    options.rounds  # noqa: B018 - files of answers are read, and refused, before all rows are
     maker = learn_columns(source, options, notes)
     classifier = _classifier(options)
     facts = source.count(maker, classifier)
@@ -195,7 +196,9 @@ def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]
     check_counts(counts, options.target, *labels)
     if options.sample_weight is not None:
         check_weights([facts.weight[label] for label in labels], options.sample_weight)
+    outside = check_answers(maker, facts)
     rate, doubts = known_rate(options, facts, labels)
+    doubts += outside
     classifier.set_params(pos_label=labels[1], noise_rate="integrate" if rate is None else rate)
     clean = None if options.test is None else clean_rows(options.test, maker, labels)
     say("estimating the noise and fitting the model")

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     import numpy as np
     from numpy.typing import NDArray
 
+    from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.audit._rows import JudgedRows
 
@@ -35,9 +36,10 @@ def check_trusted(
     >>> check_trusted({("yes", "no"): 3, ("no", "no"): 9}, options, ("no", "yes"), 50)
     ["All 12 checked rows are truly 'no': they say nothing of how often 'yes' is labelled wrong."]
     """
-    name = options.trusted
-    check_others(pairs, (str(name),), options.target, labels)
     rows = sum(pairs.values())
+    if not rows and options.rounds:  # none of them is in the sample
+        return []
+    check_others(pairs, (options.trusted or "checked",), options.target, labels)
     found = {right for _, right in pairs}
     notes = []
     if len(found) == 1:
@@ -47,12 +49,31 @@ def check_trusted(
             f"All {rows:,} checked rows are truly {only!r}: they say nothing of how "
             f"often {other!r} is labelled wrong."
         )
-    if rows == n_rows:
+    if rows == n_rows and not options.rounds:
         notes.append(
-            f"Every row has a right label in {name!r}, so this is ordinary learning: `target` "
-            f"could be {name!r} itself, and {options.target!r} be left out."
+            f"Every row has a right label in {options.trusted!r}, so this is ordinary learning: "
+            f"`target` could be {options.trusted!r} itself, and {options.target!r} be left out."
         )
     return notes
+
+
+def check_answers(maker: RowMaker, facts: TableFacts) -> list[str]:
+    """Refuse answers of files about rows that the table does not have; say if some were left out.
+
+    Parameters
+    ----------
+    maker : RowMaker
+        With the answers.
+    facts : TableFacts
+        What was counted in all rows.
+    """
+    if maker.answers is None:
+        return []
+    is_sample = sum(facts.rows.values()) + facts.unlabelled < facts.n_rows
+    outside = maker.answers.check_found(facts.found, facts.n_rows, is_sample=is_sample)
+    if not outside:
+        return []
+    return [f"{outside:,} checked rows are not in the sample that was audited, and play no part."]
 
 
 def check_others(
@@ -99,14 +120,18 @@ def check_checked(judged: JudgedRows, options: AuditOptions, name: str) -> None:
             if row is not None and right.setdefault(row, answer) != answer:
                 msg = (
                     f"Row {row!r} was checked more than once, with different right labels in "
-                    f"{options.trusted!r}; settle which is right, or leave it empty."
+                    f"{_given_in(options)}; settle which is right, or leave it empty."
                 )
                 raise TableError(msg)
     try:
         check_not_swapped(judged.X, judged.positive, checked, _learn)
     except FlipCostError as error:
-        names = str(error).replace("`trusted`", repr(options.trusted))
+        names = str(error).replace("`trusted`", _given_in(options))
         raise TableError(names.replace("`y`", repr(options.target))) from error
+
+
+def _given_in(options: AuditOptions) -> str:
+    return "what was checked" if options.trusted is None else repr(options.trusted)
 
 
 def _learn(X: NDArray[np.float64], positive: NDArray[np.bool_]) -> Any:

@@ -17,32 +17,36 @@ from rich.console import Console
 
 from flipcost._persist import load, save
 from flipcost.audit import MODELS, AuditResult, audit, audit_files
-from flipcost.cli._echo import echo, readable_name
+from flipcost.cli._echo import echo
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._options import in_options
 from flipcost.cli._output import check_folder, staged_folder
+from flipcost.cli._recheck_run import write_batch
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
-from flipcost.data import check_sizes, guard_cell, is_many, read_sample, read_table
+from flipcost.data import guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import UserError
+from flipcost.recheck import POOL_FILE
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory
 
 # The files of an audit.
-RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv")
+RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv", POOL_FILE)
 
 
 def run_audit(
     *,
     data: Path | None,
     target: str | None,
-    cost_fn: str | None,
-    cost_fp: str | None,
+    cost_fn: float | None,
+    cost_fp: float | None,
     positive: str | None,
     noise_rate: str | None,
     trusted: str | None,
+    checked: list[Path] | None,
+    cost_check: float | None,
     second_label: list[str] | None,
     noise_model: str,
     drop: list[str] | None,
@@ -57,7 +61,6 @@ def run_audit(
     delimiter: str | None,
     encoding: str | None,
     max_rows: int,
-    max_bytes: int | None,
     memory_share: float,
     dask: str | None,
     seed: int,
@@ -68,13 +71,15 @@ def run_audit(
     quiet: bool,
 ) -> None:
     """Audit a table as the options say, write the results, and print them."""
-    inputs = [path for path in (data, test, Path(model)) if path is not None]
+    inputs = [path for path in (data, test, Path(model), *(checked or ())) if path is not None]
     check_folder(out, RESULTS, overwrite=overwrite, inputs=inputs)
     options = {
         "positive": positive,
         "noise_rate": None if noise_rate is None else _rate(noise_rate),
         "noise_model": noise_model,
         "trusted": trusted,
+        "checked": tuple(checked or ()),
+        "cost_check": cost_check,
         "second_label": second_label or (),
         "id": id_column,
         "sample_weight": sample_weight,
@@ -104,16 +109,14 @@ def run_audit(
             msg = "Give a file and --target, or --example NAME to try it out."
             raise UserError(msg)
         prices = None if cost_fn is None and cost_fp is None else _prices(cost_fn, cost_fp)
-        options["name"] = readable_name(data)
+        options["name"] = data.name
         if dask is not None or is_many(data) or _too_large(data, memory_share, model):
-            check_sizes(data, max_bytes)
             run = partial(_audit_files, data, target, prices, dask=dask, **text)
         else:
-            bounded: Any = {**text, "max_bytes": max_bytes}
-            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **bounded)
+            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **text)
             run = partial(audit, table, target, prices, rows=rows, n_rows=n_rows)
     if test is not None:
-        options["test"] = read_table(test, **text, max_bytes=max_bytes)
+        options["test"] = read_table(test, **text)
     options["model"] = _model(model)
 
     with staged_folder(out, RESULTS, overwrite=overwrite, inputs=inputs) as place:
@@ -123,12 +126,13 @@ def run_audit(
         if strict and result.warnings:
             raise UserError(result.warnings[0])
         _write(result, place)
+        batch = write_batch(result, place, out)
     for warning in result.warnings:
         echo(f"flipcost: warning: {warning}", err=True)
     if as_json:
         typer.echo(json.dumps(result.summary(), indent=1))
     elif not quiet:
-        print_audit(result, out)
+        print_audit(result, out, batch)
 
 
 def _too_large(data: Path, share: float, model: str) -> bool:
@@ -166,31 +170,15 @@ def _write(result: AuditResult, place: Path) -> None:
             writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
 
 
-def _prices(fn: str | None, fp: str | None) -> Costs:
+def _prices(fn: float | None, fp: float | None) -> Costs:
     if fn is None or fp is None:
         msg = "Give both --cost-fn (a missed positive) and --cost-fp (a false alarm)."
         raise UserError(msg)
-    try:
-        costs = Costs(fn=fn, fp=fp)
-    except ValueError as error:
-        price = _not_above_nothing(fn, fp)
-        raise UserError(price or in_options(str(error))) from error
-    price = _not_above_nothing(costs.fn, costs.fp)
-    if price:
-        raise UserError(price)
-    return costs
-
-
-def _not_above_nothing(fn: Any, fp: Any) -> str | None:
-    """Say which price is a number that is none."""
     for name, price in (("--cost-fn", fn), ("--cost-fp", fp)):
-        try:
-            value = float(price)
-        except (TypeError, ValueError):
-            continue
-        if not 0 < value < float("inf"):
-            return f"{name} must be a price above 0; got {value:g}."
-    return None
+        if not 0 < price < float("inf"):
+            msg = f"{name} must be a price above 0; got {price:g}."
+            raise UserError(msg)
+    return Costs(fn=fn, fp=fp)
 
 
 def _default_prices(share: float | None) -> Costs:

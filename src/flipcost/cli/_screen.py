@@ -14,7 +14,15 @@ from flipcost.cli._echo import echo
 from flipcost.cli._options import in_options
 from flipcost.cli._table import print_table
 from flipcost.exceptions import clean_text
-from flipcost.report import answers, candidate_table, found_words, headline, reading_words
+from flipcost.report import (
+    answers,
+    candidate_table,
+    found_words,
+    headline,
+    next_sentence,
+    reading_words,
+    way_table,
+)
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
@@ -25,8 +33,8 @@ _WIDTH = 100
 _ANSWER = 6000
 
 
-def print_audit(result: AuditResult, folder: Path | None) -> None:
-    """Print what an audit found."""
+def print_audit(result: AuditResult, folder: Path | None, batch: str | None = None) -> None:
+    """Print what an audit found; `batch` is the file of rows to check next."""
     share = result.n_positive / result.n_rows
     _say(
         f"{result.name}: {result.n_rows:,} rows, {len(result.schema)} columns, "
@@ -40,11 +48,24 @@ def print_audit(result: AuditResult, folder: Path | None) -> None:
         _say(said.replace("column of trusted labels", "column of trusted labels (--trusted)"))
         if number == 1:
             print_table(*candidate_table(result), right={1, 2, 3, 4}, highlight=0)
+    _print_recheck(result)
     _ask("How was this found?")
     _say(dict(found_words(result))["Noise models"])
     echo()
     if folder is not None:
-        _say(f"Written: {folder}/report.html, summary.json, model.skops, suspects.csv")
+        more = f", {batch}" if batch else ""
+        _say(f"Written: {folder}/report.html, summary.json, model.skops, suspects.csv{more}")
+
+
+def _print_recheck(result: AuditResult) -> None:
+    """Print the way so far, and what checking more rows is worth."""
+    if result.recheck is None or result.recheck.batch is None:
+        return
+    _ask("Which rows should be checked next?")
+    heads, rows = way_table(result)
+    if rows:
+        print_table(heads, rows, right={0, 2})
+    _say(next_sentence(result.recheck.batch, result.recheck.cost_check))
 
 
 def _ask(question: str) -> None:

@@ -8,6 +8,7 @@ import io
 import json
 import os
 import tempfile
+import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
@@ -24,6 +25,8 @@ _OURS = ("row", "id", "label", "probability", "reason", "checked")
 # Others call their own tasks `id`: then the name of the row is in the first of these, and the
 # second tells that it is so.
 _THEIRS = ("row_id", "annotation_id")
+# Files that are being written, and after how many seconds one has no writer any more.
+_ASIDE, _FORGOTTEN = ".flipcost-", 3600.0
 
 
 def rows_as_text(
@@ -135,7 +138,8 @@ def write_new(path: Any, text: str) -> None:
     FileExistsError: ...
     """
     path = Path(path)
-    handle, aside = tempfile.mkstemp(prefix=".flipcost-", dir=path.parent)
+    _clear_leftovers(path.parent)
+    handle, aside = tempfile.mkstemp(prefix=_ASIDE, dir=path.parent)
     try:
         with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
             file.write(text)
@@ -147,6 +151,14 @@ def write_new(path: Any, text: str) -> None:
     finally:
         with contextlib.suppress(FileNotFoundError):
             Path(aside).unlink()
+
+
+def _clear_leftovers(folder: Path) -> None:
+    """Remove what a killed writer left in a folder an hour ago or before."""
+    with contextlib.suppress(OSError):
+        for path in folder.glob(f"{_ASIDE}*"):
+            if path.is_file() and time.time() - path.stat().st_mtime > _FORGOTTEN:
+                path.unlink()
 
 
 def _name(aside: str, path: Path) -> None:

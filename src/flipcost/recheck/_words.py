@@ -22,6 +22,7 @@ def reasons(
     names: tuple[Any, Any],
     *,
     random: bool = False,
+    n_rows: int | None = None,
 ) -> tuple[str, ...]:
     """Return a reason for each row, the first that holds.
 
@@ -37,6 +38,8 @@ def reasons(
         The negative and the positive label.
     random : bool, default=False
         Whether all rows were as likely.
+    n_rows : int, optional
+        Rows of the table, where these stand for more.
 
     Examples
     --------
@@ -49,10 +52,12 @@ def reasons(
     """
     if random:
         return ("drawn at random",) * len(rows)
-    return tuple(_reason(choice, int(row), cost, names) for row in rows)
+    return tuple(_reason(choice, int(row), cost, names, n_rows) for row in rows)
 
 
-def _reason(choice: CellChoice, row: int, cost: float, names: tuple[Any, Any]) -> str:
+def _reason(
+    choice: CellChoice, row: int, cost: float, names: tuple[Any, Any], n_rows: int | None
+) -> str:
     cell = int(choice.cells.cell[row])
     label = names[int(choice.cells.label[cell])]
     wrong = float(choice.suspicion[row])
@@ -66,6 +71,8 @@ def _reason(choice: CellChoice, row: int, cost: float, names: tuple[Any, Any]) -
             f"of them may be {names[1]!r}, and calls turn at {100 * cost:.0f} %"
         )
     alike = int(np.count_nonzero(choice.cells.cell == cell))
+    if n_rows is not None:
+        alike = max(1, round(n_rows * float(choice.cells.share[cell])))
     seen = int(choice.posterior.checked[cell])
     checked = f"{seen:,} of them checked" if seen else "none of them checked"
     return f"stands for {alike:,} rows labelled {label!r} with a similar score, {checked}"

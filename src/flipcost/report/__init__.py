@@ -1,5 +1,6 @@
 """The report of an audit: one HTML file, with nothing to fetch and nothing to install."""
 
+from flipcost.report._recheck import next_sentence, way_table
 from flipcost.report._render import render_report
 from flipcost.report._state import headline
 from flipcost.report._words import answers, candidate_table, found_words, reading_words
@@ -9,6 +10,8 @@ __all__ = [
     "candidate_table",
     "found_words",
     "headline",
+    "next_sentence",
     "reading_words",
     "render_report",
+    "way_table",
 ]

@@ -189,9 +189,9 @@ class Table(ABC):
         ConfusionCounts
             Of shape (n_folds, n_classifiers, 2, 2).
         """
-        path = check_coefficients(coefficients)
+        path = _check_coefficients(coefficients)
         counts: ConfusionCounts = self.required(
-            self.reduce(ConfusionsTask(self._layout, path, check_labels(labels)))
+            self.reduce(ConfusionsTask(self._layout, path, _check_labels(labels)))
         )
         return counts
 
@@ -218,9 +218,9 @@ class Table(ABC):
         -------
         ScoreHistogram
         """
-        path = check_coefficients(coefficients)
+        path = _check_coefficients(coefficients)
         lows, highs = (np.broadcast_to(np.asarray(v, float), path.shape[1:2]) for v in (low, high))
-        task = HistogramTask(self._layout, path, check_labels(labels), lows, highs, n_bins)
+        task = HistogramTask(self._layout, path, _check_labels(labels), lows, highs, n_bins)
         histogram: ScoreHistogram = self.required(self.reduce(task))
         return histogram
 
@@ -303,8 +303,7 @@ class _After:
         return packed(self.task, result)
 
 
-def check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return coefficients by fold and classifier; refuse others."""
+def _check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
     path = np.asarray(coefficients, dtype=float)
     if path.ndim != 3:
         msg = (
@@ -315,8 +314,7 @@ def check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.f
     return path
 
 
-def check_labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the two labels; refuse others."""
+def _check_labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
     if len(labels) != 2 or labels[0] == labels[1]:
         msg = f"`labels` must be two, the negative and the positive one; got {labels!r}."
         raise ValueError(msg)

@@ -2,13 +2,15 @@
 
 `classifier` is what users see; `scores` learns scores out of fold, `fit` calibrates them and
 decides, `summary` says what was found. For tables that are never held, `passes` says what each
-pass gathers, `sample` what then stands for the rows, and `table` makes a fit of both.
+pass gathers, `sample` what then stands for the rows, and `table` makes a fit of both. `way` goes
+back over rounds of checked rows.
 """
 
 from flipcost.estimators.flipcost.classifier import FlipCostClassifier
 from flipcost.estimators.flipcost.sample import TableSample
 from flipcost.estimators.flipcost.table import CheckedSample, Gathered, TableFit, gather
 from flipcost.estimators.flipcost.trusted import check_not_swapped
+from flipcost.estimators.flipcost.way import WayPoint, way_so_far
 
 __all__ = [
     "CheckedSample",
@@ -16,6 +18,8 @@ __all__ = [
     "Gathered",
     "TableFit",
     "TableSample",
+    "WayPoint",
     "check_not_swapped",
     "gather",
+    "way_so_far",
 ]

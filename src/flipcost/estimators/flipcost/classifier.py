@@ -268,7 +268,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         trusted : array-like of shape (n,), optional
             The right label where somebody checked the row, and missing (None, NaN, NA) elsewhere.
             Rows may have been chosen by looking at them and their labels, if not at what is right;
-            costs suppose that they stand for the rows with the same label and the same call.
+            costs suppose that they stand for the rows of the same label and a similar score.
         prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
             What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``, columns of these names
             in a frame, or `Costs`. Counts in place of `cost`; give those of new rows to `predict`.
@@ -296,6 +296,42 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         if is_dask(X):
             refuse_dependence(groups, time)
             return self.fit_table(dask_table(X, y, sample_weight))
+        self._fit(X, y, sample_weight, trusted, prices, groups, time)
+        return self
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit_rows(
+        self, X: Any, y: Any, sample_weight: Any = None, trusted: Any = None, **others: Any
+    ) -> tuple[ScoredRows, FitResult]:
+        """Fit on rows in memory; return what a fit leaves besides this classifier.
+
+        Parameters
+        ----------
+        X, y, sample_weight, trusted
+            As in `fit`.
+        **others
+            Whatever else `fit` takes.
+
+        Returns
+        -------
+        rows : ScoredRows
+            The rows with their out-of-fold scores.
+        result : FitResult
+            What was found in them.
+        """
+        return self._fit(X, y, sample_weight, trusted, **others)
+
+    def _fit(
+        self,
+        X: Any,
+        y: Any,
+        sample_weight: Any = None,
+        trusted: Any = None,
+        prices: Any = None,
+        groups: Any = None,
+        time: Any = None,
+    ) -> tuple[ScoredRows, FitResult]:
+        """Fit on rows in memory."""
         paid = prices_of(self.cost, prices, X)
         options = self._options(paid, sample_weight)
         X = self._validated(X, reset=True)
@@ -336,14 +372,15 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
                 self.estimator, X, learned, weight, folds, forward=forward
             )
         rows = ScoredRows.from_scores(scores, positive, ties.judged_weight(weight), checked, paid)
-        result = fit_scores(ties.thin(rows, options.level), options)
+        rows = ties.thin(rows, options.level)
+        result = fit_scores(rows, options)
         self._store(result, classes, scorer, transformer)
         self.groups_ = ties.groups
         note = ties.note(self.n_effective_, result.probability, positive)
         if note is not None:
             self.warnings_.append(note)
-            warnings.warn(note, DependenceWarning, stacklevel=3)
-        return self
+            warnings.warn(note, DependenceWarning, stacklevel=4)
+        return rows, result
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_table(self, table: Table, sample_rows: int | None = None) -> FlipCostClassifier:
@@ -508,7 +545,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self.state_ = result.state
         self.n_effective_ = float(result.n_effective or result.n_rows)
         limits = result.posterior.interval(result.options.level)
-        self.noise_rate_interval_ = limits[0] if result.has_one_rate else limits
+        self.noise_rate_interval_ = limits[0] if result.posterior.is_symmetric else limits
         if result.regret is not None:
             self.regret_ = result.regret
         self.chosen_ = result.chosen

@@ -27,18 +27,10 @@ from flipcost.estimators.flipcost.sample import DrawnRows, GroupedRows, TableSam
 from flipcost.estimators.flipcost.scores import (
     MomentScores,
     bent_basis,
-    knot_count,
     plain_basis,
     solve_scores,
 )
-from flipcost.scale import (
-    EngineTable,
-    LabeledMoments,
-    ScoreHistogram,
-    Table,
-    Together,
-    score_limits,
-)
+from flipcost.scale import ScoreHistogram, Table, Together, score_limits
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -119,10 +111,7 @@ def gather(
     check_table(table)
     n_folds = _fold_count(model)
     drawing = plan_drawing(table, sample_rows, frames=frames)
-    n_knots = 0
-    if isinstance(table, EngineTable) and model.features != "linear":
-        n_knots = knot_count(len(table.feature_names))
-    task = Together((FirstPass(table.layout, n_folds, drawing, was_checked, n_knots), *beside))
+    task = Together((FirstPass(table.layout, n_folds, drawing, was_checked), *beside))
     found, *others = table.required(table.reduce(task)).parts
     return Gathered(found, drawing, tuple(others))
 
@@ -205,6 +194,8 @@ class TableFit:
         Rows whose score speaks most against their label.
     checked : CheckedRows or None
         Which of `rows` somebody checked.
+    scored : ScoredRows or None
+        `rows` with their scores, as the result was found from.
     """
 
     result: FitResult
@@ -217,6 +208,7 @@ class TableFit:
     rows: Any
     watched: Any
     checked: CheckedRows | None = None
+    scored: ScoredRows | None = None
 
     def probability(self, rows: DrawnRows) -> Array:
         """Return the out-of-fold probability that drawn rows are positive, clean."""
@@ -279,12 +271,7 @@ def fit_gathered(
     drawn = None
     if first.drawing is not None:
         drawn = DrawnRows.of(first.found.samples, labelled.labels, total.weight)
-    bent = first.found.bent
-    if bent is not None:
-        bent = bent[0], bent[1].oriented(labelled.labels[1])
-    elif drawn is not None and bend:
-        bent = _bent(drawn, len(labelled.parts))
-    learned = _learn(labelled.parts, l2s, bent)
+    learned = _learn(labelled.parts, l2s, drawn if bend else None)
     lead, watching = learned.lead, None
     if drawn is not None:
         drawn = drawn.scored(learned.scorer.basis, learned.held_out)
@@ -318,7 +305,8 @@ def fit_gathered(
         held_out=learned.held_out,
         rows=rows,
         watched=DrawnRows.of(second.watched, labelled.labels) if n_watched else None,
-        checked=found,
+        checked=found.checked,
+        scored=found,
     )
 
 
@@ -329,7 +317,7 @@ def _fit_second(
     options: FitOptions,
     known: CheckedSample | None = None,
     price_rows: Callable[[Any], Prices] | None = None,
-) -> tuple[FitResult, DrawnRows | GroupedRows, CheckedRows | None]:
+) -> tuple[FitResult, DrawnRows | GroupedRows, ScoredRows]:
     """Calibrate on the histogram of all rows, choose by what stands for them."""
     bins = tuple(bins_of(histogram))
     checked, joined = None, rows
@@ -354,17 +342,18 @@ def _fit_second(
     )
 
     def reweigh(lead: int) -> ScoredRows:
-        nonlocal rows
+        nonlocal rows, scored
         rows = rows.weighted(histogram, lead)
         if known is not None and isinstance(rows, DrawnRows):
             rows = rows.joined(known.rows)[0]
-        return replace(scored, weight=rows.sample.weight, call_squares=rows.squares)
+        scored = replace(scored, weight=rows.sample.weight, call_squares=rows.squares)
+        return scored
 
     if scored.prices is not None:
         share, unit = share_and_unit(None, scored.prices, scored.weight)
         options = replace(options, cost=share, unit=unit)
     result = fit_scores(scored, options, reweigh)
-    return result, rows, checked
+    return result, rows, scored
 
 
 def _fold_count(model: FlipCostClassifier) -> int:
@@ -398,34 +387,26 @@ class _Learned:
     lead: int
 
 
-def _bent(drawn: DrawnRows, n_folds: int) -> tuple[HingeBasis, LabeledMoments]:
-    """Return hinges for drawn rows, and the moments of their features with these."""
-    sample = drawn.sample
-    basis = bent_basis(drawn.X, sample.weight)
-    parts = fold_moments(
-        basis.expand(drawn.X), sample.positive, drawn.folds, n_folds, sample.weight
-    )
-    return basis, LabeledMoments((False, True), tuple(parts))
-
-
 def _learn(
-    parts: Sequence[ClassMoments],
-    l2s: Sequence[float],
-    bent: tuple[HingeBasis, LabeledMoments] | None,
+    parts: Sequence[ClassMoments], l2s: Sequence[float], drawn: DrawnRows | None
 ) -> _Learned:
     """Solve for the scores of each fold and of all rows.
 
-    Linear scores come from the moments of all rows, those that bend from some rows, if there are
-    any. The score that tells the labels apart best leads.
+    Linear scores come from the moments of all rows, those that bend from the drawn ones, if there
+    are any. The score that tells the labels apart best leads.
     """
-    d = parts[0].n_features
+    d, n_folds = parts[0].n_features, len(parts)
     basis = plain_basis(d)
     held_out, everywhere, limits, merit = _solve(parts, l2s)
-    if bent is not None:
-        wanted, some_rows = bent[0], bent[1].parts
-        some = min(train.weight.min() for train in merge_others(some_rows)) > 0
+    if drawn is not None:
+        sample = drawn.sample
+        wanted = bent_basis(drawn.X, sample.weight)
+        bent = fold_moments(
+            wanted.expand(drawn.X), sample.positive, drawn.folds, n_folds, sample.weight
+        )
+        some = min(train.weight.min() for train in merge_others(bent)) > 0
         if wanted.n_columns > d and some:
-            basis, wide = wanted, _solve(some_rows, l2s)
+            basis, wide = wanted, _solve(bent, l2s)
             held_out = np.concatenate([_widen(held_out, basis), wide[0]], axis=1)
             everywhere = np.concatenate([_widen(everywhere, basis), wide[1]])
             limits = np.concatenate([limits, wide[2]], axis=1)

@@ -1,0 +1,134 @@
+"""What was known after each round of checked rows: the way so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flipcost.core.checked import CheckedRows
+from flipcost.estimators.flipcost.fit import FitResult, ScoredRows, fit_scores
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.core.confusion import Interval
+
+# More rounds than these are not all gone through again.
+_MOST_POINTS = 12
+
+
+@dataclass(frozen=True)
+class WayPoint:
+    """What was known once some rows were checked.
+
+    Attributes
+    ----------
+    n_checked : int
+        How many were.
+    wrong_share : Interval
+        Share of all labels that are wrong.
+    rates : pair of pairs of floats
+        Limits of the rates of positives and of negatives.
+    cost : Interval
+        Clean cost of a row under what was chosen then, in the user's units.
+    """
+
+    n_checked: int
+    wrong_share: Interval
+    rates: tuple[tuple[float, float], tuple[float, float]]
+    cost: Interval
+
+
+def way_so_far(rows: ScoredRows, result: FitResult, rounds: NDArray[np.intp]) -> list[WayPoint]:
+    """Return what was known with no checked row, and after each round of them.
+
+    Scores are those of all rounds; what they mean is found again with the rows of the first
+    rounds alone.
+
+    Parameters
+    ----------
+    rows : ScoredRows
+        What was learned from, with all checked rows.
+    result : FitResult
+        What was found with all of them.
+    rounds : ndarray of int, shape (n_checked,)
+        The round of each checked row.
+
+    Returns
+    -------
+    list of WayPoint
+
+    Examples
+    --------
+    >>> from flipcost.estimators.flipcost.fit import FitOptions
+    >>> rng = np.random.default_rng(0)
+    >>> scores, clean = rng.normal(size=(1, 2000)), rng.random(2000)
+    >>> clean = clean < 1 / (1 + np.exp(-3 * scores[0]))
+    >>> noisy = clean ^ (rng.random(2000) < 0.2)
+    >>> checked = CheckedRows(np.arange(100), clean[:100])
+    >>> rows = ScoredRows.from_scores(scores, noisy, None, checked)
+    >>> result = fit_scores(rows, FitOptions(0.3, "integrate", "auto", 0.95))
+    >>> way = way_so_far(rows, result, np.repeat([0, 1], 50))
+    >>> [point.n_checked for point in way]
+    [0, 50, 100]
+    """
+    if rows.checked is None:
+        return [_point(result)]
+    last = np.unique(rounds)[:-1]
+    if len(last) > _MOST_POINTS:
+        last = last[np.linspace(0, len(last) - 1, _MOST_POINTS).round().astype(int)]
+    kept = [np.zeros(len(rounds), dtype=bool), *(rounds <= number for number in last)]
+    before = [_point(fit_scores(only_checked(rows, some), result.options)) for some in kept]
+    return [*before, _point(result)]
+
+
+def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
+    """Return the same rows with some of the checked ones only.
+
+    Parameters
+    ----------
+    rows : ScoredRows
+        With checked rows.
+    kept : ndarray of bool, shape (n_checked,)
+        Which of these count.
+
+    Examples
+    --------
+    >>> checked = CheckedRows(np.arange(2), np.array([True, False]))
+    >>> scores, labels = np.arange(4.0)[None], np.array([True, False, True, False])
+    >>> rows = ScoredRows.from_scores(scores, labels, None, checked)
+    >>> only_checked(rows, np.array([True, False])).bins[0].flips.sum()
+    np.float64(1.0)
+    """
+    checked = rows.checked
+    if checked is None or not kept.any():
+        return replace(rows, checked=None, bins=tuple(replace(b, checked=None) for b in rows.bins))
+    some = checked.rows[kept]
+    weight = None if checked.weight is None else checked.weight[kept]
+    counted = np.ones(len(some)) if weight is None else weight
+    if weight is None and rows.weight is not None:
+        counted = rows.weight[some]
+    bins = tuple(
+        b.with_checked(
+            b.location + b.scale * s[some],
+            checked.right[kept],
+            rows.positive[some],
+            counted / checked.design,
+        )
+        for b, s in zip(rows.bins, rows.scores, strict=True)
+    )
+    told = CheckedRows(some, checked.right[kept], weight, checked.design)
+    return replace(rows, bins=bins, checked=told)
+
+
+def _point(result: FitResult) -> WayPoint:
+    rates = result.posterior.interval(result.options.level)
+    of_positives, of_negatives = np.broadcast_to(rates, (2, 2)).tolist()
+    return WayPoint(
+        result.n_checked,
+        result.wrong_share,
+        (tuple(of_positives), tuple(of_negatives)),
+        result.costs[result.chosen],
+    )

@@ -1,0 +1,321 @@
+"""Rows to choose from after an audit: what its folder keeps, so that no new audit is needed."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from flipcost.core.checked import CheckedRows
+from flipcost.core.confusion import Interval
+from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.recheck import draw_rows, spread_order, value_checks
+from flipcost.exceptions import TableError
+from flipcost.recheck._match import CheckedAnswers
+from flipcost.recheck._records import RowToCheck
+from flipcost.recheck._words import reasons
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.recheck._records import CheckedRow
+
+    Array = NDArray[np.float64]
+
+POOL_FILE = "recheck-pool.parquet"
+# Of a larger table so many rows can be chosen from.
+POOL_ROWS = 5_000
+_VERSION = 1
+_KEY = b"flipcost"
+# Columns of the file that are not the table's.
+_OURS = ("row", "id", "positive", "probability", "weight", "chance", "checked")
+_DIRECTION = "direction "
+_CELL = "cell "
+
+
+@dataclass(frozen=True, eq=False)
+class PoolFacts:
+    """What else must be known to choose rows.
+
+    Attributes
+    ----------
+    labels : pair of str
+        The negative label and the positive one.
+    target : str
+        Their column.
+    posterior : RatePosterior
+        Over the noise rates.
+    cost : float
+        Share of the cost that a false positive bears.
+    unit : float
+        What one unit of cost is in the user's prices.
+    level : float
+        Level of intervals.
+    n_rows : int
+        Rows of the table.
+    columns : tuple of str
+        Columns that matter, those first that move the model most.
+    seed : int
+        Of the first draw.
+    """
+
+    labels: tuple[str, str]
+    target: str
+    posterior: RatePosterior
+    cost: float
+    unit: float
+    level: float
+    n_rows: int
+    columns: tuple[str, ...]
+    seed: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class Batch:
+    """Rows that were chosen, and what they are worth.
+
+    Attributes
+    ----------
+    rows : list of RowToCheck
+        The rows, in the order to check them in.
+    columns : tuple of str
+        Columns that matter.
+    saving : Interval
+        What a row is expected to cost less once they are checked, in the user's prices.
+    n_rows : int
+        Rows of the table.
+    n_checked : int
+        Rows that were checked before.
+    """
+
+    rows: list[RowToCheck]
+    columns: tuple[str, ...]
+    saving: Interval
+    n_rows: int
+    n_checked: int = 0
+
+
+@dataclass(frozen=True, eq=False)
+class CheckPool:
+    """Rows that may be asked for, and all that choosing among them needs.
+
+    Attributes
+    ----------
+    row : ndarray of int, shape (n,)
+        Rows of the table, the first being 1.
+    positive : ndarray of bool, shape (n,)
+        Which labels are positive.
+    probability : ndarray of shape (n,)
+        Out-of-fold probability that the clean label is.
+    weight : ndarray of shape (n,)
+        How many rows each stands for.
+    chance : ndarray of shape (n,)
+        With which each came into the pool; it depends on label and score alone.
+    directions : ndarray of shape (n, k)
+        What draws are spread over.
+    checked : ndarray of int, shape (n,)
+        1 for rows known to be positive, 0 for those known to be negative, -1 for others.
+    cells : Arrow table
+        The rows as text.
+    ids : list of str or None
+        Their names.
+    facts : PoolFacts
+        The rest.
+    """
+
+    row: NDArray[np.int64]
+    positive: NDArray[np.bool_]
+    probability: Array
+    weight: Array
+    chance: Array
+    directions: Array
+    checked: NDArray[np.int8]
+    cells: Any
+    ids: list[str | None] | None
+    facts: PoolFacts
+
+    def choose(
+        self,
+        n: int = 50,
+        *,
+        answers: Sequence[Iterable[CheckedRow]] = (),
+        handed_out: Iterable[CheckedRow] = (),
+        random: bool = False,
+    ) -> Batch:
+        """Choose the rows to check next.
+
+        Parameters
+        ----------
+        n : int, default=50
+            How many; fewer if fewer are left.
+        answers : sequence of sequences of CheckedRow
+            What files say that came after the audit.
+        handed_out : iterable of CheckedRow
+            Rows that somebody has already, answered or not.
+        random : bool, default=False
+            Whether to draw a plain sample.
+
+        Returns
+        -------
+        Batch
+        """
+        known = self._known(answers)
+        closed = self._places(handed_out) | (known >= 0)
+        if closed.all():
+            msg = "No row is left to choose: all were handed out; audit the table again for more."
+            raise TableError(msg)
+        facts, n = self.facts, min(n, int((~closed).sum()))
+        some = np.flatnonzero(known >= 0)
+        choice = value_checks(
+            self.positive,
+            self.probability,
+            facts.posterior,
+            facts.cost,
+            n,
+            checked=CheckedRows(some, known[some] > 0) if len(some) else None,
+            sample_weight=self.weight,
+            level=facts.level,
+            random=random,
+            skip=closed,
+        )
+        # Batches differ: the seed of each follows from how many rows were handed out before.
+        seed = facts.seed + int(closed.sum())
+        rows = draw_rows(
+            choice.chance, spread_order(choice.cells.cell, self.directions, seed), seed
+        )
+        words = reasons(choice, rows, facts.cost, facts.labels, random=random, n_rows=facts.n_rows)
+        found = [
+            self._row(int(k), float(choice.chance[k]), why, float(choice.suspicion[k]))
+            for k, why in zip(rows, words, strict=True)
+        ]
+        saving = choice.saving
+        priced = Interval(*(facts.unit * x for x in (saving.value, saving.low, saving.high)))
+        return Batch(found, facts.columns, priced, facts.n_rows, len(some))
+
+    def rows_at(
+        self, places: Iterable[int], reasons: Iterable[str], suspicion: Iterable[float]
+    ) -> list[RowToCheck]:
+        """Return rows that were not drawn but picked, with the reasons for it."""
+        return [
+            replace(self._row(k, 1.0, why, wrong), probability=None)
+            for k, why, wrong in zip(places, reasons, suspicion, strict=True)
+        ]
+
+    def _row(self, place: int, chance: float, reason: str, suspicion: float) -> RowToCheck:
+        cells = {name: self.cells[name][place].as_py() or "" for name in self.cells.column_names}
+        return RowToCheck(
+            row=int(self.row[place]),
+            id=None if self.ids is None else self.ids[place],
+            label=self.facts.labels[int(self.positive[place])],
+            probability=float(self.chance[place]) * chance,
+            reason=reason,
+            suspicion=suspicion,
+            cells=cells,
+        )
+
+    def _known(self, answers: Sequence[Iterable[CheckedRow]]) -> NDArray[np.int8]:
+        """Return what is known of each row: by the audit, and by answers since."""
+        labels = np.asarray(self.facts.labels)[self.positive.astype(int)].tolist()
+        found = CheckedAnswers.of(
+            answers, self.facts.labels, self.facts.target, with_ids=self.ids is not None
+        ).find(labels, self.row - 1, self.ids)
+        known = self.checked.copy()
+        for place, right in enumerate(found.right):
+            if right is not None:
+                known[place] = right == self.facts.labels[1]
+        return known
+
+    def _places(self, rows: Iterable[CheckedRow]) -> NDArray[np.bool_]:
+        """Tell which rows of the pool are among some."""
+        rows = list(rows)
+        numbers = [row.row for row in rows if row.row is not None]
+        found = np.isin(self.row, numbers)
+        if self.ids is not None:
+            names = {row.id for row in rows if row.id is not None}
+            found = found | np.array([name in names for name in self.ids])
+        return np.asarray(found)
+
+    def write(self, path: Any) -> None:
+        """Write the pool to a Parquet file."""
+        ours: dict[str, Any] = {
+            "row": self.row,
+            "positive": self.positive,
+            "probability": self.probability,
+            "weight": self.weight,
+            "chance": self.chance,
+            "checked": self.checked,
+        }
+        if self.ids is not None:
+            ours["id"] = pa.array(self.ids, pa.string())
+        ours |= {f"{_DIRECTION}{j}": column for j, column in enumerate(self.directions.T)}
+        cells = {f"{_CELL}{name}": self.cells[name] for name in self.cells.column_names}
+        table = pa.table(ours | cells)
+        pq.write_table(
+            table.replace_schema_metadata({_KEY: json.dumps(_as_json(self.facts)).encode()}),
+            path,
+            compression="zstd",
+        )
+
+    @classmethod
+    def read(cls, folder: Any) -> CheckPool:
+        """Read the pool of an audit's folder."""
+        path = Path(folder) / POOL_FILE
+        if not path.is_file():
+            msg = (
+                f"{folder} has no {POOL_FILE}: give a folder that `flipcost audit` wrote, or audit "
+                "the table again."
+            )
+            raise TableError(msg)
+        try:
+            table = pq.read_table(path)
+            facts = _from_json(json.loads((table.schema.metadata or {})[_KEY]))
+            column = {name: table[name].combine_chunks() for name in table.column_names}
+            ours = {name: column[name].to_numpy(zero_copy_only=False) for name in _OURS[2:]}
+            directions = [name for name in column if name.startswith(_DIRECTION)]
+            cells = [name for name in column if name.startswith(_CELL)]
+            return cls(
+                row=column["row"].to_numpy(),
+                positive=ours["positive"].astype(bool),
+                probability=ours["probability"],
+                weight=ours["weight"],
+                chance=ours["chance"],
+                directions=np.column_stack(
+                    [np.empty((table.num_rows, 0)), *(column[n].to_numpy() for n in directions)]
+                ),
+                checked=ours["checked"],
+                cells=pa.table({name.removeprefix(_CELL): column[name] for name in cells}),
+                ids=column["id"].to_pylist() if "id" in column else None,
+                facts=facts,
+            )
+        except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
+            msg = f"{path} is damaged, or of another version; audit the table again."
+            raise TableError(msg) from error
+
+
+def _as_json(facts: PoolFacts) -> dict[str, Any]:
+    posterior = facts.posterior
+    arrays = ("rates", "weight", "wide_rates", "wide_weight")
+    rates = {name: getattr(posterior, name) for name in arrays}
+    return vars(facts) | {
+        "version": _VERSION,
+        "posterior": {k: None if v is None else np.asarray(v).tolist() for k, v in rates.items()},
+    }
+
+
+def _from_json(read: dict[str, Any]) -> PoolFacts:
+    if read.pop("version") != _VERSION:
+        msg = "another version"
+        raise ValueError(msg)
+    arrays: dict[str, Any] = {
+        name: None if values is None else np.asarray(values, dtype=float)
+        for name, values in read.pop("posterior").items()
+    }
+    posterior = RatePosterior(**arrays)
+    labels, columns = tuple(read.pop("labels")), tuple(read.pop("columns"))
+    return PoolFacts(labels=labels, columns=columns, posterior=posterior, **read)

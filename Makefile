@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: demo test test-all test-lowest coverage lint format bench docs changelog clean
+.PHONY: demo test test-all test-engines test-lowest fuzz audit-deps coverage lint format bench docs changelog clean
 
 demo: $(VENV)/.dev
 	$(BIN)/flipcost audit --example pima --out flipcost-demo --overwrite
@@ -20,6 +20,20 @@ test: lint
 
 test-all: lint $(VENV)/.browser
 	$(TEST_ENV) $(BIN)/python -m pytest -q -n $(WORKERS)
+
+# Tables in real engines: PostgreSQL and Spark beside those that `make test` has.
+test-engines: $(VENV)/.engines
+	$(TEST_ENV) $(BIN)/python -m pytest -q tests/scale/engines
+
+# Made-up inputs for so many minutes; those that did harm are kept in fuzz-faults.
+MINUTES ?= 30
+fuzz: $(VENV)/.dev
+	$(TEST_ENV) $(BIN)/python -m tests.fuzz --minutes $(MINUTES)
+
+# Known holes in the installed packages, by a public service, where that can be reached.
+audit-deps: $(VENV)/.dev
+	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[audit]"
+	$(BIN)/python tools/audit_deps.py
 
 # Old packages warn about newer ones below them; that is not ours to mend. Docstrings are left out:
 # their examples show what today's versions print.
@@ -81,6 +95,14 @@ $(VENV)/.browser: pyproject.toml $(VENV)/.dev
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
 	  || { apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null; } \
 	  || echo "No chromium and no right to install it: the browser tests will be skipped."
+	@touch $@
+
+# Debian's own server and Java, installed when we may.
+$(VENV)/.engines: pyproject.toml $(VENV)/.dev
+	$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[engines]"
+	@ls /usr/lib/postgresql/*/bin/pg_ctl >/dev/null 2>&1 && command -v java >/dev/null \
+	  || { apt-get update -qq && apt-get install -qq -y postgresql openjdk-17-jre-headless >/dev/null; } \
+	  || echo "No PostgreSQL or Java, and no right to install them: those tests will be skipped."
 	@touch $@
 
 $(VENV)/.docs: pyproject.toml $(VENV)/.dev

@@ -141,6 +141,14 @@ def test_dask_is_imported_in_one_file():
     assert all(top(module_name(path)) == "scale" for path in users)
 
 
+@pytest.mark.parametrize("package", ["duckdb", "psycopg", "pyspark", "narwhals", "ibis"])
+def test_every_engine_is_imported_in_one_file(package):
+    """The package of an engine is known to at most one file, of `scale.engines`."""
+    users = [path for path in FILES if any(is_of(name, package) for name in imported(path))]
+    assert len(users) <= 1, users
+    assert all(path.parent == ROOT / "scale" / "engines" for path in users)
+
+
 def test_tests_do_not_import_the_experiments():
     """Shared needs belong in the library, not in the experiments."""
     for path in Path(__file__).parent.rglob("*.py"):

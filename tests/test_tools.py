@@ -81,3 +81,14 @@ def test_this_project_has_bounds_throughout(capsys):
     """The constraints of this tree can be made."""
     assert load("lowest").main() == 0
     assert "numpy==" in capsys.readouterr().out
+
+
+def test_what_was_not_audited_is_said(capsys):
+    """A service that knows no package has found no hole, and nothing else either."""
+    audit = load("audit_deps")
+    unknown = {"name": "a", "skip_reason": "not found"}
+    assert audit.report([unknown]) == 0
+    assert capsys.readouterr().out.startswith("Not audited")
+    hole = {"id": "X-1", "fix_versions": ["2.0"]}
+    assert audit.report([unknown, {"name": "b", "version": "1.0", "vulns": [hole]}]) == 1
+    assert "b 1.0: X-1, mended in 2.0" in capsys.readouterr().out

@@ -33,3 +33,12 @@ def test_knots_lie_at_quantiles():
     """Three knots of evenly spaced values are their quartiles."""
     basis = HingeBasis.from_rows(np.linspace(0, 1, 101)[:, None], 3)
     np.testing.assert_allclose(basis.knot, [0.25, 0.5, 0.75])
+
+
+@pytest.mark.parametrize("order", ["C", "F"])
+def test_rows_are_left_as_they_are(order):
+    """Placing knots sorts columns, but not those of the caller, whichever way they lie."""
+    rows = np.asarray(np.random.default_rng(0).normal(size=(50, 3)), order=order)
+    before = rows.copy()
+    HingeBasis.from_rows(rows, 3)
+    np.testing.assert_array_equal(rows, before)

@@ -46,3 +46,15 @@ def test_an_unknown_model_is_named():
     """A misspelled model is refused with the names that there are."""
     with pytest.raises(ValueError, match="missed_positives"):
         model_prior("missed")
+
+
+@pytest.mark.parametrize("noise_model", ["auto", "symmetric", "missed_positives"])
+def test_few_rows_of_a_label_are_taken_as_they_are(noise_model):
+    """The fewer rows of the rarer label, the more weighs that none is wrong; shares add up."""
+    few, some, many = (model_prior(noise_model, n) for n in (5, 50, 1e9))
+    assert few["none"] > 0.9 > some["none"] > many["none"] == pytest.approx(0.1)
+    for prior in (few, some, many):
+        assert sum(prior.values()) == pytest.approx(1)
+    if noise_model == "auto":
+        ratio = {name: few[name] / many[name] for name in few if name != "none"}
+        assert np.ptp(list(ratio.values())) == pytest.approx(0)

@@ -7,7 +7,7 @@ sure is all that. `audit` answers with an `AuditResult`; the command line and th
 from flipcost.audit._candidates import Candidate, cost_grid
 from flipcost.audit._options import MODELS, AuditOptions
 from flipcost.audit._recheck import Recheck
-from flipcost.audit._result import AuditResult, Checks, Information, Suspect
+from flipcost.audit._result import AuditResult, Checks, Information, Suspect, price_words
 from flipcost.audit._run import audit, audit_files
 
 __all__ = [
@@ -22,4 +22,5 @@ __all__ = [
     "audit",
     "audit_files",
     "cost_grid",
+    "price_words",
 ]

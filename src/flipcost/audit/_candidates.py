@@ -12,6 +12,7 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
 from flipcost._validation import check_is_fitted
+from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.decision import bayes_calls, decide
@@ -25,7 +26,6 @@ from flipcost.estimators import (
     UnevenMarginClassifier,
 )
 from flipcost.estimators.flipcost.scores import allows_trees, boosting_classifier
-from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -71,6 +71,9 @@ class Candidate:
         Cost on the test rows, whose labels are clean.
     estimator : estimator or None
         What to fit and save if this one wins.
+    paid : ConfusionCounts of shape (n_costs, 2, 2) or None
+        Where prices differ by row: the same tables, rows weighed by what a wrong call would cost
+        in units of the mean price.
     """
 
     key: str
@@ -86,6 +89,7 @@ class Candidate:
     saving_likely: Interval = field(default=Interval(0.0, 0.0, 0.0))
     test: Interval | None = None
     estimator: Any = None
+    paid: ConfusionCounts | None = None
 
     def table(self, index: int) -> ConfusionCounts:
         """Return the table at one cost of the grid."""
@@ -238,6 +242,15 @@ def _ignoring(
     )
 
 
+def plain_models(judged: JudgedRows, seed: int) -> dict[str, tuple[str, Any]]:
+    """Return the plain classifiers, each with its name: boosting only of rows that are at hand."""
+    models = {"logistic": ("logistic regression", LogisticRegression(max_iter=1000))}
+    if judged.folds is None and allows_trees(judged.positive):
+        no_categories = np.zeros(judged.X.shape[1], dtype=bool)
+        models["boosting"] = ("boosting", boosting_classifier(no_categories, seed))
+    return models
+
+
 def _plain(
     judged: JudgedRows, folds: NDArray[Any], costs: NDArray[np.float64], index: int, seed: int
 ) -> list[Candidate]:
@@ -245,10 +258,7 @@ def _plain(
 
     Boosting only of rows that are all at hand, and enough of them.
     """
-    models = {"logistic": ("logistic regression", LogisticRegression(max_iter=1000))}
-    if judged.folds is None and allows_trees(judged.positive):
-        no_categories = np.zeros(judged.X.shape[1], dtype=bool)
-        models["boosting"] = ("boosting", boosting_classifier(no_categories, seed))
+    models = plain_models(judged, seed)
     return [_cut_at_cost(judged, folds, costs, index, key, *named) for key, named in models.items()]
 
 
@@ -290,27 +300,14 @@ def _cut_at_cost(
 
 def _saved(rows: Audited, model: Any, costs: NDArray[np.float64]) -> Candidate:
     """Return a model that was made before, which reads tables."""
-    judged, (negative, positive) = rows.judged, rows.labels
-    classes = [str(label) for label in model.classes_]
-    if positive not in classes:
-        msg = (
-            f"The saved model tells {classes} apart, not {positive!r} and {negative!r}; give a "
-            "model of the same labels."
-        )
-        raise TableError(msg)
-
-    def predict(table: Any) -> NDArray[np.bool_]:
-        return np.array([str(label) == positive for label in model.predict(table)])
-
-    rows.warnings.append(
-        "The saved model is judged on all rows; if it was trained on some of them, it looks better "
-        "than it is."
-    )
+    judged, predict = rows.judged, saved_calls(rows, model)
     called = predict(judged.frame)
     tables = _at_all_costs(
         ConfusionCounts.from_labels(judged.positive, called, judged.weight), len(costs)
     )
     if hasattr(model, "predict_proba"):
-        probability = model.predict_proba(judged.frame)[:, classes.index(positive)]
+        probability = model.predict_proba(judged.frame)[
+            :, [str(label) for label in model.classes_].index(rows.labels[1])
+        ]
         tables = confusions_at_costs(judged.positive, probability, costs, judged.weight)
     return Candidate("saved", "saved model", called, tables, predict)

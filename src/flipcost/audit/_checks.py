@@ -43,9 +43,11 @@ def price_warnings(
     counts: Sequence[int], prices: Costs, negative_label: str, positive_label: str
 ) -> list[str]:
     """Warn when the rarer class is the cheaper to miss: prices are often given the wrong way."""
-    share = counts[1] / sum(counts)
+    if prices.is_by_row:
+        return []
+    share, (miss, alarm) = counts[1] / sum(counts), prices.extra
     # Near one half neither class is the rarer one, and noise pulls shares towards one half.
-    swapped = (share < 0.45 and prices.fn < prices.fp) or (share > 0.55 and prices.fn > prices.fp)
+    swapped = (share < 0.45 and miss < alarm) or (share > 0.55 and miss > alarm)
     if not swapped:
         return []
     rare = positive_label if share < 0.5 else negative_label

@@ -17,6 +17,7 @@ from flipcost.data import (
     label_codes,
     make_features,
     plain_labels,
+    price_columns,
     take_column,
     unusable_columns,
 )
@@ -53,6 +54,7 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
         msg = f"{name} has more than one column named {repeated[0]!r}; rename them."
         raise TableError(msg)
     columns = roles.features(source.names, name)
+    price_columns(options.prices, source.names, name)
     for column in options.categorical:
         if column not in source.names:
             raise unknown_column(column, source.names, name)

@@ -10,6 +10,7 @@ from sklearn.pipeline import Pipeline
 from flipcost.audit._candidates import compare, cost_grid
 from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
 from flipcost.audit._judge import judge, value_of_checks
+from flipcost.audit._prices import compare_by_price
 from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._result import AuditResult, Information, Suspect
 from flipcost.core.information import PRECISION, labels_needed, probability_wrong
@@ -50,9 +51,12 @@ def conclude(
     options, judged = rows.options, rows.judged
     reader, prices = rows.maker.reader, options.prices
     say("fitting what it is compared with")
-    costs, index = cost_grid(prices.alpha)
+    costs, index = cost_grid(classifier.cost_share_)
     truth = _truth(rows, judged.frame)
-    candidates = judge(compare(rows, classifier, costs, index), rows, truth, classifier)
+    compared = (compare if judged.prices is None else compare_by_price)(
+        rows, classifier, costs, index
+    )
+    candidates = judge(compared, rows, truth, classifier)
     say("looking for labels that are wrong")
     score = _scorer(rows, classifier)
     watched = rows.watched
@@ -70,7 +74,8 @@ def conclude(
         positive=rows.labels[1],
         negative=rows.labels[0],
         prices=prices,
-        cost=prices.alpha,
+        cost=classifier.cost_share_,
+        mean_prices=_mean_prices(rows),
         n_rows=sum(rows.counts),
         n_rows_total=rows.n_rows_total,
         n_positive=rows.counts[1],
@@ -102,6 +107,12 @@ def conclude(
         prices_are_assumed=options.cost is None,
         recheck=plan_recheck(rows, classifier, effects, suspects),
     )
+
+
+def _mean_prices(rows: Audited) -> tuple[float, float]:
+    """Return what a miss and a false alarm cost on average."""
+    prices = rows.judged.prices
+    return rows.options.prices.extra if prices is None else prices.mean(rows.judged.weight)
 
 
 def _truth(rows: Audited, frame: Any) -> NDArray[np.bool_] | None:

@@ -9,10 +9,13 @@ import numpy as np
 
 from flipcost.audit._result import Checks
 from flipcost.core.checked import given_label
+from flipcost.core.clean_means import cost_sums, denoised_mean
 from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.decision import clean_cost
 from flipcost.core.information import paired_saving
 from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.recheck import value_checks
+from flipcost.data import row_prices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -74,7 +77,9 @@ def value_of_checks(rows: Audited, classifier: FlipCostClassifier) -> Checks | N
     doubtful = len(posterior.weight) > 1 and classifier.state_ not in ("no_signal", "small")
     if n < 1 or not doubtful:
         return None
-    asked = (judged.positive, classifier.oof_probability_, posterior, rows.options.prices.alpha, n)
+    asked = (judged.positive, classifier.oof_probability_, posterior, classifier.cost_share_, n)
+    # Where prices differ by row, figures are money already, and what a row's are worth on average.
+    unit = 1.0 if judged.prices is None else classifier.cost_unit_
     options: dict[str, Any] = {
         "checked": judged.checked,
         "sample_weight": judged.weight,
@@ -84,9 +89,9 @@ def value_of_checks(rows: Audited, classifier: FlipCostClassifier) -> Checks | N
     first = np.argsort(-picked.suspicion, kind="stable")[:n]
     return Checks(
         n_rows=n,
-        picked=picked.saving,
-        random=value_checks(*asked, **options, random=True).saving,
-        suspects=value_checks(*asked, **options, rows=first).saving,
+        picked=_times(picked.saving, unit),
+        random=_times(value_checks(*asked, **options, random=True).saving, unit),
+        suspects=_times(value_checks(*asked, **options, rows=first).saving, unit),
     )
 
 
@@ -97,16 +102,7 @@ def _judged(
     truth: NDArray[np.bool_] | None,
     classifier: FlipCostClassifier,
 ) -> Candidate:
-    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
-    # Its own table of calls, not that of the grid: a saved model may cut elsewhere.
-    table = judged.table(candidate.called)
-    counts = None
-    if truth is not None:
-        counts = ConfusionCounts.from_labels(truth, candidate.called, judged.weight)
-    elif rows.clean is not None:
-        tested = rows.clean.frame if candidate.key == "saved" else rows.clean.X
-        called = np.asarray(candidate.predict(tested), dtype=bool)
-        counts = ConfusionCounts.from_labels(rows.clean.positive, called)
+    judged = rows.judged
     wide = classifier.rate_posterior_
     likely = likely_posterior(classifier, measured=judged.checked is not None)
     same = candidate.key == winner.key
@@ -121,13 +117,49 @@ def _judged(
     return replace(
         candidate,
         share_called=float(np.average(candidate.called, weights=judged.weight)),
-        observed=table.interval("cost", cost=cost, level=level),
+        observed=_observed(rows, candidate),
         clean=clean,
         saving=saving,
         likely=first[0],
         saving_likely=first[1],
-        test=None if counts is None else counts.interval("cost", cost=cost, level=level),
+        test=_tested(rows, candidate, truth),
     )
+
+
+def _observed(rows: Audited, candidate: Candidate) -> Interval:
+    """Return what calls cost by the labels as they are."""
+    judged, level = rows.judged, rows.options.level
+    if judged.prices is not None:
+        sums = cost_sums(judged.positive, candidate.called, judged.prices, judged.weight)
+        return denoised_mean(sums, None, level)
+    # Its own table of calls, not that of the grid: a saved model may cut elsewhere.
+    table = judged.table(candidate.called)
+    return table.interval("cost", cost=rows.options.prices.alpha, level=level)
+
+
+def _tested(
+    rows: Audited, candidate: Candidate, truth: NDArray[np.bool_] | None
+) -> Interval | None:
+    """Return what calls cost by labels that are known to be right, if there are any."""
+    judged, level, prices = rows.judged, rows.options.level, rows.judged.prices
+    if truth is not None:
+        labels, called, weight = truth, candidate.called, judged.weight
+    elif rows.clean is not None:
+        tested = rows.clean.frame if candidate.key == "saved" else rows.clean.X
+        prices = row_prices(rows.options.prices, rows.clean.frame, "The test table")
+        given = () if prices is None else (prices,)
+        called = np.asarray(candidate.predict(tested, *given), dtype=bool)
+        labels, weight = rows.clean.positive, None
+    else:
+        return None
+    if prices is not None:
+        return denoised_mean(cost_sums(labels, called, prices, weight), None, level)
+    table = ConfusionCounts.from_labels(labels, called, weight)
+    return table.interval("cost", cost=rows.options.prices.alpha, level=level)
+
+
+def _times(found: Interval, unit: float) -> Interval:
+    return Interval(unit * found.value, unit * found.low, unit * found.high)
 
 
 def _clean_cost(
@@ -137,12 +169,18 @@ def _clean_cost(
     called: NDArray[np.bool_],
 ) -> Interval:
     """Return what calls cost on clean labels: on checked rows if there are any, else denoised."""
-    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
-    if judged.checked is None:
-        return posterior.cost(judged.table(called), cost, level)[0]
-    score = classifier.oof_probability_
-    expected = given_label(score, judged.positive, posterior.mean)
-    return judged.checked.cost(judged.positive, called, expected, cost, judged.weight, level, score)
+    judged = rows.judged
+    return clean_cost(
+        judged.positive,
+        called,
+        rows.cost,
+        posterior,
+        judged.weight,
+        table=judged.table(called),
+        checked=judged.checked,
+        probability=classifier.oof_probability_,
+        level=rows.options.level,
+    )
 
 
 def _saving(
@@ -153,7 +191,7 @@ def _saving(
     rival: Candidate,
 ) -> Interval:
     """Return what the calls of one save over those of a rival, on the same rows."""
-    judged, cost, level = rows.judged, rows.options.prices.alpha, rows.options.level
+    judged, cost, level = rows.judged, rows.cost, rows.options.level
     both = (judged.positive, winner.called, rival.called)
     if judged.checked is None:
         return paired_saving(*both, cost, posterior, judged.weight, level)

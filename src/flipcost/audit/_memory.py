@@ -8,10 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.audit._trusted import check_checked
 from flipcost.core.checked import CheckedRows
-from flipcost.data import as_arrow, read_labels, take_column, two_classes
+from flipcost.data import as_arrow, read_labels, row_prices, take_column, two_classes
 from flipcost.scale import Piece
 
 if TYPE_CHECKING:
@@ -85,12 +86,21 @@ class TableInMemory:
             rounds = None if rounds is None else rounds[rows]
             trusted = given.astype(object)
             trusted[given == ""] = None
+        prices = row_prices(self._options.prices, self._table, self.name)
+        check_prices(prices, positive, self._options.target)
         judged = JudgedRows(
-            frame, X, positive, weight, checked=checked, rows=self._rows, rounds=rounds
+            frame,
+            X,
+            positive,
+            weight,
+            checked=checked,
+            prices=prices,
+            rows=self._rows,
+            rounds=rounds,
         )
         check_checked(judged, self._options, self.name)
         with limited_threads(len(labels)):
-            scored = classifier.fit_rows(X, labels, weight, trusted=trusted)
+            scored = classifier.fit_rows(X, labels, weight, trusted=trusted, prices=prices)
         watched = WatchedRows(frame, self._rows, positive, classifier.oof_probability_)
         return replace(judged, scored=scored), watched
 

@@ -19,6 +19,8 @@ if TYPE_CHECKING:
     from flipcost.recheck import CheckedRow
 
 MODELS = ("auto", "linear", "boosting")
+# A price that is so many times the other leaves nothing to weigh up.
+_MOST_UNEVEN = 1e9
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
@@ -119,6 +121,15 @@ class AuditOptions:
             raise FlipCostError(msg)
         if isinstance(self.model, str) and self.model not in MODELS:
             msg = f"`model` must be {', '.join(MODELS)} or an estimator; got {self.model!r}."
+            raise FlipCostError(msg)
+        if not 0 <= self.seed < 1 << 32:
+            msg = f"`seed` must be a whole number from 0 to {(1 << 32) - 1}; got {self.seed}."
+            raise FlipCostError(msg)
+        share = self.prices.alpha
+        if not min(share, 1 - share) >= 1 / _MOST_UNEVEN:
+            msg = (
+                f"No price may be more than {_MOST_UNEVEN:,.0f} times the other; got {self.prices}."
+            )
             raise FlipCostError(msg)
         check_price(self.cost_check)
         sources = ("noise_rate", "trusted" if self.trusted else "checked", "second_label")

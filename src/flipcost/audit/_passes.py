@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+from functools import partial
 from time import perf_counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flipcost.audit._maker import facts_of, given_weight, was_checked
+from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
+from flipcost.data import price_columns, row_prices
 from flipcost.estimators.flipcost import CheckedSample, gather
 from flipcost.scale import FileTable, Layout
 
@@ -19,6 +22,8 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
+    from flipcost.core.costs import Costs
+    from flipcost.core.prices import Prices
     from flipcost.estimators import FlipCostClassifier
     from flipcost.scale import FileSet, Progress
 
@@ -79,7 +84,8 @@ class FilesInPasses:
         options = self._options
         read = [*options.roles.used, *maker.reader.feature_names_in_]
         # A saved model may read other columns.
-        more = getattr(options.model, "feature_names_in_", ())
+        more = [*getattr(options.model, "feature_names_in_", ())]
+        more += price_columns(options.prices, self.names, self.name)
         read += [name for name in more if name in self.names and name not in read]
         layout = Layout(options.target, tuple(read[1:]), fold_seed=options.seed)
         table = FileTable(
@@ -104,8 +110,13 @@ class FilesInPasses:
     def fit(self, classifier: FlipCostClassifier) -> tuple[JudgedRows, WatchedRows]:
         """Make the second pass, and fit."""
         self._say("second pass")
+        costs = self._options.prices
         fit = classifier.fit_gathered(
-            self._table, self._first, _WATCHED_ROWS, self._checked(classifier.pos_label)
+            self._table,
+            self._first,
+            _WATCHED_ROWS,
+            self._checked(classifier.pos_label),
+            partial(_prices_of, costs, self.name) if costs.is_by_row else None,
         )
         rows, watched = fit.rows, fit.watched
         weight = rows.sample.weight
@@ -123,10 +134,12 @@ class FilesInPasses:
             stands_for * (sum(self._facts.rows.values()) / stands_for.sum()),
             rows.squares,
             fit.checked,
+            row_prices(costs, rows.frame, self.name),
             self._facts.row_numbers(rows.sample.position),
             None if fit.checked is None else self._rounds(),
             None if fit.scored is None else (fit.scored, fit.result),
         )
+        check_prices(judged.prices, judged.positive, self._options.target)
         numbers = self._facts.row_numbers(watched.sample.position)
         probability = fit.probability(watched)
         return judged, WatchedRows(watched.frame, numbers, watched.sample.positive, probability)
@@ -144,6 +157,13 @@ class FilesInPasses:
         """Return in which file the checked rows were checked, in the order that they were kept."""
         kept = self._first.found.checked
         return None if kept is None else self._maker.rounds(kept.frame)
+
+
+def _prices_of(costs: Costs, where: str, frame: Any) -> Prices:
+    """Return the prices of drawn rows."""
+    found = row_prices(costs, frame, where)
+    assert found is not None  # noqa: S101 - asked only where prices differ by row
+    return found
 
 
 def _reports(say: Callable[[str], object]) -> Callable[[Progress], None]:

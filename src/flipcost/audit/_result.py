@@ -9,6 +9,7 @@ import numpy as np
 
 from flipcost._version import __version__
 from flipcost.core.cost_curves import confusion_cells
+from flipcost.core.costs import PriceRange
 from flipcost.core.noise import rate_pair
 
 if TYPE_CHECKING:
@@ -124,7 +125,9 @@ class AuditResult:
     prices : Costs
         What mistakes cost.
     cost : float
-        Share of it that a false positive bears.
+        Share of it that a false positive bears; of mean prices where they differ by row.
+    mean_prices : pair of floats
+        What a miss and a false alarm cost, on average.
     n_rows, n_rows_total, n_positive : int
         Rows audited, rows in the table, and positive labels among the former.
     schema : list of dict
@@ -190,6 +193,7 @@ class AuditResult:
     negative: str
     prices: Costs
     cost: float
+    mean_prices: tuple[float, float]
     n_rows: int
     n_rows_total: int
     n_positive: int
@@ -266,10 +270,13 @@ class AuditResult:
                 "checked_rows": self.n_checked,
             },
             "costs": {
-                "false_negative": self.prices.fn,
-                "false_positive": self.prices.fp,
+                "false_negative": _plain_price(self.prices.fn),
+                "false_positive": _plain_price(self.prices.fp),
                 "share": self.cost,
                 "assumed": self.prices_are_assumed,
+                "by_row": self.prices.is_by_row,
+                "mean_false_negative": self.mean_prices[0],
+                "mean_false_positive": self.mean_prices[1],
             },
             "level": self.level,
             "seed": self.seed,
@@ -366,6 +373,27 @@ class AuditResult:
             "cost_test": None if candidate.test is None else priced(candidate.test),
             "called_positive": candidate.share_called,
         }
+
+
+def _plain_price(price: Any) -> Any:
+    """Return a price as plain data: a number, or the words that it was given in."""
+    return price if isinstance(price, int | float | str) else price_words(price)
+
+
+def price_words(price: Any) -> str:
+    """Return a price in words: a number, a range, a column or arithmetic of columns.
+
+    Examples
+    --------
+    >>> from flipcost import PriceRange
+    >>> price_words(4.0), price_words("0.8*amount"), price_words(PriceRange(3, 8))
+    ('4', '0.8*amount', '3 to 8')
+    """
+    if isinstance(price, str):
+        return price
+    if isinstance(price, PriceRange):
+        return f"{price.low:.4g} to {price.high:.4g}"
+    return f"{price:.4g}" if isinstance(price, int | float) else "a price by row"
 
 
 def _interval(value: float, low: float, high: float) -> dict[str, float]:

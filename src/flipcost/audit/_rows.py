@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flipcost.audit._options import AuditOptions
     from flipcost.core.checked import CheckedRows
     from flipcost.core.moments import ClassMoments
+    from flipcost.core.prices import Prices
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost.fit import FitResult, ScoredRows
 
@@ -80,6 +81,8 @@ class JudgedRows:
         Of how many rows of the table each is one.
     checked : CheckedRows or None
         Those among them whose right label is known.
+    prices : Prices or None
+        What their mistakes cost, where that differs by row.
     call_squares : callable or None
         From calls to the squared weights of the table that they make, which say how sure its counts
         are.
@@ -100,6 +103,7 @@ class JudgedRows:
     stands_for: NDArray[np.float64] | None = None
     call_squares: Callable[[NDArray[np.bool_]], NDArray[np.float64]] | None = None
     checked: CheckedRows | None = None
+    prices: Prices | None = None
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     rounds: NDArray[np.intp] | None = None
     scored: tuple[ScoredRows, FitResult] | None = None
@@ -214,3 +218,9 @@ class Audited:
     watched: WatchedRows
     clean: CleanRows | None
     warnings: list[str]
+
+    @property
+    def cost(self) -> float | Prices:
+        """What decides: the share that a false positive bears, or the prices of the judged rows."""
+        prices = self.judged.prices
+        return self.options.prices.alpha if prices is None else prices

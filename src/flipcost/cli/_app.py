@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import traceback
 import warnings
+from pathlib import Path
 
 import typer
 
@@ -85,18 +87,25 @@ def main(args: list[str] | None = None) -> int:
     """
     if args is None:
         args = sys.argv[1:]
+    _open_closed_streams()
     try:
         with signals_as_interrupts(), warnings.catch_warnings():
             # What users must know is said in sentences of our own.
             warnings.simplefilter("ignore")
             code = app(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
+            sys.stdout.flush()  # while it can still be said that nobody takes it
     except FlipCostError as error:
         return _complain(in_options(str(error)))
     except (KeyboardInterrupt, typer.Abort):
         return _complain(interrupted_words())
     except BrokenPipeError:  # the reader of our output has left: `| head`
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        _drop_output()
         return 0
+    except OSError as error:  # the disk is full, a name too long, a folder forbidden
+        _drop_output()
+        return _complain(_of_the_system(error))
+    except UnicodeEncodeError:
+        return _complain("a file has a name that is not UTF-8; rename it.")
     except MemoryError:
         return _complain("the table does not fit in memory; give fewer rows or columns.")
     except Exception as error:  # noqa: BLE001 - nothing may reach the user as a traceback
@@ -106,6 +115,25 @@ def main(args: list[str] | None = None) -> int:
     if code == _INTERRUPTED:
         return _complain(interrupted_words())
     return code if isinstance(code, int) else 0
+
+
+def _open_closed_streams() -> None:
+    """Have output that was closed (`>&-`) go nowhere; a file of ours would else be taken for it."""
+    for name in ("stdout", "stderr"):
+        if getattr(sys, name) is None:
+            setattr(sys, name, Path(os.devnull).open("w", encoding="utf-8"))  # noqa: SIM115 - stays
+
+
+def _drop_output() -> None:
+    """Send what is left of standard output nowhere: nobody takes it."""
+    with contextlib.suppress(OSError, ValueError, AttributeError):
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+
+
+def _of_the_system(error: OSError) -> str:
+    reason = (error.strerror or str(error)).lower()
+    where = "" if error.filename is None else f" ({os.fsdecode(error.filename)!r})"
+    return f"the system refused: {reason}{where}; nothing was left half written."
 
 
 def _usage(error: Exception) -> str:

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from flipcost.cli._groups import grouped
+from flipcost.cli._options import MAX_BYTES
 from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
 from flipcost.cli._recheck import Checked, CostCheck  # noqa: TC001 - the same
 
@@ -45,14 +46,19 @@ def audit_command(
         str | None, typer.Option(help="Column of the labels.", rich_help_panel=TABLE)
     ] = None,
     cost_fn: Annotated[
-        float | None,
+        str | None,
         typer.Option(
-            help="What a missed positive costs.", show_default=False, rich_help_panel=PRICES
+            help="What a missed positive costs: a number, a column, arithmetic of columns such as "
+            "0.8*amount+12, or a range such as 3..8.",
+            show_default=False,
+            rich_help_panel=PRICES,
         ),
     ] = None,
     cost_fp: Annotated[
-        float | None,
-        typer.Option(help="What a false alarm costs.", show_default=False, rich_help_panel=PRICES),
+        str | None,
+        typer.Option(
+            help="What a false alarm costs, likewise.", show_default=False, rich_help_panel=PRICES
+        ),
     ] = None,
     positive: Annotated[
         str | None,
@@ -138,6 +144,9 @@ def audit_command(
     max_rows: Annotated[
         int, typer.Option(help="Sample a larger table.", min=100, rich_help_panel=LARGE)
     ] = 200_000,
+    max_bytes: Annotated[
+        int | None, typer.Option(help=MAX_BYTES, min=0, rich_help_panel=LARGE)
+    ] = None,
     memory_share: Annotated[
         float,
         typer.Option(

@@ -17,7 +17,7 @@ from rich.console import Console
 
 from flipcost._persist import load, save
 from flipcost.audit import MODELS, AuditResult, audit, audit_files
-from flipcost.cli._echo import echo
+from flipcost.cli._echo import echo, readable_name
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
 from flipcost.cli._options import in_options
@@ -26,7 +26,7 @@ from flipcost.cli._recheck_run import write_batch
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
-from flipcost.data import guard_cell, is_many, read_sample, read_table
+from flipcost.data import check_sizes, guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.recheck import POOL_FILE
 from flipcost.report import render_report
@@ -40,8 +40,8 @@ def run_audit(
     *,
     data: Path | None,
     target: str | None,
-    cost_fn: float | None,
-    cost_fp: float | None,
+    cost_fn: str | None,
+    cost_fp: str | None,
     positive: str | None,
     noise_rate: str | None,
     trusted: str | None,
@@ -61,6 +61,7 @@ def run_audit(
     delimiter: str | None,
     encoding: str | None,
     max_rows: int,
+    max_bytes: int | None,
     memory_share: float,
     dask: str | None,
     seed: int,
@@ -109,14 +110,16 @@ def run_audit(
             msg = "Give a file and --target, or --example NAME to try it out."
             raise UserError(msg)
         prices = None if cost_fn is None and cost_fp is None else _prices(cost_fn, cost_fp)
-        options["name"] = data.name
+        options["name"] = readable_name(data)
         if dask is not None or is_many(data) or _too_large(data, memory_share, model):
+            check_sizes(data, max_bytes)
             run = partial(_audit_files, data, target, prices, dask=dask, **text)
         else:
-            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **text)
+            bounded: Any = {**text, "max_bytes": max_bytes}
+            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **bounded)
             run = partial(audit, table, target, prices, rows=rows, n_rows=n_rows)
     if test is not None:
-        options["test"] = read_table(test, **text)
+        options["test"] = read_table(test, **text, max_bytes=max_bytes)
     options["model"] = _model(model)
 
     with staged_folder(out, RESULTS, overwrite=overwrite, inputs=inputs) as place:
@@ -170,15 +173,31 @@ def _write(result: AuditResult, place: Path) -> None:
             writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
 
 
-def _prices(fn: float | None, fp: float | None) -> Costs:
+def _prices(fn: str | None, fp: str | None) -> Costs:
     if fn is None or fp is None:
         msg = "Give both --cost-fn (a missed positive) and --cost-fp (a false alarm)."
         raise UserError(msg)
+    try:
+        costs = Costs(fn=fn, fp=fp)
+    except ValueError as error:
+        price = _not_above_nothing(fn, fp)
+        raise UserError(price or in_options(str(error))) from error
+    price = _not_above_nothing(costs.fn, costs.fp)
+    if price:
+        raise UserError(price)
+    return costs
+
+
+def _not_above_nothing(fn: Any, fp: Any) -> str | None:
+    """Say which price is a number that is none."""
     for name, price in (("--cost-fn", fn), ("--cost-fp", fp)):
-        if not 0 < price < float("inf"):
-            msg = f"{name} must be a price above 0; got {price:g}."
-            raise UserError(msg)
-    return Costs(fn=fn, fp=fp)
+        try:
+            value = float(price)
+        except (TypeError, ValueError):
+            continue
+        if not 0 < value < float("inf"):
+            return f"{name} must be a price above 0; got {value:g}."
+    return None
 
 
 def _default_prices(share: float | None) -> Costs:

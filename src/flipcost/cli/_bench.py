@@ -14,6 +14,10 @@ from flipcost.cli._echo import echo
 from flipcost.exceptions import UserError
 
 _EXTRA = "bench"
+_NO_SOURCE = (
+    "The benchmarks come with the source of flipcost, not with the installed package; "
+    "run this, or `make bench`, in a checkout."
+)
 
 
 def bench_command(
@@ -64,15 +68,18 @@ def missing_peers() -> list[str]:
 
 
 def _benchmarks() -> tuple[str, ...]:
-    """Return the names of the benchmarks, which come with the source and not with the package."""
-    here = str(Path.cwd())
-    if (Path.cwd() / "benchmarks" / "__main__.py").exists() and here not in sys.path:
-        sys.path.insert(0, here)
+    """Return the names of the benchmarks, which come with the source and not with the package.
+
+    They are those beside the source that is running; those of the current folder are somebody's.
+    """
+    checkout = Path(__file__).resolve().parents[3]
+    if not (checkout / "src" / "flipcost" / "cli").is_dir():
+        raise UserError(_NO_SOURCE)
+    sys.path.insert(0, str(checkout))
     try:
-        return tuple(importlib.import_module("benchmarks.__main__").NAMES)
+        found = importlib.import_module("benchmarks.__main__")
     except ImportError as error:
-        msg = (
-            "The benchmarks come with the source of flipcost, not with the installed package; "
-            "run this, or `make bench`, in a checkout."
-        )
-        raise UserError(msg) from error
+        raise UserError(_NO_SOURCE) from error
+    if not Path(str(found.__file__)).resolve().is_relative_to(checkout):
+        raise UserError(_NO_SOURCE)
+    return tuple(found.NAMES)

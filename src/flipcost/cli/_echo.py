@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import os
 import sys
+from pathlib import Path
 
 import typer
 
@@ -30,3 +32,14 @@ def echo(text: str = "", *, err: bool = False) -> None:
 def _aligned(text: str) -> str:
     """Clean text whose blanks align it with the lines above."""
     return text.strip() if text.isprintable() and len(text) < 1000 else clean_text(text)
+
+
+def readable_name(path: Path) -> str:
+    """Return the name of a file as text that can be written, whatever bytes it is of.
+
+    Examples
+    --------
+    >>> readable_name(Path("sales/2024.csv"))
+    '2024.csv'
+    """
+    return os.fsencode(path.name).decode("utf-8", "replace")

@@ -6,11 +6,17 @@ import ast
 import re
 import shlex
 
+# One rule for all commands that read tables.
+MAX_BYTES = (
+    "Refuse a file that unpacks to more bytes; if not given, to over 100 times its size and over "
+    "256 MB."
+)
+
 # Options that are not called as the parameter is; in all others blanks become dashes.
 _OTHER = {"fn": "--cost-fn", "fp": "--cost-fp"}
 _SAME = {
     "categorical", "checked", "cost_check", "delimiter", "drop", "drop_unusable", "encoding", "id",
-    "jobs", "max_rows",
+    "jobs", "max_bytes", "max_rows",
     "model", "noise_model", "noise_rate", "out", "overwrite", "positive", "resume", "sample_weight",
     "second_label", "seed", "target", "test", "trials", "trusted",
 }  # fmt: skip

@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from flipcost.cli._groups import grouped
+from flipcost.cli._options import MAX_BYTES
 from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
 
 ROWS = "Rows"
@@ -41,6 +42,9 @@ def predict_command(
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Of text, if not UTF-8.", rich_help_panel=ROWS)
+    ] = None,
+    max_bytes: Annotated[
+        int | None, typer.Option(help=MAX_BYTES, min=0, rich_help_panel=ROWS)
     ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=RESULTS)

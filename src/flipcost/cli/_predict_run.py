@@ -14,7 +14,15 @@ from pyarrow import csv
 from flipcost._persist import load
 from flipcost.cli._echo import echo
 from flipcost.cli._output import check_file, staged_file
-from flipcost.data import ColumnReader, as_text, guard_column, read_batches, take_column
+from flipcost.core.row_prices import takes_prices
+from flipcost.data import (
+    ColumnReader,
+    as_text,
+    guard_column,
+    read_batches,
+    row_prices,
+    take_column,
+)
 from flipcost.exceptions import ModelFileError, TableError, UserError
 
 
@@ -27,6 +35,7 @@ def run_predict(
     id_column: str | None,
     delimiter: str | None,
     encoding: str | None,
+    max_bytes: int | None,
     quiet: bool,
 ) -> None:
     """Score rows as the options say."""
@@ -35,7 +44,7 @@ def run_predict(
         raise UserError(msg)
     check_file(out, overwrite=overwrite, inputs=[data, model])
     pipeline = load_pipeline(model)
-    batches = read_batches(data, delimiter=delimiter, encoding=encoding)
+    batches = read_batches(data, delimiter=delimiter, encoding=encoding, max_bytes=max_bytes)
     rows = called = 0
     with staged_file(out, overwrite=overwrite, inputs=[data, model]) as place:
         writer = None
@@ -86,7 +95,10 @@ def _score(
     X = np.asarray(pipeline[1].transform(numbers), dtype=float)
     classifier = pipeline[-1]
     place = int(np.flatnonzero(classifier.classes_ == classifier.pos_label)[0])
-    predicted = classifier.predict(X)
+    prices = None
+    if takes_prices(classifier):
+        prices = row_prices(getattr(classifier, "cost", None), table, str(data))
+    predicted = classifier.predict(X) if prices is None else classifier.predict(X, prices=prices)
     columns = {"row": pa.array(np.arange(start + 1, start + len(X) + 1))}
     if id_column is not None:
         column = take_column(table, id_column, str(data))
@@ -95,7 +107,11 @@ def _score(
     called = predicted == classifier.pos_label
     columns["prediction"] = labels.take(pa.array(np.where(called, place, 1 - place)))
     columns["called_positive"] = pa.array(called)
-    columns["probability_positive"] = pa.array(classifier.predict_proba(X)[:, place])
+    probability = classifier.predict_proba(X)[:, place]
+    columns["probability_positive"] = pa.array(probability)
+    if prices is not None:
+        columns["threshold"] = pa.array(prices.threshold)
+        columns["expected_saving"] = pa.array(prices.gain(probability))
     return pa.RecordBatch.from_pydict(columns)
 
 

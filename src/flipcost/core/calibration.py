@@ -177,6 +177,11 @@ class ScoreBins:
         """Share of positive labels."""
         return float(self.positive.sum() / (self.positive.sum() + self.negative.sum()))
 
+    @property
+    def rarer(self) -> float:
+        """Rows of the rarer label."""
+        return float(min(self.positive.sum(), self.negative.sum()))
+
 
 def _place(standardised: Array) -> NDArray[np.intp]:
     """Return the bin of each standardised score."""

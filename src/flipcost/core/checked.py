@@ -27,11 +27,10 @@ from flipcost.core.cells import ScoreCells
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.possible import agreement, possible_limits
+from flipcost.core.prices import Prices
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
-
-    from flipcost.core.prices import Prices
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -159,7 +158,7 @@ class CheckedRows:
         called: ArrayLike,
         rival_called: ArrayLike,
         expected: ArrayLike,
-        cost: CostLike,
+        cost: CostLike | Prices,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
         score: ArrayLike | None = None,
@@ -176,16 +175,32 @@ class CheckedRows:
             As in `cost`.
         """
         ours, theirs = (np.asarray(calls, bool) for calls in (called, rival_called))
+        rows = _weights(sample_weight, len(ours))
+        told, weight = self, rows
+        if isinstance(cost, Prices):
+            # A row weighs what both mistakes on it cost, and is compared with its own threshold.
+            weight, alarms = rows * (cost.miss + cost.alarm), rows * cost.alarm
+            own = np.maximum(weight[self.rows], 0.0)
+            told = replace(self, weight=own * (own.sum() / max(float((own**2).sum()), 1e-300)))
+        else:
+            alarms = rows * cost_share(cost)
         cells = ScoreCells.from_rows(
-            positive, expected if score is None else score, expected, sample_weight, ours != theirs
+            positive, expected if score is None else score, expected, weight, ours != theirs
         )
-        weight = _weights(sample_weight, len(ours))
         # Rows that ours alone calls positive gain where they are, those of the rival where not.
-        turned = weight * (ours.astype(float) - theirs)
-        turned = np.bincount(cells.cell, turned, len(cells.share)) / weight.sum()
-        part = np.divide(turned, cells.share, out=np.zeros_like(turned), where=cells.share > 0)
-        saved = part * (self._drawn(cells, sample_weight) - cost_share(cost))
-        return self._limits(saved, cells, sample_weight, level)
+        side = ours.astype(float) - theirs
+        turned, paid = (
+            np.bincount(cells.cell, side * part, len(cells.share)) / weight.sum()
+            for part in (weight, alarms)
+        )
+        turned, paid = (
+            np.divide(part, cells.share, out=np.zeros_like(part), where=cells.share > 0)
+            for part in (turned, paid)
+        )
+        saved = turned * told._drawn(cells, weight) - paid  # noqa: SLF001 - of this class
+        low, high = told._limits(saved, cells, weight, level)  # noqa: SLF001
+        scale = float(weight.sum() / rows.sum())
+        return scale * low, scale * high
 
     def _drawn(self, cells: ScoreCells, sample_weight: ArrayLike | None) -> Array:
         """Draw shares of true positives in cells, shape (draws, cells)."""

@@ -106,6 +106,16 @@ class LabelSums:
 
     __add__ = merge
 
+    def thinned(self, design: float) -> LabelSums:
+        """Return the same as uncertain as if fewer rows had been seen, as rows that depend are.
+
+        Parameters
+        ----------
+        design : float
+            How many rows count for one.
+        """
+        return self if design == 1.0 else LabelSums(self.first, design * self.second, self.reach)
+
     @property
     def noisy_share(self) -> float:
         """Share of positive labels."""

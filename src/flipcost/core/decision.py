@@ -138,6 +138,7 @@ def decide(
     *,
     call_squares: CallSquares | None = None,
     checked: CheckedRows | None = None,
+    design: float = 1.0,
     level: float = 0.95,
 ) -> Decision:
     """Decide between the Bayes rule and the two constants at one cost, by the guard.
@@ -156,6 +157,9 @@ def decide(
         As in `count_calls`.
     checked : CheckedRows, optional
         Rows whose right label is known: costs are then counted with these.
+    design : float, default=1.0
+        How many rows count for one where rows depend on each other; used with prices by row,
+        `call_squares` without.
     level : float, default=0.95
         Level of the intervals of the costs.
 
@@ -188,6 +192,7 @@ def decide(
             table=table,
             checked=checked,
             probability=probability,
+            design=design,
             level=level,
         )
         for answer, table in tables.items()
@@ -205,6 +210,7 @@ def clean_cost(
     table: ConfusionCounts | None = None,
     checked: CheckedRows | None = None,
     probability: ArrayLike | None = None,
+    design: float = 1.0,
     level: float = 0.95,
 ) -> Interval:
     """Return the clean cost of a row under calls: on checked rows if there are any, else denoised.
@@ -228,6 +234,8 @@ def clean_cost(
         Rows whose right label is known.
     probability : array-like of shape (n,), optional
         Out-of-fold probability that the clean label is positive; needed with checked rows.
+    design : float, default=1.0
+        As in `decide`.
     level : float, default=0.95
         Level of the interval.
 
@@ -250,7 +258,8 @@ def clean_cost(
             )
         return checked.cost(positive, called, expected, cost, sample_weight, level, probability)
     if isinstance(cost, Prices):
-        return cost_sums(positive, called, cost, sample_weight).mean(posterior, level)
+        sums = cost_sums(positive, called, cost, sample_weight).thinned(design)
+        return sums.mean(posterior, level)
     if table is None:
         table = count_calls(positive, called, sample_weight)
     return posterior.cost(table, cost, level)[0]

@@ -7,6 +7,12 @@ on every machine and for every chunking of the rows. A 64-bit key is mixed by th
 SplitMix64 (Steele, Lea and Flood, 2014, doi:10.1145/2660193.2660195), whose upper half, times the
 number of folds, gives the fold. Text is turned into a key by a polynomial of its bytes modulo
 :math:`2^{64}`.
+
+Database engines multiply 64-bit integers without wrapping around, if at all, so that they have a
+hash of their own (`engine_folds`), which needs products below :math:`2^{62}` only: with the prime
+:math:`p = 2^{31} - 1`, :math:`h = ((a k + b) \bmod p)^5 \bmod p`. The fifth power is a permutation
+modulo :math:`p`, since 5 does not divide :math:`p - 1`, and breaks up the regular steps in which
+sequential keys would otherwise go around.
 """
 
 from __future__ import annotations
@@ -21,6 +27,8 @@ _MIX_1 = np.uint64(0xBF58476D1CE4E5B9)
 _MIX_2 = np.uint64(0x94D049BB133111EB)
 # Odd, so that powers never vanish modulo 2**64.
 _BASE = np.uint64(0x100000001B3)
+# The modulus of the hash that database engines compute.
+PRIME = 2**31 - 1
 # Ten folds leave more rows to learn from, which matters while these are few; five take half as
 # long.
 _FEW_ROWS = 5_000
@@ -218,6 +226,59 @@ def hash_keys(keys: Keys, seed: int = 0) -> Keys:
         z = (z ^ (z >> np.uint64(30))) * _MIX_1
         z = (z ^ (z >> np.uint64(27))) * _MIX_2
         return np.asarray(z ^ (z >> np.uint64(31)), dtype=np.uint64)
+
+
+def engine_constants(seed: int) -> tuple[int, int]:
+    """Return multiplier and offset of the hash that engines compute, for a seed.
+
+    Examples
+    --------
+    >>> engine_constants(0)
+    (60845732, 722909340)
+    """
+    mixed = hash_keys(np.array([0, 1], np.uint64), int(seed) % 2**32)
+    return 1 + int(mixed[0]) % (PRIME - 1), int(mixed[1]) % PRIME
+
+
+def engine_hash(keys: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
+    """Return keys scattered over 0 to ``PRIME - 1``, as a database engine scatters them.
+
+    Examples
+    --------
+    >>> engine_hash(np.arange(3))
+    array([229258544, 134788416, 892161765])
+    """
+    multiplier, offset = engine_constants(seed)
+    start = (np.asarray(keys, np.int64) % PRIME * multiplier + offset) % PRIME
+    square = start * start % PRIME
+    return np.asarray(square * square % PRIME * start % PRIME)
+
+
+def engine_folds(
+    keys: NDArray[np.int64], n_folds: int, seed: int = 0, rule: str = "hash"
+) -> NDArray[np.int16]:
+    """Return the fold that a database engine puts each key in.
+
+    Parameters
+    ----------
+    keys : ndarray of int
+        Whole numbers; of text the first 32 bits of its MD5.
+    n_folds : int
+        Number of folds.
+    seed : int, default=0
+        Another seed gives other folds.
+    rule : {"hash", "modulus"}, default="hash"
+        The remainder of the hash, or of the key itself.
+
+    Examples
+    --------
+    >>> engine_folds(np.arange(8), 3)
+    array([2, 0, 0, 1, 0, 2, 1, 1], dtype=int16)
+    >>> engine_folds(np.arange(-2, 3), 3, rule="modulus")
+    array([1, 2, 0, 1, 2], dtype=int16)
+    """
+    values = engine_hash(keys, seed) if rule == "hash" else np.asarray(keys, np.int64)
+    return np.asarray(values % n_folds, dtype=np.int16)
 
 
 def text_keys(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Keys:

@@ -95,7 +95,7 @@ class HingeBasis:
 
 def _quantiles(rows: Array, weight: Array | None, levels: Array) -> Array:
     """Return quantiles of each column that are values of it, with weights as repetitions."""
-    lying = np.ascontiguousarray(rows.T)
+    lying = np.array(rows.T, order="C")  # a copy: it is sorted in place
     # Half a rounding error below, so that a level that is met exactly counts as met.
     wanted = levels * (1 - 1e-12)
     if weight is None:  # sorting alone is ten times as fast

@@ -462,12 +462,19 @@ def _from_classes(
 # What scatters may be off by, in units of the spreads of the features; and the least of these that
 # rounding leaves any sense in, in units of the means.
 _ROUNDING, _LEAST_SPREAD = 1e-6, 1e-8
+# Sums of squares that leave room for some more.
+_LARGEST = 1e290
 
 
 def _impossible(moments: ClassMoments) -> str | None:
     """Return why no rows can have these moments, or None."""
     if not (np.isfinite(moments.mean).all() and np.isfinite(moments.scatter).all()):
         return "a mean or a scatter is not finite"
+    with np.errstate(over="ignore"):
+        spread = np.abs(moments.scatter).max(axis=2, initial=0.0)
+        squares = moments.weight.sum() * (moments.mean**2 + 1) + spread
+    if squares.max(initial=0.0) > _LARGEST:
+        return "a weight, a mean or a scatter is too large to compute with"
     none = moments.n_rows == 0
     if np.any(none & (moments.weight > 0)) or moments.scatter[none].any():
         return "a class without rows has weight or scatter"

@@ -44,6 +44,11 @@ PRIOR: dict[str, float] = {
     "class_conditional": 0.4 / 3,
 }
 MODEL_NAMES = tuple(PRIOR)
+# With so many rows of the rarer label, noise of any kind weighs half of what it weighs with many.
+# Of 200 rows with 10 positives and no signal, ten draws cost 1.17 times the better constant without
+# this (2.7 at most) and 1.00 with it; with a signal, regret fell from 0.97 of the constant's to
+# 0.46.
+_FEW = 20.0
 # How fast the prior falls, over the whole range. Without it, and with "none" at 0.05, a weak signal
 # in clean labels cost 6 % more than the constant in place of 4 %, and 200 rows without signal up to
 # half more; faster, 1.5, cost 0.06 of noise tax under class-conditional noise.
@@ -57,22 +62,35 @@ _POINTS = {False: (13, (10, 8)), True: (7, (6, 5))}
 _THIN = 1e-4
 
 
-def model_prior(noise_model: NoiseModel) -> dict[str, float]:
+def model_prior(noise_model: NoiseModel, rarer: float = np.inf) -> dict[str, float]:
     """Return the prior weight of each model that a choice of noise model leaves.
+
+    Parameters
+    ----------
+    noise_model : str
+        What was chosen; "auto" leaves all.
+    rarer : float, default=inf
+        Rows of the rarer label. A few cannot tell noise from chance: they are taken as they are.
 
     Examples
     --------
-    >>> model_prior("symmetric")
+    >>> {name: round(weight, 6) for name, weight in model_prior("symmetric").items()}
     {'none': 0.1, 'symmetric': 0.9}
+    >>> round(model_prior("symmetric", rarer=10)["none"], 2)
+    0.82
     >>> round(sum(model_prior("auto").values()), 9)
     1.0
     """
-    if noise_model == "auto":
-        return PRIOR
     if noise_model not in get_args(NoiseModel):
         msg = f"`noise_model` must be one of {', '.join(get_args(NoiseModel))}; got {noise_model}."
         raise ValueError(msg)
-    return {"none": 0.1, noise_model: 0.9}
+    prior = PRIOR if noise_model == "auto" else {"none": PRIOR["none"], noise_model: 1.0}
+    noisy = (1 - PRIOR["none"]) / (1 + (_FEW / rarer) ** 2)
+    others = sum(prior.values()) - prior["none"]
+    return {
+        name: 1 - noisy if name == "none" else noisy * weight / others
+        for name, weight in prior.items()
+    }
 
 
 @dataclass(frozen=True, eq=False)

@@ -92,7 +92,7 @@ def rate_posterior(
     doubted = doubt.weight.sum(axis=0)
     # How much better noise explains the curve than none, tempered: evidence against "anything".
     clean = doubted[np.array([m == "none" for m in doubt.models])].sum()
-    odds = max(1.0, model_prior(noise_model)["none"] / max(clean, 1e-300))
+    odds = max(1.0, model_prior(noise_model, lead.rarer)["none"] / max(clean, 1e-300))
     share = _ANYTHING / (_ANYTHING + (1 - _ANYTHING) * odds) if anything else 0.0
     flat = weights.get("no_signal", 0.0)
     share = share + flat * (1 - share)

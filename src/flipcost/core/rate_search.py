@@ -93,7 +93,7 @@ def integrate_rates(
     >>> print(f"{fit.weight[0] @ fit.rates[:, 0]:.2f}")
     0.15
     """
-    prior = model_prior(noise_model)
+    prior = model_prior(noise_model, bins[0].rarer)
     if known is not None:
         prior = {"class_conditional" if np.ndim(known[0]) else "symmetric": 1.0}
     if bins[0].checked is None:
@@ -126,7 +126,8 @@ def tempered_posterior(bins: ScoreBins, rows: float, noise_model: NoiseModel) ->
     1.0
     """
     tempered = bins.tempered(_power(bins, rows))
-    return _Search([tempered], model_prior(noise_model), coarse=True).integrate(curves=False)
+    prior = model_prior(noise_model, bins.rarer)
+    return _Search([tempered], prior, coarse=True).integrate(curves=False)
 
 
 def _power(bins: ScoreBins, rows: float) -> float:
@@ -135,9 +136,8 @@ def _power(bins: ScoreBins, rows: float) -> float:
     Checked rows tell the right label given the label; what they tell together with it rests on the
     share of labels along the score, which must then count for as many rows at least.
     """
-    n_pos, n_neg = bins.positive.sum(), bins.negative.sum()
-    checked = bins.flips.sum() / (n_pos + n_neg)
-    return float(min(1.0, 1 / (1 + min(n_pos, n_neg) / rows) + checked))
+    checked = bins.flips.sum() / (bins.positive.sum() + bins.negative.sum())
+    return float(min(1.0, 1 / (1 + bins.rarer / rows) + checked))
 
 
 def _heights(bins: BinStack, share: float) -> Array:

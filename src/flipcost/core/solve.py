@@ -166,6 +166,9 @@ def denoised_systems(
     noisy = moments.about(centre)
     _drop_constants(noisy, centre)
     total = float(moments.weight.sum())
+    if not total > 0:
+        msg = "`moments` must be of rows that have weight; these are of none. Gather rows first."
+        raise ValueError(msg)
     spectrum: tuple[Array, Array] | None = None
     systems = []
     for rate in noise_rates:

@@ -11,8 +11,10 @@ from flipcost.data._encoder import LevelColumn, NumberColumn, TableEncoder, stac
 from flipcost.data._features import make_features
 from flipcost.data._formulas import guard_cell, guard_column, unguard_cell
 from flipcost.data._infer import describe_column, read_cells, text_type
+from flipcost.data._limits import check_cells, check_sizes, parquet_batches
 from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, is_many, list_files
 from flipcost.data._open import FileFormat, check_names, sniff
+from flipcost.data._prices import price_columns, row_prices
 from flipcost.data._ranges import TextRange, read_places, split_text
 from flipcost.data._read import read_batches, read_sample, read_table
 from flipcost.data._reader import ColumnReader
@@ -39,8 +41,10 @@ __all__ = [
     "are_numbers",
     "as_arrow",
     "as_text",
+    "check_cells",
     "check_features",
     "check_names",
+    "check_sizes",
     "check_stamp",
     "concatenate",
     "describe_column",
@@ -53,7 +57,9 @@ __all__ = [
     "label_codes",
     "list_files",
     "make_features",
+    "parquet_batches",
     "plain_labels",
+    "price_columns",
     "read_batches",
     "read_cells",
     "read_labels",
@@ -61,6 +67,7 @@ __all__ = [
     "read_places",
     "read_sample",
     "read_table",
+    "row_prices",
     "sniff",
     "split_text",
     "stack_columns",

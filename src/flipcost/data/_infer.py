@@ -30,6 +30,8 @@ _DATE_FORMATS = (
     "%d.%m.%Y",
     "%d-%m-%Y",
 )
+# Squares of larger numbers, and sums of them, are beyond what a float holds.
+_LARGEST = 1e100
 # A column of which at least this share, but not all, are numbers is a column of numbers with
 # something wrong in it rather than one of categories that happen to look like numbers.
 _MIXED_SHARE = 0.5
@@ -174,23 +176,25 @@ def _read_dates(column: Any, written: str, *, strict: bool = True) -> Any:
 
 
 def refuse_infinite(column: Any, name: str) -> None:
-    """Refuse a column of numbers with an infinite one, whichever way it was written.
+    """Refuse a column of numbers with one that is infinite, or too large to compute with.
 
     Examples
     --------
     >>> refuse_infinite(pa.array([1.0, float("-inf")]), "dose")
     Traceback (most recent call last):
         ...
-    flipcost.exceptions.TableError: Column 'dose' holds infinite values or numbers beyond 1e308
+    flipcost.exceptions.TableError: Column 'dose' holds infinite values or numbers beyond 1e100
     (first in row 2); correct or empty these.
     """
     if not pa.types.is_floating(column.type):
         return
-    infinite = pc.fill_null(pc.is_inf(column), fill_value=False)
+    infinite = pc.fill_null(
+        pc.greater(pc.abs(column.cast(pa.float64())), _LARGEST), fill_value=False
+    )
     if pc.any(infinite).as_py():
         row = pc.index(infinite, pa.scalar(value=True)).as_py() + 1
         msg = (
-            f"Column {name!r} holds infinite values or numbers beyond 1e308 (first in row {row}); "
+            f"Column {name!r} holds infinite values or numbers beyond 1e100 (first in row {row}); "
             "correct or empty these."
         )
         raise TableError(msg)

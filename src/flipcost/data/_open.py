@@ -18,6 +18,7 @@ from typing import IO, Any
 
 import pyarrow as pa
 
+from flipcost.data._limits import check_regular
 from flipcost.exceptions import TableError, shorten
 
 # What is looked at of a file, and at most if that is less than a line.
@@ -188,23 +189,34 @@ def no_rows(path: Any) -> TableError:
 
 
 def _first_bytes(path: Any, filesystem: Any) -> bytes:
-    if filesystem is None and path.is_dir():
-        msg = f"{path} is a folder; give a CSV or Parquet file."
-        raise TableError(msg)
-    if filesystem is None and not path.exists():
-        msg = f"{path} does not exist; check its name and the folder{_nearby(path)}."
-        raise TableError(msg)
     try:
+        if filesystem is None:
+            _check_place(path)
         with open_bytes(path, filesystem=filesystem) as file:
             start = file.read(64)
-    except OSError as error:
-        reason = (error.strerror or str(error)).lower()
-        msg = f"{path} cannot be read: {reason}; check its permissions."
+    except (OSError, ValueError) as error:
+        if isinstance(error, TableError):
+            raise
+        reason = (getattr(error, "strerror", None) or str(error)).lower()
+        msg = f"{path} cannot be read: {reason}; check its name and its permissions."
         raise TableError(msg) from error
     if not start:
         msg = f"{path} is empty; give a file with a header line and rows."
         raise TableError(msg)
     return start
+
+
+def _check_place(path: Path) -> None:
+    """Refuse a name under which there is no file."""
+    try:
+        path.stat()
+    except (FileNotFoundError, NotADirectoryError) as error:
+        msg = f"{path} does not exist; check its name and the folder{_nearby(path)}."
+        raise TableError(msg) from error
+    if path.is_dir():
+        msg = f"{path} is a folder; give a CSV or Parquet file."
+        raise TableError(msg)
+    check_regular(path)
 
 
 def _nearby(path: Path) -> str:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import lzma
 import re
+import zlib
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
@@ -21,16 +22,25 @@ from numpy.typing import NDArray
 from pyarrow import csv
 
 from flipcost.core.arrays import Array
+from flipcost.data._limits import Unpacked, parquet_batches
 from flipcost.data._open import FileFormat, check_names, no_rows, not_utf8, open_bytes, sniff
 from flipcost.exceptions import TableError
 
 _BLOCK_BYTES = 1 << 22
+# What decompressors raise on damaged files.
+_UNREADABLE = (EOFError, OSError, lzma.LZMAError, zlib.error, pa.ArrowException)
 # Keeps our random numbers apart from those of a user who made labels with the same seed: a sample
 # by the same numbers would be a sample by label.
 _STREAM = 0x666C6970
 
 
-def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None = None) -> Any:
+def read_table(
+    path: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    max_bytes: int | None = None,
+) -> Any:
     r"""Read a CSV (any delimiter, compressed or not) or Parquet file into a pyarrow table.
 
     Parameters
@@ -39,6 +49,8 @@ def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None 
         The file.
     delimiter, encoding : str, optional
         Of text, when they are not to be found out from the first lines.
+    max_bytes : int, optional
+        What the file may unpack to; a hundred times its size, or 256 MB if that is more, when None.
 
     Returns
     -------
@@ -56,7 +68,7 @@ def read_table(path: Any, *, delimiter: str | None = None, encoding: str | None 
     {'age': ['50', None], 'ill': ['yes', 'no']}
     """
     form = sniff(path, delimiter=delimiter, encoding=encoding)
-    batches = list(read_file(Path(path), form))
+    batches = list(read_file(Path(path), form, max_bytes))
     if not batches or not sum(batch.num_rows for batch in batches):
         raise no_rows(path)
     return pa.Table.from_batches(batches)
@@ -69,6 +81,7 @@ def read_sample(
     seed: int = 0,
     delimiter: str | None = None,
     encoding: str | None = None,
+    max_bytes: int | None = None,
 ) -> tuple[Any, NDArray[np.int64], int]:
     r"""Read a random sample of the rows of a file, without holding more than a few of them.
 
@@ -83,7 +96,7 @@ def read_sample(
         Rows to keep; a smaller file is read whole.
     seed : int, default=0
         Seed of the keys.
-    delimiter, encoding : str, optional
+    delimiter, encoding, max_bytes
         As in `read_table`.
 
     Returns
@@ -110,7 +123,7 @@ def read_sample(
     kept: list[tuple[Any, Array, NDArray[np.int64]]] = []
     n_rows = held = 0
     limit = 1.0
-    for batch in read_batches(path, delimiter=delimiter, encoding=encoding):
+    for batch in read_batches(path, delimiter=delimiter, encoding=encoding, max_bytes=max_bytes):
         keys = rng.random(batch.num_rows)
         kept.append(_filter(batch, keys, n_rows + np.arange(batch.num_rows), limit))
         n_rows += batch.num_rows
@@ -139,7 +152,11 @@ def _filter(batch: Any, keys: Any, rows: Any, limit: float) -> tuple[Any, Any, A
 
 
 def read_batches(
-    path: Any, *, delimiter: str | None = None, encoding: str | None = None
+    path: Any,
+    *,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+    max_bytes: int | None = None,
 ) -> Iterator[Any]:
     r"""Read a file as `read_table` does, a batch at a time, in constant memory.
 
@@ -147,7 +164,7 @@ def read_batches(
     ----------
     path : path-like
         The file.
-    delimiter, encoding : str, optional
+    delimiter, encoding, max_bytes
         As in `read_table`.
 
     Yields
@@ -164,17 +181,21 @@ def read_batches(
     ...     print([batch.num_rows for batch in read_batches(path)])
     [2]
     """
-    yield from read_file(Path(path), sniff(path, delimiter=delimiter, encoding=encoding))
+    form = sniff(path, delimiter=delimiter, encoding=encoding)
+    yield from read_file(Path(path), form, max_bytes)
 
 
-def read_file(path: Path, form: FileFormat) -> Iterator[Any]:
-    """Read a file whose form is known, a batch at a time."""
+def read_file(path: Path, form: FileFormat, max_bytes: int | None = None) -> Iterator[Any]:
+    """Read a file whose form is known, a batch at a time, up to what it may unpack to."""
+    unpacked = Unpacked(path, max_bytes)
     if form.kind == "parquet":
         with reading(path, form):
-            yield from _parquet_batches(path)
+            for batch in _parquet_batches(path):
+                unpacked.add(batch.nbytes)
+                yield batch
         return
     with open_bytes(path, form.compression) as file:
-        yield from read_text(path, form, file)
+        yield from read_text(path, form, unpacked.reading(file))
 
 
 def read_text(
@@ -259,7 +280,7 @@ def reading(path: Any, form: FileFormat, start: int = 0) -> Iterator[None]:
         raise _explain(path, form, reason) from error
     except UnicodeDecodeError as error:
         raise not_utf8(path, form.encoding, "a later line") from error
-    except (EOFError, OSError, lzma.LZMAError, pa.ArrowException) as error:
+    except _UNREADABLE as error:
         msg = f"{path} cannot be read to its end ({error}); fetch it again."
         raise TableError(msg) from error
 
@@ -267,9 +288,13 @@ def reading(path: Any, form: FileFormat, start: int = 0) -> Iterator[None]:
 def _parquet_batches(path: Path) -> Iterator[Any]:
     with pq.ParquetFile(path) as file:
         check_names(file.schema_arrow.names, path)
-        for batch in file.iter_batches(batch_size=1 << 16):
-            if batch.num_rows:
-                yield batch
+
+    def open_file(names: list[str]) -> Any:
+        return pq.ParquetFile(path, read_dictionary=names)
+
+    for batch in parquet_batches(open_file, 1 << 16):
+        if batch.num_rows:
+            yield batch
 
 
 def tidy_text(batch: Any, form: FileFormat) -> Any:

@@ -169,6 +169,10 @@ def _is(number: str, exact: Decimal) -> bool:
     return bool(_NUMBER.fullmatch(number)) and Decimal(number) == exact
 
 
+# Squares of smaller numbers, and of the inverse of this one, are beyond what a float holds.
+_SMALLEST = 1e-100
+
+
 def read_numbers(column: Any, name: str, *, what: str) -> Array:
     """Return a column of numbers, none of them missing or negative.
 
@@ -185,6 +189,13 @@ def read_numbers(column: Any, name: str, *, what: str) -> Array:
         raise TableError(msg) from error
     if not np.all(np.isfinite(values)) or np.any(values < 0):
         msg = f"Column {name!r} must hold numbers of at least 0, none missing, to serve as {what}."
+        raise TableError(msg)
+    largest = values.max(initial=0.0)
+    if largest and not _SMALLEST <= largest <= 1 / _SMALLEST:
+        msg = (
+            f"Column {name!r} must hold numbers of ordinary size to serve as {what}; the largest "
+            f"is {largest:g}. Divide all of them by it."
+        )
         raise TableError(msg)
     return values
 

@@ -24,9 +24,9 @@ def as_arrow(frame: Any, where: str = "The table") -> Any:
     ['age']
     """
     if isinstance(frame, pa.RecordBatch):
-        return pa.Table.from_batches([frame])
+        return pa.Table.from_batches([without_views(frame)])
     if isinstance(frame, pa.Table):
-        return frame
+        return without_views(frame)
     if not hasattr(frame, "columns"):
         msg = (
             f"{where} must have named columns: a pandas, polars or pyarrow table; got "
@@ -40,6 +40,23 @@ def as_arrow(frame: Any, where: str = "The table") -> Any:
     except pa.ArrowException as error:
         msg = f"{where}: a column of the frame holds values of several kinds ({error})."
         raise SourceError(msg) from error
+
+
+def without_views(frame: Any) -> Any:
+    """Return a table or batch with plain columns in place of views, which pyarrow cannot `take`.
+
+    Examples
+    --------
+    >>> views = pa.record_batch({"town": pa.array(["Lyon"]).cast(pa.string_view())})
+    >>> without_views(views).schema.field("town").type
+    DataType(string)
+    """
+    kinds = {"string_view": pa.string(), "binary_view": pa.binary()}
+    for place, field in enumerate(frame.schema):
+        plain = kinds.get(str(field.type))
+        if plain is not None:
+            frame = frame.set_column(place, field.name, frame.column(place).cast(plain))
+    return frame
 
 
 def take_column(table: Any, name: str, where: str) -> Any:

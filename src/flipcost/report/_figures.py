@@ -147,9 +147,12 @@ def axis_top(value: float) -> float:
 def _cost(
     candidate: dict[str, Any], index: int, alpha: float, rate: float, about: dict[str, Any]
 ) -> float:
+    # Where prices differ by row, rows weigh what they cost, but are counted as rows.
     counts = np.reshape(candidate["counts"][index], (2, 2))
+    paid = counts if candidate["paid"] is None else np.reshape(candidate["paid"][index], (2, 2))
     pair = (rate * about["parts"][0], rate * about["parts"][1])
-    return float(measure(possible_counts(ConfusionCounts(counts, counts), pair), "cost", alpha))
+    cost = measure(possible_counts(ConfusionCounts(paid, paid), pair), "cost", alpha)
+    return float(cost * paid.sum() / counts.sum())
 
 
 def _density(rates: Array, weight: Array, most: float) -> tuple[Array, Array]:

@@ -32,10 +32,10 @@ def make_payload(result: AuditResult) -> dict[str, Any]:
     return {
         "costs": [float(f"{c:.12g}") for c in result.costs],
         "index": result.cost_index,
-        "priceFp": result.prices.fp - result.prices.tn,
+        "priceFp": result.mean_prices[1],
         "reach": float(ndtri((1 + result.level) / 2)),
         "rate": assumed_rates(result) | {"low": float(limits[0]), "high": float(limits[1])},
-        "candidates": [_candidate(c) for c in result.candidates],
+        "candidates": [_candidate(c, result) for c in result.candidates],
     }
 
 
@@ -60,15 +60,20 @@ def assumed_rates(result: AuditResult) -> dict[str, Any]:
     }
 
 
-def _candidate(candidate: Candidate) -> dict[str, Any]:
+def _candidate(candidate: Candidate, result: AuditResult) -> dict[str, Any]:
+    # Money where prices differ by row; the script counts in shares of mean prices.
+    unit = result.unit * result.cost / result.mean_prices[1]
+    likely = candidate.likely
     counts, squares = candidate.tables.counts, candidate.tables.squares
     same = np.array_equal(counts, squares)
     return {
         "key": candidate.key,
         "label": candidate.label,
-        "likely": [candidate.likely.value, candidate.likely.low, candidate.likely.high],
+        "likely": [unit * likely.value, unit * likely.low, unit * likely.high],
         "counts": _rounded(counts),
         "squares": None if same else _rounded(squares),
+        "paid": None if candidate.paid is None else _rounded(candidate.paid.counts),
+        "paidSquares": None if candidate.paid is None else _rounded(candidate.paid.squares),
     }
 
 

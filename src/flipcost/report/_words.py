@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flipcost.audit import price_words
 from flipcost.estimators.flipcost.summary import percent
 from flipcost.report._numbers import amounts, money, saving_words, scale_of, span
 from flipcost.report._state import (
@@ -169,8 +170,12 @@ def price_sentence(result: AuditResult) -> str:
             f"No prices were given, so that a missed {result.positive!r} and a false alarm are "
             "taken to cost 1 each; set yours by `fn` and `fp`."
         )
-    prices = (f"{result.prices.fn:.4g}", f"{result.prices.fp:.4g}")
-    return f"A missed {result.positive!r} costs {prices[0]}, a false alarm {prices[1]}."
+    fn, fp = (price_words(price) for price in (result.prices.fn, result.prices.fp))
+    said = f"A missed {result.positive!r} costs {fn}, a false alarm {fp}"
+    if not result.prices.is_by_row:
+        return f"{said}."
+    means = " and ".join(amounts(*result.mean_prices))
+    return f"{said}: {means} on average, and each row is decided at its own prices."
 
 
 def cost_sentence(result: AuditResult) -> str:

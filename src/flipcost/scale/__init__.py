@@ -4,7 +4,7 @@ A table is opened by a ``scan_`` function and read in passes; ``moments_from_`` 
 Whatever the route, pieces of rows are turned into mergeable results by the same code.
 """
 
-from flipcost.core.folds import hash_folds
+from flipcost.core.folds import engine_folds, hash_folds
 from flipcost.data import LevelColumn, NumberColumn, TableEncoder
 from flipcost.scale._files import FileSet, FileTable
 from flipcost.scale._histogram import ScoreHistogram, score_limits, score_spread
@@ -28,8 +28,10 @@ from flipcost.scale._sample import RowSample
 from flipcost.scale._summary import TableSummary
 from flipcost.scale._table import Table
 from flipcost.scale._tasks import Together
+from flipcost.scale.engines import EngineTable, open_engine, scan_lazy, scan_sql
 
 __all__ = [
+    "EngineTable",
     "FileSet",
     "FileTable",
     "LabeledMoments",
@@ -45,17 +47,21 @@ __all__ = [
     "TableSummary",
     "Together",
     "dask_client",
+    "engine_folds",
     "exceeds_memory",
     "hash_folds",
     "moments_from_batches",
     "moments_from_csv",
     "moments_from_dask",
     "moments_from_parquet",
+    "open_engine",
     "open_files",
     "scan_batches",
     "scan_csv",
     "scan_dask",
+    "scan_lazy",
     "scan_parquet",
+    "scan_sql",
     "score_limits",
     "score_spread",
 ]

@@ -16,7 +16,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 
-from flipcost.data import Paths, arrow
+from flipcost.data import Paths, arrow, check_cells, parquet_batches
 from flipcost.scale._files import FileSet, Reading
 from flipcost.scale._reduce import Unit
 from flipcost.scale._rows import Layout, Piece
@@ -130,19 +130,25 @@ class ParquetFiles(FileSet):
         path, start = span.path, span.start
         wanted = reading.layout.wanted
         stored = [name for name in wanted if name not in self.keys or name in self.names]
-        with self.naming(path), self._open(path) as file:
-            for batch in file.iter_batches(
-                reading.rows_of_a_batch, list(span.groups), stored, use_threads=threads
+        with self.naming(path):
+            for batch in parquet_batches(
+                partial(self._open, path),
+                reading.rows_of_a_batch,
+                span.groups,
+                stored,
+                threads=threads,
             ):
-                yield Piece(f"file {path!r}", start, self.with_keys(batch, path, wanted))
+                rows = self.with_keys(check_cells(batch), path, wanted)
+                yield Piece(f"file {path!r}", start, rows)
                 start += batch.num_rows
 
-    def _open(self, path: str) -> Any:
+    def _open(self, path: str, dictionaries: Sequence[str] = ()) -> Any:
         is_local = self.filesystem.type_name == "local"
         return pq.ParquetFile(
             path,
             filesystem=self.filesystem,
             metadata=self._footers.get(path),
+            read_dictionary=list(dictionaries),
             # Far away, few large requests beat many small ones.
             pre_buffer=not is_local,
             buffer_size=_STREAM_BYTES if is_local else 0,

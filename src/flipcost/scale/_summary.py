@@ -246,7 +246,7 @@ def _count_levels(column: Any, name: str, where: str) -> LevelSummary:
     pairs = zip(counts.field("values").to_pylist(), counts.field("counts").to_pylist(), strict=True)
     levels = {level: n for level, n in pairs if level is not None}
     if len(levels) > MOST_LEVELS:
-        msg = f"{where}: {_too_many(name, len(levels), MOST_LEVELS)}"
+        msg = f"{where}: {too_many(name, len(levels), MOST_LEVELS)}"
         raise SourceError(msg)
     return LevelSummary(levels, column.null_count)
 
@@ -259,13 +259,14 @@ def _merge_columns(
     if isinstance(a, LevelSummary) and isinstance(b, LevelSummary):
         merged = a.merge(b)
         if len(merged.levels) > MOST_LEVELS:
-            raise ValueError(_too_many(name, len(merged.levels), MOST_LEVELS))
+            raise ValueError(too_many(name, len(merged.levels), MOST_LEVELS))
         return merged
     msg = f"Column {name!r} must be of one kind; got numbers in one part and levels in another."
     raise ValueError(msg)
 
 
-def _too_many(name: str, n: int, most: int) -> str:
+def too_many(name: str, n: int, most: int) -> str:
+    """Say that a category has too many levels."""
     return (
         f"column {name!r} must have at most {most} levels; got {n} or more. Leave it out of "
         "`columns`, or merge its levels first."
@@ -274,7 +275,7 @@ def _too_many(name: str, n: int, most: int) -> str:
 
 def _check_levels(name: str, summary: LevelSummary, max_levels: int) -> tuple[Any, ...]:
     if len(summary.levels) > max_levels:
-        raise ValueError(_too_many(name, len(summary.levels), max_levels))
+        raise ValueError(too_many(name, len(summary.levels), max_levels))
     return tuple(sorted(summary.levels))
 
 

@@ -189,9 +189,9 @@ class Table(ABC):
         ConfusionCounts
             Of shape (n_folds, n_classifiers, 2, 2).
         """
-        path = _check_coefficients(coefficients)
+        path = check_coefficients(coefficients)
         counts: ConfusionCounts = self.required(
-            self.reduce(ConfusionsTask(self._layout, path, _check_labels(labels)))
+            self.reduce(ConfusionsTask(self._layout, path, check_labels(labels)))
         )
         return counts
 
@@ -218,9 +218,9 @@ class Table(ABC):
         -------
         ScoreHistogram
         """
-        path = _check_coefficients(coefficients)
+        path = check_coefficients(coefficients)
         lows, highs = (np.broadcast_to(np.asarray(v, float), path.shape[1:2]) for v in (low, high))
-        task = HistogramTask(self._layout, path, _check_labels(labels), lows, highs, n_bins)
+        task = HistogramTask(self._layout, path, check_labels(labels), lows, highs, n_bins)
         histogram: ScoreHistogram = self.required(self.reduce(task))
         return histogram
 
@@ -303,7 +303,8 @@ class _After:
         return packed(self.task, result)
 
 
-def _check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
+def check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return coefficients by fold and classifier; refuse others."""
     path = np.asarray(coefficients, dtype=float)
     if path.ndim != 3:
         msg = (
@@ -314,7 +315,8 @@ def _check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.
     return path
 
 
-def _check_labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
+def check_labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the two labels; refuse others."""
     if len(labels) != 2 or labels[0] == labels[1]:
         msg = f"`labels` must be two, the negative and the positive one; got {labels!r}."
         raise ValueError(msg)

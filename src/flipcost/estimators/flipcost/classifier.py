@@ -545,7 +545,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self.state_ = result.state
         self.n_effective_ = float(result.n_effective or result.n_rows)
         limits = result.posterior.interval(result.options.level)
-        self.noise_rate_interval_ = limits[0] if result.posterior.is_symmetric else limits
+        self.noise_rate_interval_ = limits[0] if result.has_one_rate else limits
         if result.regret is not None:
             self.regret_ = result.regret
         self.chosen_ = result.chosen

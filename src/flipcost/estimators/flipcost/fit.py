@@ -267,7 +267,7 @@ class FitResult:
     def state(self) -> State:
         """What can be said of the labels."""
         bins = self.bins[0]
-        if min(bins.positive.sum(), bins.negative.sum()) < _FEW_ROWS:
+        if bins.rarer < _FEW_ROWS:
             return "small"
         if (self.posterior.models or {}).get("no_signal", 0.0) > 0.5:
             return "no_signal"
@@ -285,7 +285,12 @@ class FitResult:
     def noise_rate(self) -> float | tuple[float, float]:
         """Posterior mean of the rate, or of ``(rho_pos, rho_neg)``."""
         rho_pos, rho_neg = (float(rate) for rate in self.posterior.mean)
-        return rho_pos if self.posterior.is_symmetric else (rho_pos, rho_neg)
+        return rho_pos if self.has_one_rate else (rho_pos, rho_neg)
+
+    @property
+    def has_one_rate(self) -> bool:
+        """Whether both classes share a rate by assumption, not because it turned out so."""
+        return self.posterior.is_symmetric and _model_in_doubt(self.options) in (None, "symmetric")
 
     @property
     def doubt(self) -> str | None:
@@ -341,6 +346,7 @@ def fit_scores(
         rows.weight,
         call_squares=rows.call_squares,
         checked=rows.checked,
+        design=rows.design,
         level=options.level,
     )
     unit = options.unit if rows.prices is None else 1.0

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.hinges import HingeBasis
-    from flipcost.scale import Piece
+    from flipcost.scale import EngineTable, Piece
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -41,6 +41,8 @@ _OTHER_SEED = 1_000_003
 # Rows are expanded in chunks, so that no expanded copy of a piece is made.
 _CHUNK_ROWS = 8_192
 _SIGN = np.uint64(1 << 63)
+# Rows of each label from which an engine gathers the moments of features that bend.
+_BENT_ROWS = 20_000
 
 
 @dataclass(frozen=True)
@@ -85,11 +87,15 @@ class Drawing:
 
 @dataclass(frozen=True, eq=False)
 class FirstFound:
-    """Moments by fold, and rows by label; the labels of a sample are fold and position here."""
+    """Moments by fold, and rows by label; the labels of a sample are fold and position here.
+
+    `bent` has the hinges of features and the moments of both, where an engine gathered these.
+    """
 
     moments: LabeledMoments
     samples: dict[Any, RowSample]
     checked: RowSample | None = None
+    bent: tuple[HingeBasis, LabeledMoments] | None = None
 
     def merge(self, other: FirstFound) -> FirstFound:
         """Return what both sets of rows give."""
@@ -109,6 +115,7 @@ class FirstPass:
     n_folds: int
     drawing: Drawing | None
     was_checked: Callable[[Any], Flags] | None = None
+    n_knots: int = 0
 
     def __call__(self, piece: Piece) -> FirstFound:
         """Gather both from one piece."""
@@ -134,6 +141,20 @@ class FirstPass:
             chosen = np.flatnonzero(self.was_checked(piece))
             checked = self.drawing.sample(_CHECKED_ROWS, keys, rows, marks, chosen)
         return FirstFound(moments, samples, checked)
+
+    def by_queries(self, table: EngineTable) -> FirstFound:
+        """Have the engine gather moments; of features that bend, from some rows of each label."""
+        if self.drawing is not None:
+            msg = (
+                "`sample_rows` must be 0 for a table that stays in its engine: no row leaves it; "
+                f"got {self.drawing.size}."
+            )
+            raise ValueError(msg)
+        moments = table.fold_moments(self.n_folds)
+        bent = None
+        if self.n_knots and len(moments.labels) == 2:
+            bent = table.bent_moments(self.n_folds, self.n_knots, _BENT_ROWS)
+        return FirstFound(moments, {}, bent=bent)
 
     def packed(self, found: FirstFound) -> FirstFound:
         """Return what a part sends: no more rows than are asked of it."""
@@ -230,6 +251,16 @@ class SecondPass:
     watching : Drawing or None
         How many rows of each label to keep: those with the least score of the positive label, and
         those with the largest of the negative one.
+
+    Examples
+    --------
+    >>> from flipcost.estimators.flipcost.scores import plain_basis
+    >>> from flipcost.scale import scan_batches
+    >>> table = scan_batches([(np.array([[-1.0], [2.0]]), np.array([0, 1]))])
+    >>> limits, path = (np.array([-4.0]), np.array([4.0])), np.array([[[1.0, 0.0]]])
+    >>> task = SecondPass(table.layout, plain_basis(1), path, (0, 1), *limits, lead=0)
+    >>> float(table.reduce(task).histogram.weight.sum())
+    2.0
     """
 
     layout: Any
@@ -260,6 +291,23 @@ class SecondPass:
             return total
         watched = self._watch(self.watching, rows, positive, folds, leading)
         return SecondFound(total.histogram, total.cells, watched)
+
+    def by_queries(self, table: EngineTable) -> SecondFound:
+        """Have the engine count; scores are expressions there, bends the larger of two values."""
+        bins = table.score_cells(
+            self.coefficients,
+            self.labels,
+            (self.low, self.high),
+            N_BINS,
+            self.basis,
+            lead=self.lead,
+            n_cells=self.n_cells,
+        )
+        histogram = ScoreHistogram(self.low, self.high, bins.weight, bins.squares, bins.scores)
+        cells = None
+        if self.n_cells:
+            cells = ScoreCells(bins.cell_weight, bins.cell_squares, bins.cell_scores)
+        return SecondFound(histogram, cells, {})
 
     def _score(self, rows: Any, folds: NDArray[np.int16] | None, chunk: slice) -> Array:
         """Return out-of-fold scores of shape (n_scores, n)."""

@@ -158,8 +158,18 @@ def bent_basis(X: Array, weight: Array | None) -> HingeBasis:
     >>> bent_basis(np.arange(40.0)[:, None], None).n_columns
     4
     """
-    knots = min(_MOST_KNOTS, _MOST_COLUMNS // max(X.shape[1], 1) - 1)
-    return HingeBasis.from_rows(X, max(knots, 0), weight)
+    return HingeBasis.from_rows(X, knot_count(X.shape[1]), weight)
+
+
+def knot_count(n_features: int) -> int:
+    """Return how many knots each feature may have.
+
+    Examples
+    --------
+    >>> knot_count(1), knot_count(10_000)
+    (3, 0)
+    """
+    return max(min(_MOST_KNOTS, _MOST_COLUMNS // max(n_features, 1) - 1), 0)
 
 
 def solve_scores(

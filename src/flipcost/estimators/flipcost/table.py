@@ -27,10 +27,18 @@ from flipcost.estimators.flipcost.sample import DrawnRows, GroupedRows, TableSam
 from flipcost.estimators.flipcost.scores import (
     MomentScores,
     bent_basis,
+    knot_count,
     plain_basis,
     solve_scores,
 )
-from flipcost.scale import ScoreHistogram, Table, Together, score_limits
+from flipcost.scale import (
+    EngineTable,
+    LabeledMoments,
+    ScoreHistogram,
+    Table,
+    Together,
+    score_limits,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -111,7 +119,10 @@ def gather(
     check_table(table)
     n_folds = _fold_count(model)
     drawing = plan_drawing(table, sample_rows, frames=frames)
-    task = Together((FirstPass(table.layout, n_folds, drawing, was_checked), *beside))
+    n_knots = 0
+    if isinstance(table, EngineTable) and model.features != "linear":
+        n_knots = knot_count(len(table.feature_names))
+    task = Together((FirstPass(table.layout, n_folds, drawing, was_checked, n_knots), *beside))
     found, *others = table.required(table.reduce(task)).parts
     return Gathered(found, drawing, tuple(others))
 
@@ -271,7 +282,12 @@ def fit_gathered(
     drawn = None
     if first.drawing is not None:
         drawn = DrawnRows.of(first.found.samples, labelled.labels, total.weight)
-    learned = _learn(labelled.parts, l2s, drawn if bend else None)
+    bent = first.found.bent
+    if bent is not None:
+        bent = bent[0], bent[1].oriented(labelled.labels[1])
+    elif drawn is not None and bend:
+        bent = _bent(drawn, len(labelled.parts))
+    learned = _learn(labelled.parts, l2s, bent)
     lead, watching = learned.lead, None
     if drawn is not None:
         drawn = drawn.scored(learned.scorer.basis, learned.held_out)
@@ -387,26 +403,34 @@ class _Learned:
     lead: int
 
 
+def _bent(drawn: DrawnRows, n_folds: int) -> tuple[HingeBasis, LabeledMoments]:
+    """Return hinges for drawn rows, and the moments of their features with these."""
+    sample = drawn.sample
+    basis = bent_basis(drawn.X, sample.weight)
+    parts = fold_moments(
+        basis.expand(drawn.X), sample.positive, drawn.folds, n_folds, sample.weight
+    )
+    return basis, LabeledMoments((False, True), tuple(parts))
+
+
 def _learn(
-    parts: Sequence[ClassMoments], l2s: Sequence[float], drawn: DrawnRows | None
+    parts: Sequence[ClassMoments],
+    l2s: Sequence[float],
+    bent: tuple[HingeBasis, LabeledMoments] | None,
 ) -> _Learned:
     """Solve for the scores of each fold and of all rows.
 
-    Linear scores come from the moments of all rows, those that bend from the drawn ones, if there
-    are any. The score that tells the labels apart best leads.
+    Linear scores come from the moments of all rows, those that bend from some rows, if there are
+    any. The score that tells the labels apart best leads.
     """
-    d, n_folds = parts[0].n_features, len(parts)
+    d = parts[0].n_features
     basis = plain_basis(d)
     held_out, everywhere, limits, merit = _solve(parts, l2s)
-    if drawn is not None:
-        sample = drawn.sample
-        wanted = bent_basis(drawn.X, sample.weight)
-        bent = fold_moments(
-            wanted.expand(drawn.X), sample.positive, drawn.folds, n_folds, sample.weight
-        )
-        some = min(train.weight.min() for train in merge_others(bent)) > 0
+    if bent is not None:
+        wanted, some_rows = bent[0], bent[1].parts
+        some = min(train.weight.min() for train in merge_others(some_rows)) > 0
         if wanted.n_columns > d and some:
-            basis, wide = wanted, _solve(bent, l2s)
+            basis, wide = wanted, _solve(some_rows, l2s)
             held_out = np.concatenate([_widen(held_out, basis), wide[0]], axis=1)
             everywhere = np.concatenate([_widen(everywhere, basis), wide[1]])
             limits = np.concatenate([limits, wide[2]], axis=1)

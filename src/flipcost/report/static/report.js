@@ -32,30 +32,37 @@
     return [t[0] + t[2] - fn, t[1] + t[3] - tp, fn, tp];
   }
   const sum = (t) => t[0] + t[1] + t[2] + t[3];
-  const costOf = (t, alpha) => ((1 - alpha) * t[2] + alpha * t[1]) / sum(t);
+  const costOf = (t, alpha, rows) => ((1 - alpha) * t[2] + alpha * t[1]) / rows;
   const tableOf = (c, k) => [c.counts[k], (c.squares || c.counts)[k]];
+  // Where prices differ by row, rows weigh what they cost, but are counted as rows.
+  const paidOf = (c, k) => c.paid ? [c.paid[k], c.paidSquares[k]] : tableOf(c, k);
+  const cleanCost = (c, k, u) =>
+    costOf(possible(paidOf(c, k)[0], u), data.costs[k], sum(c.counts[k]));
 
   // Value and limits of a linear share of the clean counts, by the delta method at counts with
   // half a row added to each cell; loss holds the weight of each clean cell.
-  function shareOf(counts, squares, loss, r, most) {
+  function shareOf(counts, squares, loss, r, most, rows) {
     const u = unmixing(r), typical = sum(squares) / sum(counts);
     const smooth = counts.map((x) => x + 0.5 * typical);
     const dot = (t) => t.reduce((s, x, i) => s + x * loss[i], 0);
-    const value = dot(possible(counts, u)) / sum(counts);
-    const centre = dot(denoise(smooth, u)) / sum(smooth);
+    const paid_ = rows !== undefined, total = paid_ ? rows : sum(smooth);
+    const value = dot(possible(counts, u)) / (paid_ ? rows : sum(counts));
+    const centre = dot(denoise(smooth, u)) / total;
     const paid = [u[0] * loss[0] + u[2] * loss[2], u[0] * loss[1] + u[2] * loss[3],
                   u[1] * loss[0] + u[3] * loss[2], u[1] * loss[1] + u[3] * loss[3]];
     let variance = 0;
     paid.forEach((x, i) => {
-      variance += ((x - centre) / sum(smooth)) ** 2 * (squares[i] + 0.5 * typical ** 2);
+      variance += ((x - (paid_ ? 0 : centre)) / total) ** 2 * (squares[i] + 0.5 * typical ** 2);
     });
     const reach = data.reach * Math.sqrt(variance);
     const clip = (x) => Math.min(Math.max(x, 0), most);
     return [value, Math.min(clip(centre - reach), value), Math.max(clip(centre + reach), value)];
   }
   function costInterval(candidate, k, r) {
-    const alpha = data.costs[k], [counts, squares] = tableOf(candidate, k);
-    return shareOf(counts, squares, [0, alpha, 1 - alpha, 0], r, Math.max(alpha, 1 - alpha));
+    const alpha = data.costs[k], [counts, squares] = paidOf(candidate, k);
+    const loss = [0, alpha, 1 - alpha, 0], rows = sum(candidate.counts[k]);
+    if (candidate.paid) return shareOf(counts, squares, loss, r, sum(counts) / rows, rows);
+    return shareOf(counts, squares, loss, r, Math.max(alpha, 1 - alpha));
   }
 
   const number = (x, digits) => x.toLocaleString("en", {
@@ -100,7 +107,7 @@
     }
     for (const c of data.candidates) {
       lines[c.key] = grid.map((g) =>
-        scale * costOf(possible(c.counts[k], unmixing(g)), data.costs[k]));
+        scale * cleanCost(c, k, unmixing(g)));
       tops[c.key] = Math.max(...lines[c.key]);
     }
     const others = Object.keys(tops).filter((key) => !key.startsWith("all_"));
@@ -118,7 +125,7 @@
     const xs = data.costs.map((a) => -Math.log2((1 - a) / a));
     const u = unmixing(r);
     for (const c of data.candidates) {
-      lines[c.key] = data.costs.map((a, i) => costOf(possible(c.counts[i], u), a));
+      lines[c.key] = data.costs.map((_, i) => cleanCost(c, i, u));
     }
     const base = data.costs.map((_, i) =>
       Math.max(Math.min(lines.all_positive[i], lines.all_negative[i]), 1e-9));

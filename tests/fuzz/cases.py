@@ -1,0 +1,212 @@
+"""One case: an input made from a seed, what is done with it, and what may not happen."""
+
+import contextlib
+import functools
+import io
+import tempfile
+import warnings
+from pathlib import Path
+
+import numpy as np
+
+import flipcost as fc
+from flipcost.cli import main
+from flipcost.core import ClassMoments, solve
+from flipcost.exceptions import FlipCostError
+from tests.fuzz import files, options, oracles, tables
+from tests.fuzz.oracles import Fault
+
+AUDIT = ["--target", "ill", "--cost-fn", "5", "--cost-fp", "1", "--model", "linear", "--quiet"]
+# What a column can be for; a damaged table is audited with one of these.
+ROLES = [
+    ["--drop", "key"],
+    ["--drop-unusable"],
+    ["--id", "key", "--drop-unusable"],
+    ["--id", "seen", "--drop", "key", "--drop-unusable"],
+    ["--sample-weight", "w", "--drop-unusable"],
+    ["--second-label", "again", "--drop", "key", "--drop-unusable"],
+    ["--trusted", "checked", "--drop", "key", "--drop-unusable"],
+    ["--categorical", "dose", "--drop-unusable", "--positive", "yes"],
+    ["--memory-share", "0", "--drop-unusable"],
+]
+
+
+def run_case(kind, seed, folder):
+    """Make the input of a case in an empty folder, use it, and raise `Fault` on what may not be.
+
+    Returns a word for what became of it: "taken" or "refused".
+    """
+    return CASES[kind](np.random.default_rng([seed, sum(map(ord, kind))]), Path(folder))
+
+
+def command(args):
+    """Run a command; return its exit code, standard output and standard error."""
+    out, err = io.StringIO(), io.StringIO()
+    with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
+        code = main(args)
+    oracles.check_words(code, out.getvalue(), err.getvalue())
+    return code, out.getvalue()
+
+
+def audit_file(path, folder, extra=()):
+    """Audit a table, and predict its rows by what was learned."""
+    out = folder / "out"
+    code, _ = command(["audit", str(path), *AUDIT, *extra, "--out", str(out)])
+    if code:
+        oracles.check_folder(folder, {path.name})
+        return "refused"
+    summary = oracles.check_results(out)
+    if predict_by(out / "model.skops", path, folder, {"out"}) == "taken":
+        rows = oracles.check_predictions(folder / "p.csv")
+        if rows != summary["data"]["rows_in_table"]:
+            raise Fault(f"{rows} predictions of {summary['data']['rows_in_table']} rows")
+    return "taken"
+
+
+def predict_by(model, path, folder, besides=()):
+    """Predict the rows of a table."""
+    out = folder / "p.csv"
+    code, _ = command(["predict", str(model), str(path), "--quiet", "--out", str(out)])
+    oracles.check_folder(folder, {path.name, *besides} | (set() if code else {"p.csv"}))
+    if code:
+        return "refused"
+    oracles.check_predictions(out)
+    return "taken"
+
+
+@functools.cache
+def good_files():
+    """Return the bytes of a good table and of models learned from it, by the name of the kind."""
+    rng = np.random.default_rng(7)
+    data, _ = tables.csv_bytes(rng, damage=False)
+    with tempfile.TemporaryDirectory() as place:
+        folder = Path(place)
+        (folder / "a.csv").write_bytes(data)
+        found = {"table": data}
+        for name in ("linear", "boosting"):
+            args = ["audit", str(folder / "a.csv"), *AUDIT, "--drop", "key", "--model", name]
+            if command([*args, "--out", str(folder / name)])[0]:
+                raise AssertionError(name)
+            found[name] = (folder / name / "model.skops").read_bytes()
+        X = rng.normal(size=(90, 3))
+        y = X[:, 0] + rng.normal(size=90) > 0
+        fc.save(fc.UnevenMarginClassifier().fit(X, y), folder / "m")
+        found["small"] = (folder / "m").read_bytes()
+    return found
+
+
+def _csv(rng, folder):
+    data, suffix = tables.csv_bytes(rng)
+    path = folder / f"a{suffix}"
+    path.write_bytes(data)
+    return audit_file(path, folder, ROLES[int(rng.integers(len(ROLES)))])
+
+
+def _parquet(rng, folder):
+    path = folder / "a.parquet"
+    path.write_bytes(tables.parquet_bytes(rng))
+    return audit_file(path, folder, ROLES[int(rng.integers(len(ROLES)))])
+
+
+def _predict(rng, folder):
+    if rng.random() < 0.5:
+        data, suffix = tables.csv_bytes(rng)
+    else:
+        data, suffix = tables.parquet_bytes(rng), ".parquet"
+    path = folder / f"a{suffix}"
+    path.write_bytes(data)
+    return predict_file(path, folder)
+
+
+def predict_file(path, folder):
+    """Predict the rows of a table by a good model."""
+    with tempfile.TemporaryDirectory() as place:
+        model = Path(place) / "m.skops"
+        model.write_bytes(good_files()["linear"])
+        return predict_by(model, path, folder)
+
+
+def _options(rng, folder):
+    with tempfile.TemporaryDirectory() as place:
+        table, model = Path(place) / "a.csv", Path(place) / "m.skops"
+        table.write_bytes(good_files()["table"])
+        model.write_bytes(good_files()["linear"])
+        names = {"TABLE": str(table), "MODEL": str(model)}
+        args = [names.get(arg, arg) for arg in options.option_list(rng)]
+        out = folder / "out"
+        code, text = command(["audit", str(table), *args, "--quiet", "--out", str(out)])
+        if code or not out.exists():
+            oracles.check_folder(folder, set())
+            return "refused"
+        oracles.check_results(out)
+        if "--json" in args:
+            oracles.strict_json(text)
+        return "taken"
+
+
+def _model(rng, folder):
+    name = str(rng.choice(["linear", "boosting", "small"]))
+    path = folder / "m.skops"
+    path.write_bytes(files.model_bytes(rng, good_files()[name]))
+    return load_model(path, folder)
+
+
+def load_model(path, folder):
+    """Load a model file, watched, and predict by what came of it."""
+    events, model = [], None
+    with warnings.catch_warnings(), np.errstate(all="ignore"):
+        warnings.simplefilter("ignore")
+        with contextlib.suppress(FlipCostError), oracles.watch() as events:
+            model = fc.load(path)
+        oracles.check_events(events)
+        if model is None:
+            return "refused"
+        if not hasattr(model, "steps"):
+            X = np.random.default_rng(0).normal(size=(20, 3))
+            with contextlib.suppress(FlipCostError, ValueError):
+                oracles.check_finite(model.decision_function(X), "a score")
+            return "taken"
+    with tempfile.TemporaryDirectory() as place:
+        table = Path(place) / "a.csv"
+        table.write_bytes(good_files()["table"])
+        out = Path(place) / "p.csv"
+        code, _ = command(["predict", str(path), str(table), "--quiet", "--out", str(out)])
+        if code:
+            return "refused"
+        oracles.check_predictions(out)
+    return "taken"
+
+
+def _moments(rng, folder):
+    data = files.moments_bytes(rng, folder)
+    path = folder / "forged.npz"
+    path.write_bytes(data)
+    return load_moments(path, folder)
+
+
+def load_moments(path, folder):
+    """Load a file of moments, watched, and merge and solve what came of it."""
+    with np.errstate(all="ignore"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        try:
+            with oracles.watch() as events:
+                moments = ClassMoments.load(path)
+        except ValueError as error:
+            oracles.check_events(events)
+            oracles.check_words(2, "", f"flipcost: {error}")
+            return "refused"
+        oracles.check_events(events)
+        with contextlib.suppress(ValueError):
+            merged = moments.merge(moments)
+            oracles.check_finite(solve(merged, 0.5, 1.0, 0.1), "a coefficient")
+    return "taken"
+
+
+CASES = {
+    "csv": _csv,
+    "parquet": _parquet,
+    "predict": _predict,
+    "options": _options,
+    "model": _model,
+    "moments": _moments,
+}

@@ -1,0 +1,37 @@
+"""Some of the cases that ``make fuzz`` runs for longer, and all inputs that ever did harm."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.cases import CASES, audit_file, load_model, load_moments, predict_file, run_case
+
+CORPUS = sorted((Path(__file__).parent / "corpus").glob("*"))
+# How many cases of each kind: audits take longest.
+NUMBERS = {"csv": 20, "parquet": 20, "predict": 80, "options": 24, "model": 90, "moments": 160}
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("kind", CASES)
+def test_nothing_that_is_made_up_does_harm(kind, tmp_path):
+    """No fault, no impossible number, nothing left behind, nothing done by loading."""
+    found = set()
+    for seed in range(NUMBERS[kind]):
+        folder = tmp_path / str(seed)
+        folder.mkdir()
+        found.add(run_case(kind, seed, folder))
+        shutil.rmtree(folder)
+    assert found == {"taken", "refused"}  # a fuzzer whose inputs are all refused finds little
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("path", CORPUS, ids=lambda path: path.name)
+def test_what_once_did_harm_does_none(path, tmp_path):
+    """Each file is named for what it is used as."""
+    kind = path.name.partition("-")[0]
+    place = tmp_path / path.name
+    shutil.copy(path, place)
+    used = {"audit": audit_file, "predict": predict_file, "model": load_model}
+    used["moments"] = load_moments
+    assert used[kind](place, tmp_path) in ("taken", "refused")

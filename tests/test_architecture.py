@@ -18,7 +18,7 @@ LAYERS = [
     {"scale"},
     {"_validation", "noise", "metrics", "datasets", "theory", "estimators", "plot", "_persist"},
     {"recheck"},
-    {"audit", "experiments"},
+    {"audit", "experiments", "export"},
     {"report"},
     {"cli"},
     {"__init__", "__main__"},  # the public names, and the way in, are gathered from everywhere

@@ -10,7 +10,18 @@ from typing import TYPE_CHECKING, Any
 from flipcost._version import __version__
 
 if TYPE_CHECKING:
-    from flipcost import core, datasets, exceptions, metrics, noise, plot, recheck, scale, theory
+    from flipcost import (
+        core,
+        datasets,
+        exceptions,
+        export,
+        metrics,
+        noise,
+        plot,
+        recheck,
+        scale,
+        theory,
+    )
     from flipcost._persist import load, save
     from flipcost.core.costs import Costs, PriceRange
     from flipcost.core.moments import ClassMoments
@@ -47,6 +58,7 @@ __all__ = [
     "core",
     "datasets",
     "exceptions",
+    "export",
     "load",
     "metrics",
     "noise",
@@ -76,6 +88,7 @@ _WHERE = {
     "core": "flipcost.core",
     "datasets": "flipcost.datasets",
     "exceptions": "flipcost.exceptions",
+    "export": "flipcost.export",
     "load": "flipcost._persist",
     "metrics": "flipcost.metrics",
     "noise": "flipcost.noise",

@@ -117,6 +117,10 @@ class StrangerError(FlipCostError):
     """A model file asks for a type that no model consists of; the message is its name."""
 
 
+class ExportError(FlipCostError):
+    """A model cannot be written in another form; the message says which part of it, and why."""
+
+
 class ExperimentError(FlipCostError):
     """What was asked of the experiments cannot be run."""
 

@@ -16,6 +16,7 @@ from flipcost.cli._audit import AuditCommand, audit_command
 from flipcost.cli._bench import bench_command
 from flipcost.cli._datasets import datasets_command
 from flipcost.cli._echo import echo
+from flipcost.cli._export import export_command
 from flipcost.cli._interrupts import interrupted_words, signals_as_interrupts
 from flipcost.cli._options import in_options
 from flipcost.cli._predict import PredictCommand, predict_command
@@ -61,6 +62,7 @@ def _root(
 app.command("audit", cls=AuditCommand)(audit_command)
 app.command("predict", cls=PredictCommand)(predict_command)
 app.command("recheck", cls=RecheckCommand)(recheck_command)
+app.command("export")(export_command)
 app.command("datasets")(datasets_command)
 app.command("reproduce")(reproduce_command)
 app.command("bench")(bench_command)

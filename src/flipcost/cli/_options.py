@@ -15,8 +15,8 @@ MAX_BYTES = (
 # Options that are not called as the parameter is; in all others blanks become dashes.
 _OTHER = {"fn": "--cost-fn", "fp": "--cost-fp"}
 _SAME = {
-    "categorical", "checked", "cost_check", "delimiter", "drop", "drop_unusable", "encoding", "id",
-    "jobs", "max_bytes", "max_rows",
+    "categorical", "checked", "cost_check", "delimiter", "dialect", "drop", "drop_unusable",
+    "encoding", "id", "jobs", "max_bytes", "max_rows",
     "model", "noise_model", "noise_rate", "out", "overwrite", "positive", "resume", "sample_weight",
     "second_label", "seed", "target", "test", "trials", "trusted",
 }  # fmt: skip

@@ -10,7 +10,7 @@ from flipcost.data._checks import check_features, find_leaks, unusable_columns
 from flipcost.data._encoder import LevelColumn, NumberColumn, TableEncoder, stack_columns
 from flipcost.data._features import make_features
 from flipcost.data._formulas import guard_cell, guard_column, unguard_cell
-from flipcost.data._infer import describe_column, read_cells, text_type
+from flipcost.data._infer import FALSE_WORDS, TRUE_WORDS, describe_column, read_cells, text_type
 from flipcost.data._limits import check_cells, check_sizes, parquet_batches
 from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, is_many, list_files
 from flipcost.data._open import FileFormat, check_names, sniff
@@ -30,6 +30,8 @@ from flipcost.data._roles import (
 from flipcost.data.arrow import as_arrow, as_text, concatenate, take_column
 
 __all__ = [
+    "FALSE_WORDS",
+    "TRUE_WORDS",
     "ColumnReader",
     "FileFormat",
     "LevelColumn",

@@ -13,8 +13,8 @@ from flipcost.exceptions import TableError, shorten
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
-_TRUE_WORDS = ("true", "yes", "t", "y")
-_FALSE_WORDS = ("false", "no", "f", "n")
+TRUE_WORDS = ("true", "yes", "t", "y")
+FALSE_WORDS = ("false", "no", "f", "n")
 _WHOLE = r"^-?\d{1,18}$"
 # More digits than a float has.
 _LONG = r"(\d\.?){16,}"
@@ -260,9 +260,9 @@ def read_cells(column: Any, kind: Any) -> Any:
     if not pa.types.is_boolean(kind):
         return column.cast(kind)
     words = pc.utf8_lower(column)
-    known = pa.array([*_TRUE_WORDS, *_FALSE_WORDS])
+    known = pa.array([*TRUE_WORDS, *FALSE_WORDS])
     strange = pc.and_(pc.is_valid(words), pc.invert(pc.is_in(words, value_set=known)))
     if pc.any(strange).as_py():
         msg = f"found {words.filter(strange)[0].as_py()!r}"
         raise ValueError(msg)
-    return pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(_TRUE_WORDS)), None)
+    return pc.if_else(pc.is_valid(words), pc.is_in(words, value_set=pa.array(TRUE_WORDS)), None)

@@ -18,6 +18,7 @@ from flipcost.data.arrow import as_arrow, take_column
 from flipcost.exceptions import TableError, shorten, unknown_column
 
 _DAY = 86400.0
+_CYCLE_DIGITS = 12
 _DATE_PARTS = ("days", "year sine", "year cosine", "week sine", "week cosine")
 
 
@@ -194,8 +195,11 @@ def _read_date(column: Any, described: dict[str, Any]) -> Array:
         column = read_cells(column, described["format"] or "%Y-%m-%d")
     seconds = _float(column.cast(pa.timestamp("s"), safe=False).cast(pa.int64()))
     days = seconds / _DAY
-    year, week = 2 * np.pi * days / 365.2425, 2 * np.pi * days / 7
-    return np.column_stack([days, np.sin(year), np.cos(year), np.sin(week), np.cos(week)])
+    year, week = 2 * np.pi * days / 365.2425, 2 * np.pi * (days % 7) / 7
+    cycles = np.stack([np.sin(year), np.cos(year), np.sin(week), np.cos(week)])
+    # Wednesday and Friday have one cosine: a tree could tell them apart by how it is rounded, and
+    # would do so in another way on another machine.
+    return np.column_stack([days, *cycles.round(_CYCLE_DIGITS)])
 
 
 def _read_nothing(column: Any, _: dict[str, Any]) -> Array:

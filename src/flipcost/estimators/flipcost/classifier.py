@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -584,7 +585,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
                 "leave `estimator` out for pooled scores."
             )
             raise TypeError(msg)
-        return PooledRule.of(self.scorer_, self._result.curves)
+        options = self._result.options
+        rule = PooledRule.of(self.scorer_, self._result.curves)
+        return replace(rule, threshold=None if options.by_row else options.cost)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each *clean* label.

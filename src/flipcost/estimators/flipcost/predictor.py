@@ -77,6 +77,8 @@ class PooledRule:
         What boosting's score is multiplied by, and then added to these.
     tables : CurveTables
         What each place contributes to the probability.
+    threshold : float or None
+        Above this probability a row is called positive; None where prices differ by row.
 
     Examples
     --------
@@ -92,6 +94,7 @@ class PooledRule:
     places: AdditiveScores
     boosting_share: Array
     tables: CurveTables
+    threshold: float | None = None
 
     @classmethod
     def of(cls, scorer: PooledScores | MomentScores, curves: ScoreCurves) -> PooledRule:

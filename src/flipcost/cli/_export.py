@@ -1,0 +1,62 @@
+"""`flipcost export`."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from flipcost.cli._echo import echo
+from flipcost.cli._output import Overwrite, check_file, staged_file
+from flipcost.exceptions import UserError
+
+_FORMS = ("sql", "onnx", "json")
+
+
+def export_command(
+    model: Annotated[Path, typer.Argument(help="Model written by `flipcost audit`.")],
+    *,
+    to: Annotated[str, typer.Option(help="Form to write: sql, onnx or json.")],
+    out: Annotated[
+        Path | None,
+        typer.Option(help="File to write; beside the model if not given."),
+    ] = None,
+    dialect: Annotated[
+        str, typer.Option(help="Of SQL: duckdb, postgres, spark, bigquery or snowflake.")
+    ] = "duckdb",
+    table: Annotated[str, typer.Option(help="Table with the rows, in SQL.")] = "rows",
+    keep: Annotated[
+        list[str] | None, typer.Option(help="Column to give beside the results, in SQL; repeat.")
+    ] = None,
+    decision: Annotated[
+        bool, typer.Option("--decision/--no-decision", help="Give decisions, or probability only.")
+    ] = True,
+    overwrite: Overwrite = False,
+    quiet: Annotated[bool, typer.Option("--quiet", help="Print nothing.")] = False,
+) -> None:
+    """Write a saved model as SQL, ONNX or JSON, to score rows where they are."""
+    from flipcost import export
+    from flipcost.cli._predict_run import load_pipeline
+
+    if to not in _FORMS:
+        msg = f"--to must be sql, onnx or json; got {to!r}."
+        raise UserError(msg)
+    place = out or model.with_suffix(f".{to}")
+    check_file(place, overwrite=overwrite, inputs=[model])
+    pipeline = load_pipeline(model)
+    if decision and export.read_model(pipeline).threshold is None:
+        msg = f"The prices of {model} differ by row; give --no-decision for the probability alone."
+        raise UserError(msg)
+    if to == "sql":
+        options = {"table": table, "keep": keep or (), "decision": decision}
+        query = export.to_sql(pipeline, dialect, **options)  # type: ignore[arg-type]
+        content = query.encode()
+    elif to == "json":
+        content = export.to_json(pipeline, decision=decision).encode()
+    else:
+        content = export.to_onnx(pipeline, decision=decision).SerializeToString()
+    with staged_file(place, overwrite=overwrite, inputs=[model]) as staged:
+        staged.write_bytes(content)
+    if not quiet:
+        echo(f"{len(content):,} bytes of {to} written to {place}")

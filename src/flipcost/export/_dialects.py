@@ -1,0 +1,142 @@
+"""How engines write what a formula needs."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal, get_args
+
+from flipcost.exceptions import ExportError
+
+DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake"]
+# What is written here itself; the others are transpiled from DuckDB's.
+TRANSPILED = ("bigquery", "snowflake")
+
+_ISO = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
+# Letters of formats, by engine, for what `flipcost.data` writes.
+_POSTGRES = {"%Y": "YYYY", "%m": "MM", "%d": "DD", "%H": "HH24", "%M": "MI", "%S": "SS"}
+_SPARK = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "ss"}
+
+
+@dataclass(frozen=True)
+class Dialect:
+    """An engine's way to write numbers, names, texts and dates.
+
+    Attributes
+    ----------
+    real : str
+        Its type of double precision.
+    text : str
+        Its type of text.
+    literal : str
+        A number of double precision, ``{}`` being digits with an exponent.
+    is_nan : str
+        Whether ``{}`` is not a number.
+    seconds : str
+        Seconds since 1970 of a date or a point in time.
+    seconds_of_text : str
+        The same of text; ``{}`` is the text, and ``{format}`` how it is written.
+    letters : dict
+        What stands for year, month, ... in a format; as in Python when empty.
+    quotes : str
+        What names stand in.
+    backslash : bool
+        Whether a backslash in a text means something.
+    fence : str
+        Written after ``AS`` of a part that must not be computed anew wherever it is used.
+    """
+
+    real: str
+    text: str
+    literal: str
+    is_nan: str
+    seconds: str
+    seconds_of_text: str
+    letters: dict[str, str]
+    quotes: str = '"'
+    backslash: bool = False
+    fence: str = ""
+
+    def number(self, value: float) -> str:
+        """Return a number that is read back to the last digit."""
+        digits, _, exponent = f"{value!r}".partition("e")
+        return self.literal.format(f"{digits}e{exponent or 0}")
+
+    def name(self, name: str) -> str:
+        """Return a name of a column or a table, whatever characters it has."""
+        return self.quotes + name.replace(self.quotes, self.quotes * 2) + self.quotes
+
+    def string(self, text: str) -> str:
+        """Return a text, whatever characters it has."""
+        if self.backslash:
+            text = text.replace("\\", "\\\\").replace("'", "\\'")
+        else:
+            text = text.replace("'", "''")
+        return f"'{text}'"
+
+    def days(self, column: str, written: str | None) -> str:
+        """Return days since 1970 of a date, or of text with dates."""
+        if written is None:
+            seconds = self.seconds.format(column)
+        else:
+            as_text = f"NULLIF(CAST({column} AS {self.text}), '')"
+            if written in _ISO and self.letters:
+                seconds = self.seconds.format(f"CAST({as_text} AS TIMESTAMP)")
+            else:
+                for code, letters in self.letters.items():
+                    written = written.replace(code, letters)
+                seconds = self.seconds_of_text.format(as_text, format=self.string(written))
+        return f"FLOOR({seconds}) / {self.number(86400.0)}"
+
+
+_DUCKDB = Dialect(
+    real="DOUBLE",
+    text="VARCHAR",
+    literal="{}",
+    is_nan="ISNAN({})",
+    seconds="EPOCH({})",
+    seconds_of_text="EPOCH(STRPTIME({}, {format}))",
+    letters={},
+)
+_DIALECTS = {
+    "duckdb": _DUCKDB,
+    "postgres": Dialect(
+        real="DOUBLE PRECISION",
+        text="TEXT",
+        literal="{}::float8",
+        is_nan="{} = 'NaN'::float8",
+        seconds="CAST(EXTRACT(EPOCH FROM {}) AS DOUBLE PRECISION)",
+        seconds_of_text=(
+            "CAST(EXTRACT(EPOCH FROM TO_TIMESTAMP({}, {format})::timestamp) AS DOUBLE PRECISION)"
+        ),
+        letters=_POSTGRES,
+        fence="MATERIALIZED ",
+    ),
+    "spark": Dialect(
+        real="DOUBLE",
+        text="STRING",
+        literal="{}D",
+        is_nan="ISNAN({})",
+        seconds="UNIX_SECONDS(CAST({} AS TIMESTAMP))",
+        seconds_of_text="UNIX_SECONDS(TO_TIMESTAMP({}, {format}))",
+        letters=_SPARK,
+        quotes="`",
+        backslash=True,
+    ),
+    "bigquery": _DUCKDB,
+    # Snowflake has no function that tells, but its NaN equals itself.
+    "snowflake": replace(_DUCKDB, is_nan="{} = CAST('NaN' AS DOUBLE)"),
+}
+
+
+def dialect_of(name: str) -> Dialect:
+    r"""Return the dialect of this name, or say which there are.
+
+    Examples
+    --------
+    >>> print(dialect_of("postgres").number(0.25), dialect_of("spark").string("it's"))
+    0.25e0::float8 'it\'s'
+    """
+    if name not in _DIALECTS:
+        msg = f"`dialect` must be one of {', '.join(get_args(DialectName))}; got {name!r}."
+        raise ExportError(msg)
+    return _DIALECTS[name]

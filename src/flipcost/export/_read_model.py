@@ -1,0 +1,331 @@
+"""From a fitted model to a formula; what has none is refused in one sentence."""
+
+from __future__ import annotations
+
+import warnings
+from typing import TYPE_CHECKING, Any, TypeAlias
+
+import numpy as np
+from sklearn.compose import ColumnTransformer
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.impute import SimpleImputer
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
+
+from flipcost._validation import check_is_fitted, positive_index
+from flipcost.core.arrays import Array
+from flipcost.core.costs import Costs, cost_share
+from flipcost.data import ColumnReader
+from flipcost.estimators import (
+    FlipCostClassifier,
+    NoiseAwareThresholdClassifier,
+    UnevenMarginClassifier,
+    UnevenMarginClassifierCV,
+)
+from flipcost.exceptions import ExportError
+from flipcost.export._formula import (
+    Column,
+    Feature,
+    Formula,
+    Link,
+    NumberFeature,
+    Split,
+    TableFeature,
+    additive_terms,
+    with_columns_used,
+)
+
+if TYPE_CHECKING:
+    from flipcost.estimators.flipcost.predictor import PooledRule
+
+_KINDS = "a pipeline that `flipcost audit` saved, FlipCostClassifier or UnevenMarginClassifier(CV)"
+
+# Boosting may split at a value itself, and engines round sines each in their own way; days differ
+# by a thousand times as much at least.
+_TURN = 1e-9
+# Trees, and what is added to their sum.
+_Trees: TypeAlias = tuple[tuple[Split | float, ...], float]
+_NO_TREES: _Trees = ((), 0.0)
+
+
+def read_model(model: Any) -> Formula:
+    """Return what a model computes.
+
+    Parameters
+    ----------
+    model : Pipeline, FlipCostClassifier, UnevenMarginClassifier or UnevenMarginClassifierCV
+        Fitted.
+
+    Returns
+    -------
+    Formula
+
+    Examples
+    --------
+    >>> from flipcost import UnevenMarginClassifier
+    >>> X, y = np.arange(8.0)[:, None], np.arange(8) > 3
+    >>> formula = read_model(UnevenMarginClassifier(cost=0.25).fit(X, y))
+    >>> formula.threshold, formula.labels
+    (0.25, ('False', 'True'))
+    """
+    if not isinstance(model, Pipeline):
+        check_is_fitted(model)
+        return _of_classifier(model, None, None)
+    steps = [step for _, step in model.steps]
+    if len(steps) != 3 or not isinstance(steps[0], ColumnReader):
+        names = ", ".join(type(step).__name__ for step in steps)
+        msg = f"A pipeline of {names} cannot be exported; give {_KINDS}."
+        raise ExportError(msg)
+    check_is_fitted(steps[0])
+    columns, inputs = _columns(steps[0])
+    return _of_classifier(steps[2], columns, _features(steps[1], columns, inputs))
+
+
+def _of_classifier(
+    model: Any, columns: tuple[Column, ...] | None, features: tuple[Feature, ...] | None
+) -> Formula:
+    if isinstance(model, UnevenMarginClassifierCV):
+        model = model.best_estimator_
+    reading = {
+        UnevenMarginClassifier: _closed_form,
+        FlipCostClassifier: _pooled,
+        NoiseAwareThresholdClassifier: _cut_at_cost,
+    }
+    if type(model) not in reading:
+        msg = f"{type(model).__name__} cannot be exported; give {_KINDS}."
+        raise ExportError(msg)
+    if columns is None:
+        names = getattr(model, "feature_names_in_", None)
+        if names is None:
+            names = [f"x{k}" for k in range(model.n_features_in_)]
+        columns = tuple(Column(str(name), "number") for name in names)
+    return with_columns_used(reading[type(model)](model, columns, features))
+
+
+def _labels(model: Any) -> tuple[str, str]:
+    place = positive_index(model.classes_, model.pos_label)
+    return str(model.classes_[1 - place]), str(model.classes_[place])
+
+
+def _closed_form(
+    model: UnevenMarginClassifier,
+    columns: tuple[Column, ...],
+    features: tuple[Feature, ...] | None,
+) -> Formula:
+    if features is None:
+        features = tuple(NumberFeature(k) for k in range(len(columns)))
+    sign = 1.0 if positive_index(model.classes_, model.pos_label) == 1 else -1.0
+    slopes = sign * np.asarray(model.coef_, dtype=float)
+    none = [np.empty(0)] * len(features), [np.empty((1, 0))] * len(features)
+    numbers, tables, bias = additive_terms(features, slopes, *none)
+    cost = cost_share(model.cost)
+    return Formula(
+        columns,
+        numbers,
+        tables,
+        bias + sign * float(model.intercept_[0]),
+        cost,
+        _labels(model),
+        share=np.zeros(1),
+        link=Link("uneven", cost, float(model.margin)),
+    )
+
+
+def _cut_at_cost(
+    model: NoiseAwareThresholdClassifier,
+    columns: tuple[Column, ...],
+    features: tuple[Feature, ...] | None,
+) -> Formula:
+    """Return logistic regression or boosting, cut at a cost: other winners of an audit."""
+    inner = model.estimator_
+    kinds = LogisticRegression | HistGradientBoostingClassifier
+    if not isinstance(inner, kinds) or model.noise_rate is not None:
+        what = f"`noise_rate={model.noise_rate}`"
+        what = what if isinstance(inner, kinds) else f"`estimator={type(inner).__name__}`"
+        msg = f"A NoiseAwareThresholdClassifier with {what} cannot be exported; give {_KINDS}."
+        raise ExportError(msg)
+    if features is None:
+        features = tuple(NumberFeature(k) for k in range(len(columns)))
+    positive = model.classes_[positive_index(model.classes_, model.pos_label)]
+    sign = 1.0 if inner.classes_[1] == positive else -1.0
+    linear = isinstance(inner, LogisticRegression)
+    slopes = sign * inner.coef_ if linear else np.zeros((1, len(features)))
+    none = [np.empty(0)] * len(features), [np.empty((1, 0))] * len(features)
+    numbers, tables, bias = additive_terms(features, slopes, *none)
+    trees, baseline = _NO_TREES if linear else _trees(inner, features)
+    return Formula(
+        columns,
+        numbers,
+        tables,
+        bias + (sign * float(inner.intercept_[0]) if linear else 0.0),
+        None if isinstance(model.cost, Costs) and model.cost.is_by_row else cost_share(model.cost),
+        _labels(model),
+        trees=trees,
+        tree_features=features if trees else (),
+        baseline=baseline,
+        share=np.full(1, sign if trees else 0.0),
+        link=Link("logistic"),
+    )
+
+
+def _pooled(
+    model: FlipCostClassifier, columns: tuple[Column, ...], features: tuple[Feature, ...] | None
+) -> Formula:
+    if model.estimator is not None or model.transformer_ is not None:
+        what = "estimator" if model.estimator is not None else "features"
+        own = getattr(model, what)
+        msg = (
+            f"A FlipCostClassifier with `{what}={type(own).__name__}` cannot be exported; leave "
+            f"`{what}` out for scores that can."
+        )
+        raise ExportError(msg)
+    rule = model.pooled_rule()
+    smooth, cells = (features, features) if features is not None else _bare(rule, columns)
+    knots, bends = [], []
+    basis, d = rule.places.basis, rule.places.basis.n_features
+    for j in range(d):
+        own = np.flatnonzero(basis.feature == j)
+        knots.append(basis.knot[own])
+        bends.append(rule.places.slopes[:, d + own])
+    numbers, tables, bias = additive_terms(smooth, rule.places.slopes[:, :d], knots, bends)
+    boosting = getattr(rule.scorer, "boosting", None) if rule.boosting_share.any() else None
+    trees, baseline = _NO_TREES if boosting is None else _trees(boosting, cells)
+    constant = {"all_negative": False, "all_positive": True}.get(model.chosen_)
+    return Formula(
+        columns,
+        numbers,
+        tables,
+        bias + rule.places.bias,
+        rule.threshold,
+        _labels(model),
+        trees=trees,
+        tree_features=cells if trees else (),
+        baseline=baseline,
+        share=rule.boosting_share,
+        curves=rule.tables.values,
+        constant=constant,
+    )
+
+
+def _bare(
+    rule: PooledRule, columns: tuple[Column, ...]
+) -> tuple[tuple[Feature, ...], tuple[Feature, ...]]:
+    """Return features of the scores and of the trees, of a classifier that reads numbers."""
+    cells = tuple(NumberFeature(k) for k in range(len(columns)))
+    learned = getattr(rule.scorer, "columns", None)
+    if learned is None:  # of passes over a table: missing values are refused
+        return cells, cells
+    if learned.levels:
+        msg = (
+            "A FlipCostClassifier of a frame with categories cannot be exported; let "
+            "`flipcost audit` make the model, or encode them as numbers first."
+        )
+        raise ExportError(msg)
+    filled = tuple(NumberFeature(k, fill=float(learned.fill[k])) for k in range(len(columns)))
+    flags = tuple(TableFeature(int(k), (0.0, 1.0)) for k in learned.gaps)
+    return filled + flags, cells
+
+
+def _trees(boosting: HistGradientBoostingClassifier, features: tuple[Feature, ...]) -> _Trees:
+    # scikit-learn keeps its trees under private names, and has since 0.21.
+    predictors = [stage[0].nodes for stage in boosting._predictors]  # noqa: SLF001
+    if any(nodes["is_categorical"].any() for nodes in predictors):
+        msg = f"Trees that split categories cannot be exported; give {_KINDS}."
+        raise ExportError(msg)
+    baseline = float(np.ravel(boosting._baseline_prediction)[0])  # noqa: SLF001
+    return tuple(_tree(nodes, features) for nodes in predictors), baseline
+
+
+def _tree(nodes: Any, features: tuple[Feature, ...], place: int = 0) -> Split | float:
+    node = nodes[place]
+    if node["is_leaf"]:
+        return float(node["value"])
+    feature = features[int(node["feature_idx"])]
+    threshold, left = float(node["num_threshold"]), bool(node["missing_go_to_left"])
+    if isinstance(feature, NumberFeature) and feature.part:
+        threshold += _TURN
+    if isinstance(feature, NumberFeature) and feature.fill is not None:
+        left = feature.filled <= threshold
+    return Split(
+        int(node["feature_idx"]),
+        threshold,
+        left,
+        _tree(nodes, features, int(node["left"])),
+        _tree(nodes, features, int(node["right"])),
+    )
+
+
+def _columns(reader: ColumnReader) -> tuple[tuple[Column, ...], list[tuple[int, int]]]:
+    """Return the columns that a reader reads, and column and part of each of its numbers."""
+    columns, inputs = [], []
+    for place, found in enumerate(reader.schema_):
+        kind = found["kind"]
+        levels = tuple(found.get("levels", ()))
+        columns.append(Column(found["name"], kind, levels, found.get("format")))
+        inputs += [(place, part) for part in range(5 if kind == "date" else 1)]
+    return tuple(columns), inputs
+
+
+def _features(
+    transformer: Any, columns: tuple[Column, ...], inputs: list[tuple[int, int]]
+) -> tuple[Feature, ...]:
+    """Return the features that the second step of a saved pipeline makes."""
+    if not isinstance(transformer, ColumnTransformer):
+        msg = f"Features of a {type(transformer).__name__} cannot be exported; give {_KINDS}."
+        raise ExportError(msg)
+    found: list[Feature] = []
+    for name, step, chosen in transformer.transformers_:
+        own = [inputs[int(k)] for k in chosen] if name != "remainder" else []
+        if own and name == "numbers":
+            found += _number_features(step, own)
+        elif own:
+            found += _level_features(step, own, columns)
+    return tuple(found)
+
+
+def _number_features(step: Any, inputs: list[tuple[int, int]]) -> list[Feature]:
+    imputer, scaler = (part for _, part in step.steps)
+    if not isinstance(imputer, SimpleImputer) or not isinstance(scaler, StandardScaler):
+        msg = f"Numbers that are not imputed and scaled cannot be exported; give {_KINDS}."
+        raise ExportError(msg)
+    centre, scale = scaler.mean_.tolist(), scaler.scale_.tolist()
+    found: list[Feature] = []
+    for (column, part), fill in zip(inputs, imputer.statistics_.tolist(), strict=True):
+        if fill == fill:  # a column without any number is left out
+            k = len(found)
+            found.append(NumberFeature(column, part, fill, centre[k], scale[k]))
+    flags = imputer.indicator_.features_ if imputer.indicator_ is not None else ()
+    for flag in flags:
+        k = len(found)
+        values = tuple((missing - centre[k]) / scale[k] for missing in (0.0, 1.0))
+        found.append(TableFeature(inputs[int(flag)][0], values))
+    return found
+
+
+def _level_features(
+    encoder: Any, inputs: list[tuple[int, int]], columns: tuple[Column, ...]
+) -> list[Feature]:
+    if not isinstance(encoder, OneHotEncoder):
+        msg = f"Categories of a {type(encoder).__name__} cannot be exported; give {_KINDS}."
+        raise ExportError(msg)
+    found: list[Feature] = []
+    rare = encoder.infrequent_categories_
+    start = 0
+    for k, (column, _) in enumerate(inputs):
+        few = rare[k] if rare is not None else None
+        width = len(encoder.categories_[k]) - (0 if few is None else len(few) - 1)
+        coded = _encoded(encoder, k, len(inputs), len(columns[column].levels))
+        chosen = coded[:, start : start + width]
+        found += [TableFeature(column, tuple(values)) for values in chosen.T.tolist()]
+        start += width
+    return found
+
+
+def _encoded(encoder: Any, k: int, n_columns: int, n_levels: int) -> Array:
+    """Ask the encoder itself what it makes of each level, of another one and of none."""
+    codes = np.zeros((n_levels + 2, n_columns))
+    codes[:, k] = [*range(n_levels), -1, np.nan]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # that a level is new is what is asked
+        return np.asarray(encoder.transform(codes), dtype=float)

@@ -1,0 +1,132 @@
+"""Which models have a formula, and what is said of those that have none."""
+
+import numpy as np
+import pandas as pd
+import pytest
+from sklearn.kernel_approximation import Nystroem
+from sklearn.linear_model import LogisticRegression
+from sklearn.naive_bayes import GaussianNB
+from sklearn.pipeline import make_pipeline
+
+from flipcost import (
+    FlipCostClassifier,
+    KLIEPClassifier,
+    NoiseAwareThresholdClassifier,
+    UnevenMarginClassifier,
+)
+from flipcost.data import ColumnReader
+from flipcost.exceptions import ExportError
+from flipcost.export import read_model, to_json, to_onnx, to_sql
+from flipcost.scale import scan_batches
+
+duckdb = pytest.importorskip("duckdb")
+onnxruntime = pytest.importorskip("onnxruntime")
+
+
+@pytest.fixture(scope="module")
+def data():
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(400, 3))
+    return X, X[:, 0] * X[:, 1] + 0.3 * X[:, 2] + 0.3 * rng.normal(size=400) > 0
+
+
+def by_sql(model, X):
+    frame = pd.DataFrame(X, columns=["x0", "x1", "x2"]).assign(key=np.arange(len(X)))
+    with duckdb.connect() as connection:
+        connection.register("rows", frame)
+        found = connection.sql(to_sql(model, keep=["key"])).df().sort_values("key")
+    return found["probability_positive"].to_numpy(dtype=float)
+
+
+def by_onnx(model, X):
+    session = onnxruntime.InferenceSession(
+        to_onnx(model, decision=False).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    columns = {f"x{k}": X[:, k : k + 1] for k in range(3)}
+    names = [column.name for column in read_model(model).columns]
+    return session.run(None, {name: columns[name] for name in names})[0]
+
+
+@pytest.mark.parametrize("engine", [by_sql, by_onnx])
+@pytest.mark.parametrize("features", ["linear", "auto"])
+def test_a_classifier_of_arrays_has_columns_by_number(data, engine, features):
+    """Gaps that it learned from, and trees that send missing values their own way."""
+    X, y = data[0].copy(), data[1]
+    X[::6, 1] = np.nan
+    model = FlipCostClassifier(0.4, features=features, random_state=0).fit(X, y)
+    assert bool(read_model(model).trees) == (features == "auto")
+    new = np.random.default_rng(1).normal(size=(200, 3))
+    new[::5, 1] = np.nan
+    np.testing.assert_allclose(engine(model, new), model.predict_proba(new)[:, 1], atol=1e-9)
+
+
+@pytest.mark.parametrize("engine", [by_sql, by_onnx])
+def test_what_a_model_refuses_has_no_probability(data, engine):
+    """Rows with a missing value, for a model that has no place for it, get NULL or NaN."""
+    X, y = data
+    model = FlipCostClassifier(0.4, features="bends").fit_table(scan_batches([(X, y)]))
+    new = X[:50].copy()
+    expected = model.predict_proba(new)[:, 1]
+    new[7, 1] = np.nan
+    found = engine(model, new)
+    assert np.flatnonzero(np.isnan(found)).tolist() == [7]
+    np.testing.assert_allclose(np.delete(found, 7), np.delete(expected, 7), atol=1e-9)
+
+
+@pytest.mark.parametrize("chosen", ["all_negative", "all_positive"])
+def test_a_constant_is_given_always(data, chosen):
+    """Where a constant costs less, it is what every engine answers."""
+    X, y = data
+    model = FlipCostClassifier(0.4, features="linear", random_state=0).fit(X, y)
+    model.chosen_ = chosen
+    frame = pd.DataFrame(X[:9], columns=["x0", "x1", "x2"])
+    with duckdb.connect() as connection:
+        connection.register("rows", frame)
+        found = connection.sql(to_sql(model)).df()
+    assert found["called_positive"].tolist() == model.predict(X[:9]).tolist()
+    session = onnxruntime.InferenceSession(
+        to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"]
+    )
+    called = session.run(["called_positive"], {f"x{k}": X[:9, k : k + 1] for k in range(3)})[0]
+    assert called.tolist() == model.predict(X[:9]).tolist()
+
+
+@pytest.mark.parametrize("write", [to_sql, to_onnx, to_json])
+def test_prices_by_row_leave_the_probability_alone(data, write):
+    """What is decided by the prices of a row is not decided without them, and that is said."""
+    X, y = data
+    prices = np.column_stack([np.arange(1.0, 401.0), np.ones(400)])
+    model = FlipCostClassifier(features="linear", random_state=0).fit(X, y, prices=prices)
+    with pytest.raises(ExportError, match="prices of this model differ by row"):
+        write(model)
+    assert write(model, decision=False)
+
+
+def test_columns_that_say_nothing_are_not_asked_for(data):
+    """A column without a coefficient is no column of the query."""
+    X, y = data
+    model = UnevenMarginClassifier().fit(X, y)
+    model.coef_[0, 1] = 0.0
+    assert [column.name for column in read_model(model).columns] == ["x0", "x2"]
+
+
+def test_what_cannot_be_exported_says_so(data):
+    """One sentence that names the part, and what to do."""
+    X, y = data
+    cut = NoiseAwareThresholdClassifier(GaussianNB()).fit(X, y)
+    frame = pd.DataFrame(X).assign(town=np.where(y, "Lyon", "Oslo")).rename(columns=str)
+    for model, word in (
+        (FlipCostClassifier(estimator=GaussianNB(), cv=2, random_state=0).fit(X, y), "GaussianNB"),
+        (
+            FlipCostClassifier(features=Nystroem(n_components=5), random_state=0).fit(X, y),
+            "Nystroem",
+        ),
+        (FlipCostClassifier(features="linear", random_state=0).fit(frame, y), "categories"),
+        (cut, "GaussianNB"),
+        (NoiseAwareThresholdClassifier(LogisticRegression(), noise_rate=0.1).fit(X, y), "0.1"),
+        (KLIEPClassifier(widths=[1.0]).fit(X[:60], y[:60]), "KLIEPClassifier"),
+        (make_pipeline(GaussianNB()).fit(X, y), "GaussianNB"),
+        (make_pipeline(ColumnReader(), GaussianNB(), GaussianNB()), "ColumnReader"),
+    ):
+        with pytest.raises((ExportError, ValueError), match=word):
+            read_model(model)

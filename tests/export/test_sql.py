@@ -1,0 +1,181 @@
+"""A model as one SELECT gives what the model gives, on real engines."""
+
+import os
+import pwd
+import shutil
+import subprocess
+from pathlib import Path
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from flipcost.exceptions import ExportError
+from flipcost.export import read_model, to_sql
+
+duckdb = pytest.importorskip("duckdb")
+sqlglot = pytest.importorskip("sqlglot")
+
+
+def run(query, table):
+    with duckdb.connect() as connection:
+        connection.register("new_rows", table)
+        return connection.sql(query).arrow().read_all().sort_by("key")
+
+
+def test_duckdb_gives_the_same_probabilities_and_decisions(model, fresh, expected_of):
+    """To 1e-9, missing and unseen values included."""
+    found = run(to_sql(model, table="new_rows", keep=["key"]), fresh)
+    probability, labels = expected_of(model, fresh)
+    np.testing.assert_allclose(found["probability_positive"].to_numpy(), probability, atol=1e-9)
+    assert found["prediction"].to_pylist() == labels.tolist()
+    positive = labels == model[-1].pos_label
+    assert found["called_positive"].to_pylist() == positive.tolist()
+
+
+def test_boosting_has_a_share_in_the_tests(train):
+    """The pooled model of these tests has trees, bends, tables and flags in it."""
+    from tests.export.conftest import CLASSIFIERS, make_pipeline
+
+    formula = read_model(make_pipeline(*train, CLASSIFIERS["auto"]()))
+    assert formula.trees
+    assert {column.kind for column in formula.columns} == {"number", "boolean", "category", "date"}
+    bends = read_model(make_pipeline(*train, CLASSIFIERS["bends"]()))
+    assert any(len(term.knots) for term in bends.numbers)
+
+
+def test_names_and_texts_are_quoted(train):
+    """Quotes, semicolons and comments in names and levels are text in every engine."""
+    table, labels = train
+    evil = 'x"; DROP TABLE new_rows; --'
+    levels = np.where(table["ratio"].to_numpy() > 0, "'; DROP TABLE new_rows; --", "\\' OR 1=1")
+    odd = pa.table({"key": table["key"], evil: table["ratio"], "level": pa.array(levels)})
+    from tests.export.conftest import CLASSIFIERS, make_pipeline
+
+    model = make_pipeline(odd, labels, CLASSIFIERS["closed form"]())
+    found = run(to_sql(model, table="new_rows", keep=["key"]), odd)
+    expected = model.predict_proba(odd)[:, list(model.classes_).index("bad")]
+    np.testing.assert_allclose(found["probability_positive"].to_numpy(), expected, atol=1e-9)
+    for dialect in ("bigquery", "snowflake", "spark", "postgres"):
+        written = to_sql(model, dialect, table='a.b"c')
+        read = sqlglot.parse(written, read=dialect)
+        assert len(read) == 1
+        texts = {x.this for x in read[0].find_all(sqlglot.exp.Literal) if x.is_string}
+        assert {"'; DROP TABLE new_rows; --", "\\' OR 1=1"} <= texts
+
+
+@pytest.fixture(scope="module")
+def closed_form(train):
+    from tests.export.conftest import CLASSIFIERS, make_pipeline
+
+    return make_pipeline(*train, CLASSIFIERS["closed form"]())
+
+
+@pytest.mark.parametrize("dialect", ["postgres", "spark", "bigquery", "snowflake"])
+def test_other_engines_get_the_same_query(closed_form, fresh, expected_of, dialect):
+    """Written for another engine, and brought back to DuckDB by sqlglot, a query gives the same."""
+    written = to_sql(closed_form, dialect, table="new_rows", keep=["key"])
+    [back] = sqlglot.transpile(written, read=dialect, write="duckdb")
+    found = run(back, fresh)
+    probability, labels = expected_of(closed_form, fresh)
+    np.testing.assert_allclose(found["probability_positive"].to_numpy(), probability, atol=1e-9)
+    assert found["prediction"].to_pylist() == labels.tolist()
+
+
+def test_the_probability_may_come_alone(closed_form, train):
+    """Without the decision, there is none."""
+    query = to_sql(closed_form, table="new_rows", keep=["key"], decision=False)
+    assert run(query, train[0]).column_names == ["key", "probability_positive"]
+
+
+def test_unknown_dialects_are_refused(closed_form):
+    """The engines that there are are named."""
+    with pytest.raises(ExportError, match=r"one of duckdb, .*got 'oracle'"):
+        to_sql(closed_form, "oracle")
+
+
+POSTGRES = Path("/usr/lib/postgresql/15/bin")
+
+
+@pytest.fixture(scope="module")
+def postgres(tmp_path_factory):
+    """Start a server of its own, on a socket in a folder of its own."""
+    psycopg = pytest.importorskip("psycopg")
+    if not (POSTGRES / "initdb").exists():
+        pytest.skip("PostgreSQL 15 is not installed")
+    folder = tmp_path_factory.mktemp("postgres")
+    user = {}
+    if os.getuid() == 0:  # the server refuses to run as root
+        owner = pwd.getpwnam("postgres")
+        for place in (folder, *folder.parents[:2]):
+            place.chmod(0o755)
+        os.chown(folder, owner.pw_uid, owner.pw_gid)
+        user = {"user": "postgres", "group": owner.pw_gid}
+    name = "postgres" if user else pwd.getpwuid(os.getuid()).pw_name
+
+    def call(program, *args):
+        subprocess.run(
+            [POSTGRES / program, "-D", folder / "data", *args],
+            check=True,
+            stdout=subprocess.DEVNULL,
+            cwd=folder,
+            **user,
+        )
+
+    call("initdb", "-A", "trust", "-N")
+    call("pg_ctl", "start", "-w", "-o", f"-k {folder} -c listen_addresses=''", "-l", folder / "log")
+    try:
+        with psycopg.connect(host=str(folder), user=name, dbname="postgres") as connection:
+            yield connection
+    finally:
+        call("pg_ctl", "stop", "-m", "immediate")
+
+
+@pytest.mark.slow
+def test_postgres_gives_the_same_probabilities_and_decisions(model, fresh, expected_of, postgres):
+    """To 1e-9 on a real server, missing and unseen values included."""
+    types = ["bigint", "float8", "float8", "bigint", "text", "text", "text", "date", "text"]
+    columns = ", ".join(f'"{n}" {t}' for n, t in zip(fresh.column_names, types, strict=True))
+    with postgres.cursor() as cursor:
+        cursor.execute(f"DROP TABLE IF EXISTS new_rows; CREATE TABLE new_rows ({columns})")
+        marks = ", ".join(["%s"] * len(types))
+        rows = [list(row.values()) for row in fresh.to_pylist()]
+        cursor.executemany(f"INSERT INTO new_rows VALUES ({marks})", rows)
+        cursor.execute(to_sql(model, "postgres", table="new_rows", keep=["key"]).replace("%", "%%"))
+        found = sorted(cursor.fetchall())
+    probability, labels = expected_of(model, fresh)
+    np.testing.assert_allclose([row[1] for row in found], probability, atol=1e-9)
+    assert [row[3] for row in found] == labels.tolist()
+    assert [row[2] for row in found] == (labels == model[-1].pos_label).tolist()
+
+
+@pytest.fixture(scope="module")
+def spark():
+    """Start Spark in this process's own machine, on one core."""
+    sql = pytest.importorskip("pyspark.sql")
+    if shutil.which("java") is None:
+        pytest.skip("Java is not installed")
+    settings = {"spark.sql.session.timeZone": "UTC", "spark.ui.enabled": "false"}
+    settings |= {"spark.sql.shuffle.partitions": "1", "spark.driver.host": "127.0.0.1"}
+    builder = sql.SparkSession.builder.master("local[1]")
+    for name, value in settings.items():
+        builder = builder.config(name, value)
+    session = builder.getOrCreate()
+    yield session
+    session.stop()
+
+
+@pytest.mark.slow
+@pytest.mark.filterwarnings("ignore")
+def test_spark_gives_the_same_probabilities_and_decisions(
+    model, fresh, expected_of, spark, tmp_path
+):
+    """To 1e-9 in Spark itself, missing and unseen values included."""
+    pq.write_table(fresh, tmp_path / "rows.parquet")
+    spark.read.parquet(str(tmp_path / "rows.parquet")).createOrReplaceTempView("new_rows")
+    query = to_sql(model, "spark", table="new_rows", keep=["key"])
+    found = sorted(tuple(row) for row in spark.sql(query).collect())
+    probability, labels = expected_of(model, fresh)
+    np.testing.assert_allclose([row[1] for row in found], probability, atol=1e-9)
+    assert [row[3] for row in found] == labels.tolist()

@@ -14,6 +14,7 @@ from flipcost.audit._prices import compare_by_price
 from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._result import AuditResult, Information, Suspect
 from flipcost.core.information import PRECISION, labels_needed, probability_wrong
+from flipcost.core.quantiles import largest_first
 from flipcost.data import as_text, read_labels, take_column
 
 if TYPE_CHECKING:
@@ -144,7 +145,7 @@ def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any, state: str)
     """
     watched, reader, named = rows.watched, rows.maker.reader, rows.options.id
     likely = int(np.sum(wrong > 0.5))
-    order = np.argsort(-wrong, kind="stable")[: min(_MOST_SUSPECTS, max(100, likely))]
+    order = largest_first(wrong, min(_MOST_SUSPECTS, max(100, likely)))
     least = 0.5 if state in ("clean", "no_signal", "small") else _LEAST_WRONG
     order = order[wrong[order] > least]
     frame = watched.frame.take(order)
@@ -173,7 +174,7 @@ def _known_flips(
     rows: Audited, truth: NDArray[np.bool_], wrong: NDArray[np.float64]
 ) -> dict[str, int]:
     """Return how many labels are wrong in truth, and how many of the most suspicious."""
-    first = np.argsort(-wrong, kind="stable")[:100]
+    first = largest_first(wrong, 100)
     watched = _truth(rows, rows.watched.frame.take(first))
     return {
         "wrong_labels": round(rows.judged.number_of(truth != rows.judged.positive)),

@@ -13,6 +13,7 @@ from flipcost.core.clean_means import cost_sums, denoised_mean
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.decision import clean_cost
 from flipcost.core.information import paired_saving
+from flipcost.core.quantiles import largest_first
 from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.recheck import value_checks
 from flipcost.data import row_prices
@@ -86,7 +87,7 @@ def value_of_checks(rows: Audited, classifier: FlipCostClassifier) -> Checks | N
         "level": rows.options.level,
     }
     picked = value_checks(*asked, **options)
-    first = np.argsort(-picked.suspicion, kind="stable")[:n]
+    first = largest_first(picked.suspicion, n)
     return Checks(
         n_rows=n,
         picked=_times(picked.saving, unit),

@@ -97,10 +97,13 @@ class ConfusionCounts:
                 f"got shapes {labels.shape} and {calls.shape}. Give both for the same rows."
             )
             raise ValueError(msg)
-        cell = 2 * labels.astype(np.intp) + calls
-        if sample_weight is None:
-            counts = np.bincount(cell, minlength=4).reshape(2, 2).astype(float)
+        if sample_weight is None:  # counting bits is much faster than summing weights
+            both = np.count_nonzero(labels & calls)
+            true, called_true = np.count_nonzero(labels), np.count_nonzero(calls)
+            others = len(labels) - true - called_true + both
+            counts = np.array([[others, called_true - both], [true - both, both]], dtype=float)
             return cls(counts, counts)
+        cell = 2 * labels.astype(np.intp) + calls
         weight = np.asarray(sample_weight, dtype=float)
         return cls(
             np.bincount(cell, weight, minlength=4).reshape(2, 2).astype(float),

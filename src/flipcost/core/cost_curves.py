@@ -53,16 +53,18 @@ def confusions_at_costs(
     """
     labels = np.asarray(positive, dtype=bool)
     weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
-    order = np.argsort(probability, kind="stable")
-    # Rows up to each place are called negative when the cost is at or above their probability.
-    place = np.searchsorted(np.asarray(probability, float)[order], costs, side="right")
+    thresholds = np.asarray(costs, dtype=float)
+    ascending = np.argsort(thresholds, kind="stable")
+    # A row is called positive at the costs below its probability: at the first so many.
+    below = np.searchsorted(thresholds[ascending], np.asarray(probability, dtype=float))
+    n = len(thresholds) + 1
     tables = []
     for power in (weight, weight**2):
-        by_class = np.stack([power * ~labels, power * labels])[:, order]
-        below = np.concatenate([np.zeros((2, 1)), np.cumsum(by_class, axis=1)], axis=1)
-        called_negative = below[:, place].T
-        tables.append(np.stack([called_negative, below[:, -1] - called_negative], axis=-1))
-    return ConfusionCounts(*tables)
+        by_class = np.bincount(below + n * labels, power, 2 * n).reshape(2, n)
+        negative = np.empty((2, n - 1))
+        negative[:, ascending] = np.cumsum(by_class, axis=1)[:, :-1]
+        tables.append(np.stack([negative, by_class.sum(axis=1)[:, None] - negative], axis=-1))
+    return ConfusionCounts(*(np.moveaxis(table, 0, 1) for table in tables))
 
 
 def costs_at_rates(table: ConfusionCounts, cost: CostLike, rates: Sequence[NoiseRateLike]) -> Array:

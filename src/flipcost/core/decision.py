@@ -299,18 +299,22 @@ def guard(
     ('rule', 'all_positive')
     """
     eta = np.asarray(probability, dtype=float)
-    weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if isinstance(cost, Prices):
         if_positive, if_negative = cost.alarm * (1 - eta), cost.miss * eta
     else:
         share = cost_share(cost)
         if_positive, if_negative = share * (1 - eta), (1 - share) * eta
-    by_constant = [np.average(paid, weights=weight) for paid in (if_negative, if_positive)]
+    by_constant = [_mean(paid, weight) for paid in (if_negative, if_positive)]
     constant = CONSTANTS[int(by_constant[1] < by_constant[0])]
-    by_rule = np.average(np.minimum(if_positive, if_negative), weights=weight)
+    by_rule = _mean(np.minimum(if_positive, if_negative), weight)
     promised = min(by_constant) - by_rule
     denoised = costs[constant].value - costs["rule"].value
     return "rule" if promised + denoised > _TIE else constant
+
+
+def _mean(values: Array, weight: Array | None) -> float:
+    return float(values.mean() if weight is None else values @ weight / weight.sum())
 
 
 @dataclass(frozen=True, eq=False)

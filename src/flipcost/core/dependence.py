@@ -37,6 +37,8 @@ _BEYOND_CHANCE = 20.0
 _COMMON, _COMMON_ROWS = 0.05, 20
 # Rows that the chance of coincidence is estimated on, by columns.
 _LOOK_ROWS = 2_000
+# Columns that are looked at first.
+_TELLING = 3
 # Spans of time that are taken for groups, and rows of each at least.
 _SPANS, _SPAN_ROWS = 20, 10
 
@@ -163,14 +165,20 @@ def repeated_rows(X: Any) -> Indices | None:
     n_rows = X.shape[0]
     if n_rows < _FEW_ROWS or not X.shape[1]:
         return None
+    least = max(_FEW_COPIES, _LEAST_SHARE * n_rows)
+    if not issparse(X) and X.shape[1] > _TELLING:
+        # Copies coincide in some columns too: most tables need no look at the others.
+        some = _near_keys(X[:, _telling_columns(X)])
+        if some is not None and sum(map(_repeats, some)) < least:
+            return None
     keys = _sparse_keys(X) if issparse(X) else _near_keys(X)
-    if keys is None:
+    if keys is None or sum(map(_repeats, keys)) < least:
         return None
     codes = _joined(keys)
     sizes = np.bincount(codes)
     common = sizes > max(_COMMON * n_rows, _COMMON_ROWS)
     copies = np.where(common, 0, sizes - 1).sum()
-    if copies < max(_FEW_COPIES, _LEAST_SHARE * n_rows):
+    if copies < least:
         return None
     pairs = np.where(common, 0, sizes * (sizes - 1.0) / 2).sum()
     if not issparse(X) and pairs < _BEYOND_CHANCE * n_rows**2 / 2 * _chance_of_meeting(X):
@@ -249,6 +257,20 @@ def drift(score: Array, positive: Flags, spans: Indices) -> tuple[float, float] 
     if largest - least < 4 * np.sqrt(its + others):
         return None
     return float(least), float(largest)
+
+
+def _telling_columns(X: Array) -> Indices:
+    """Return the columns in which the fewest of some rows are near each other."""
+    look = np.sort(X[:: max(1, len(X) // _LOOK_ROWS)].T, axis=1)
+    with np.errstate(all="ignore"):
+        apart = np.diff(look, axis=1) > _CELL * np.nanstd(look, axis=1)[:, None]
+    return np.argsort(-apart.sum(axis=1), kind="stable")[:_TELLING]
+
+
+def _repeats(keys: Keys) -> int:
+    """Return how many keys are not the first of their value: copies there can be at most."""
+    ascending = np.sort(keys)
+    return int(np.count_nonzero(ascending[1:] == ascending[:-1]))
 
 
 def _near_keys(X: Array) -> tuple[Keys, Keys] | None:

@@ -16,6 +16,8 @@ from flipcost.core.prices import Prices
 from flipcost.core.rate_posterior import RatePosterior, mixture_interval
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import ArrayLike, NDArray
 
     Array = NDArray[np.float64]
@@ -25,6 +27,9 @@ if TYPE_CHECKING:
 PRECISION = 0.02
 # The largest rate that is planned for: towards one half second labels tell nothing.
 _LARGEST_RATE = 0.48
+# Rates that weigh less than this share of the heaviest change no digit.
+_NO_WEIGHT = 1e-15
+_BLOCK_ROWS = 16_384  # rows at a time, for the cache
 
 
 def labels_needed(
@@ -102,8 +107,21 @@ def probability_wrong(
     """
     labels = np.asarray(positive, dtype=bool)
     observed = noisy_eta(probability, tuple(posterior.mean))
+    counts = np.flatnonzero(posterior.weight > _NO_WEIGHT * posterior.weight.max())
+    given = [(*posterior.rates[k].tolist(), float(posterior.weight[k])) for k in counts]
+    wrong = np.empty(len(labels))
+    for start in range(0, len(labels), _BLOCK_ROWS):
+        rows = slice(start, start + _BLOCK_ROWS)
+        wrong[rows] = _wrong_given(labels[rows], observed[rows], given)
+    return wrong
+
+
+def _wrong_given(
+    labels: NDArray[np.bool_], observed: Array, given: Sequence[tuple[float, float, float]]
+) -> Array:
+    """Average the probability over pairs of rates with their weights."""
     wrong = np.zeros(len(labels))
-    for (rho_pos, rho_neg), share in zip(posterior.rates, posterior.weight, strict=True):
+    for rho_pos, rho_neg, share in given:
         clean = clean_eta(observed, (rho_pos, rho_neg))
         noisy = rho_neg + (1 - rho_pos - rho_neg) * clean
         flipped = np.where(labels, rho_neg * (1 - clean), rho_pos * clean)

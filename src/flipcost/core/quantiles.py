@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flipcost.core.arrays import Array
+from flipcost.core.arrays import Array, Indices
 
 
 def weighted_quantile(
@@ -44,3 +44,22 @@ def weighted_quantile(
     total = np.cumsum(weight)
     found = np.interp(np.asarray(levels) * total[-1], total - weight / 2, x[order])
     return np.asarray(found)
+
+
+def largest_first(values: ArrayLike, n: int) -> Indices:
+    """Return where the n largest values are, the largest first, those that are equal in order.
+
+    As the beginning of a stable sort, without sorting the rest.
+
+    Examples
+    --------
+    >>> largest_first([0.1, 0.7, 0.3, 0.7], 3)
+    array([1, 3, 2])
+    """
+    x = np.asarray(values, dtype=float)
+    if n < 1:
+        return np.empty(0, np.intp)
+    place: Indices = np.arange(len(x))
+    if n < len(x):
+        place = np.flatnonzero(x >= np.partition(x, len(x) - n)[len(x) - n])
+    return place[np.argsort(-x[place], kind="stable")[:n]]

@@ -52,9 +52,9 @@ def draw_path(payload: dict[str, Any]) -> Markup:
     )
     ticks = [(place(r), f"{r:g}") for r in _even_ticks(rate["most"])]
     name = "assumed noise rate" if _is_even(rate) else "assumed noise rate, mean of both labels"
-    body = band + _axes(ticks, name, largest) + _lines(lines, place(grid), largest)
+    body = band + axes(ticks, name, largest) + _lines(lines, place(grid), largest)
     marker = _marker(place(rate["value"]))
-    return _svg("path", "Cost against the assumed noise rate", body + marker)
+    return svg("path", "Cost against the assumed noise rate", body + marker)
 
 
 def draw_curve(payload: dict[str, Any]) -> Markup:
@@ -76,9 +76,9 @@ def draw_curve(payload: dict[str, Any]) -> Markup:
     marks = [m for m in range(-reach, reach + 1) if m % 2 == reach % 2 or m == 0]
     marks = [m for m in marks if m == 0 or abs(m) >= 2]
     ticks = [(place(m), f"{2**-m}:1" if m < 0 else f"1:{2**m}") for m in marks]
-    body = _axes(ticks, "price of a miss : price of a false alarm", 1.6, share=True)
+    body = axes(ticks, "price of a miss : price of a false alarm", 1.6, share=True)
     body += _lines(lines, place(across), 1.6) + _marker(place(across[payload["index"]]))
-    return _svg("curve", "Cost relative to the better constant, against the cost ratio", body)
+    return svg("curve", "Cost relative to the better constant, against the cost ratio", body)
 
 
 def draw_posterior(result: AuditResult) -> Markup:
@@ -114,8 +114,8 @@ def draw_posterior(result: AuditResult) -> Markup:
             f'y1="{y}" y2="{y}"/>'
         )
     ticks = [(place(r), f"{r:g}") for r in _even_ticks(most)]
-    body = _axes(ticks, "noise rate", None) + "".join(shapes)
-    return _svg("posterior", "How likely each noise rate is", body)
+    body = axes(ticks, "noise rate", None) + "".join(shapes)
+    return svg("posterior", "How likely each noise rate is", body)
 
 
 def shown_height(lines: dict[str, Array]) -> float:
@@ -196,9 +196,10 @@ def _marker(x: float) -> str:
     return f'<line class="marker" x1="{x:.1f}" x2="{x:.1f}" y1="{TOP}" y2="{BOTTOM}"/>'
 
 
-def _axes(
+def axes(
     ticks: list[tuple[float, str]], name: str, largest: float | None, *, share: bool = False
 ) -> str:
+    """Draw axes: ticks across, a name under them, and four even steps up to the largest."""
     parts = [f'<line class="axis" x1="{LEFT}" x2="{RIGHT}" y1="{BOTTOM}" y2="{BOTTOM}"/>']
     for x, text in ticks:
         # A label in the corner must not leave the picture.
@@ -222,7 +223,8 @@ def _axes(
     return "".join(parts)
 
 
-def _svg(name: str, title: str, body: str) -> Markup:
+def svg(name: str, title: str, body: str) -> Markup:
+    """Return a picture of the usual size."""
     box = f"0 0 {WIDTH:g} {HEIGHT:g}"
     about = f'id="{name}" viewBox="{box}" role="img" aria-label="{title}"'
     return Markup(f"<svg {about}>{body}</svg>")  # noqa: S704 - numbers and words of our own

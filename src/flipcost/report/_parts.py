@@ -20,15 +20,14 @@ from flipcost.report._words import (
     cost_sentence,
     found_words,
     help_sentence,
-    suspects_sentence,
 )
+from flipcost.report._workbench import make_way, make_workbench
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.audit import AuditResult
 
-_SUSPECTS_SHOWN = 25
 _EFFECTS_SHOWN = 20
 
 
@@ -76,10 +75,6 @@ def _candidates(result: AuditResult) -> dict[str, Any]:
     return {"heads": heads, "rows": both, "said": cost_sentence(result)}
 
 
-def _suspects(result: AuditResult) -> dict[str, Any]:
-    return {"suspects": result.suspects[:_SUSPECTS_SHOWN], "said": suspects_sentence(result)}
-
-
 def _model(result: AuditResult) -> dict[str, Any]:
     """Return the largest effects with the width of their bars in per cent."""
     shown = result.effects[:_EFFECTS_SHOWN]
@@ -101,7 +96,8 @@ PARTS = (
     Part("curve", "Cost over all price ratios", _curve, half=True),
     Part("calls", "Right and wrong calls in 1,000 rows", _calls, half=True),
     Part("candidates", "What the candidates cost", _candidates),
-    Part("suspects", "Labels that look wrong", _suspects),
+    Part("way", "What checked rows have brought", make_way),
+    Part("workbench", "Labels that look wrong, and rows to check", make_workbench),
     Part("model", "What the model looks at", _model),
     Part("help", "What would help most", _help),
     Part("how", "How this was found", _how),

@@ -1,0 +1,129 @@
+"""The workbench of the report: rows to check and labels that look wrong, whole, to be answered."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flipcost.recheck import csv_cells, csv_header
+from flipcost.report._figures import BOTTOM, LEFT, RIGHT, TOP, axes, axis_top, svg
+from flipcost.report._recheck import next_sentence, way_table
+from flipcost.report._words import suspects_sentence
+
+if TYPE_CHECKING:
+    from markupsafe import Markup
+
+    from flipcost.audit import AuditResult
+    from flipcost.core.confusion import Interval
+    from flipcost.recheck import RowToCheck
+
+# Longer cells are cut in the page, which holds so many characters of rows at most.
+_LONGEST_CELL, _MOST_TEXT = 300, 150_000
+
+
+def make_workbench(result: AuditResult) -> dict[str, Any]:
+    """Return rows that can be checked in the page, and what its script needs of them."""
+    found = result.recheck
+    batch = None if found is None else found.batch
+    drawn = [] if batch is None else batch.rows
+    known = {row.row for row in drawn}
+    picked = [] if found is None else [row for row in found.suspects if row.row not in known]
+    columns = () if batch is None else batch.columns
+    names = list(dict.fromkeys([*columns, *(name for row in drawn + picked for name in row.cells)]))
+    rows = _fitting([*((row, True) for row in drawn), *((row, False) for row in picked)])
+    with_id = any(row.id is not None for row, _ in rows)
+    shown = [
+        {
+            "name": str(row.row) if row.id is None else row.id,
+            "label": row.label,
+            "other": result.negative if row.label == result.positive else result.positive,
+            "wrong": round(row.suspicion, 4),
+            "why": row.reason,
+            "next": is_next,
+            "row": row.row,
+            "cells": [row.cells.get(name, "")[:_LONGEST_CELL] for name in names],
+            "csv": csv_cells(row, columns, with_id=with_id),
+        }
+        for row, is_next in rows
+    ]
+    return {
+        "rows": shown,
+        "labels": [result.negative, result.positive],
+        "said": suspects_sentence(result),
+        "worth": "" if found is None else next_sentence(batch, found.cost_check),
+        "n_next": len(drawn),
+        "data": {
+            # What was answered is kept under a name of its own, in the page's own storage.
+            "key": f"flipcost-{zlib.crc32(repr((result.name, shown)).encode()):08x}",
+            "columns": names,
+            "matter": len(columns),
+            "header": csv_header(columns, with_id=with_id),
+            "rows": shown,
+        },
+    }
+
+
+def _fitting(rows: list[tuple[RowToCheck, bool]]) -> list[tuple[RowToCheck, bool]]:
+    """Return the first rows that the page has room for."""
+    sizes = [sum(min(len(cell), _LONGEST_CELL) + 4 for cell in r.cells.values()) for r, _ in rows]
+    n = int(np.searchsorted(np.cumsum(sizes), _MOST_TEXT, side="right")) if sizes else 0
+    return rows[: max(n, min(len(rows), 20))]
+
+
+def make_way(result: AuditResult) -> dict[str, Any] | None:
+    """Return the pictures of the way so far; None where nobody has checked a row."""
+    heads, rows = way_table(result)
+    if not rows or result.recheck is None:
+        return None
+    way = result.recheck.way
+    checked = [point.n_checked for point in way]
+    shares = [point.wrong_share for point in way]
+    costs = [point.cost for point in way]
+    return {
+        "wrong": draw_way("way-wrong", checked, shares, "Share of wrong labels", share=True),
+        "cost": draw_way("way-cost", checked, costs, "Cost of 1,000 rows on clean labels", 1000),
+        "heads": heads,
+        "rows": rows,
+        "said": next_sentence(result.recheck.batch, result.recheck.cost_check),
+    }
+
+
+def draw_way(
+    name: str,
+    checked: Sequence[int],
+    found: Sequence[Interval],
+    title: str,
+    scale: float = 1.0,
+    *,
+    share: bool = False,
+) -> Markup:
+    """Draw intervals against the number of checked rows.
+
+    Examples
+    --------
+    >>> from flipcost.core.confusion import Interval
+    >>> "way-cost" in draw_way("way-cost", [0, 50], [Interval(0.2, 0.1, 0.5)] * 2, "Cost")
+    True
+    """
+    values = scale * np.array([[x.value, x.low, x.high] for x in found])
+    top = axis_top(float(values.max()))
+    most = max(*checked, 1)
+    x = LEFT + 14 + (RIGHT - LEFT - 28) * np.array(checked) / most
+    y = BOTTOM - (BOTTOM - TOP) * values / top
+    band = [*zip(x, y[:, 2], strict=True), *zip(x[::-1], y[::-1, 1], strict=True)]
+    shapes = [f'<polygon class="band" points="{_points(band)}"/>']
+    middle = _points(zip(x, y[:, 0], strict=True))
+    shapes.append(f'<polyline class="line flipcost best" points="{middle}"/>')
+    for k in range(len(x)):
+        at = f'x1="{x[k]:.1f}" x2="{x[k]:.1f}" y1="{y[k, 1]:.1f}" y2="{y[k, 2]:.1f}"'
+        shapes.append(f'<line class="limits thin" {at}/>')
+    ticks = [(float(place), f"{n:,}") for place, n in zip(x, checked, strict=True)]
+    kept = [t for k, t in enumerate(ticks) if not k or t[0] - ticks[k - 1][0] > 24]
+    return svg(name, title, axes(kept, "rows checked", top, share=share) + "".join(shapes))
+
+
+def _points(pairs: Any) -> str:
+    return " ".join(f"{x:.1f},{y:.1f}" for x, y in pairs)

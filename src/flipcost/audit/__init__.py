@@ -5,6 +5,7 @@ sure is all that. `audit` answers with an `AuditResult`; the command line and th
 """
 
 from flipcost.audit._candidates import Candidate, cost_grid
+from flipcost.audit._database import audit_sql
 from flipcost.audit._options import MODELS, AuditOptions
 from flipcost.audit._recheck import Recheck
 from flipcost.audit._result import AuditResult, Checks, Information, Suspect, price_words
@@ -21,6 +22,7 @@ __all__ = [
     "Suspect",
     "audit",
     "audit_files",
+    "audit_sql",
     "cost_grid",
     "price_words",
 ]

@@ -35,9 +35,10 @@ AuditCommand = grouped(
 
 def audit_command(
     data: Annotated[
-        Path | None,
+        str | None,
         typer.Argument(
-            help="CSV (any delimiter, compressed too) or Parquet file; or a folder or a pattern.",
+            help="CSV (any delimiter, compressed too) or Parquet file; or a folder or a pattern; "
+            "or file.duckdb::table; or a postgresql:// address with --table.",
             rich_help_panel=TABLE,
         ),
     ] = None,
@@ -156,6 +157,19 @@ def audit_command(
             rich_help_panel=LARGE,
         ),
     ] = 0.25,
+    table: Annotated[
+        str | None,
+        typer.Option(help="Table of a database, or a SELECT.", rich_help_panel=TABLE),
+    ] = None,
+    connection: Annotated[
+        str | None,
+        typer.Option(
+            help="Address of a database, postgresql://...; best from the environment.",
+            envvar="FLIPCOST_CONNECTION",
+            show_default=False,
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
     dask: Annotated[
         str | None,
         typer.Option(

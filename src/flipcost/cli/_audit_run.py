@@ -16,7 +16,8 @@ import typer
 from rich.console import Console
 
 from flipcost._persist import load, save
-from flipcost.audit import MODELS, AuditResult, audit, audit_files
+from flipcost.audit import MODELS, AuditResult, audit, audit_files, audit_sql
+from flipcost.cli._database import Database, find_database
 from flipcost.cli._echo import echo, readable_name
 from flipcost.cli._example import example_table
 from flipcost.cli._interrupts import stop_if_interrupted
@@ -38,7 +39,9 @@ RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv", POOL_FI
 
 def run_audit(
     *,
-    data: Path | None,
+    data: str | None,
+    table: str | None,
+    connection: str | None,
     target: str | None,
     cost_fn: str | None,
     cost_fp: str | None,
@@ -72,7 +75,11 @@ def run_audit(
     quiet: bool,
 ) -> None:
     """Audit a table as the options say, write the results, and print them."""
-    inputs = [path for path in (data, test, Path(model), *(checked or ())) if path is not None]
+    database = None if example is not None else find_database(data, table, connection)
+    files = [] if data is None else [Path(data)]
+    files = files if database is None else database.files
+    given = [*files, test, Path(model), *(checked or ())]
+    inputs = [path for path in given if path is not None]
     check_folder(out, RESULTS, overwrite=overwrite, inputs=inputs)
     options = {
         "positive": positive,
@@ -97,27 +104,32 @@ def run_audit(
         if data is not None or dask is not None:
             msg = f"Give {'--dask' if data is None else 'a file'} or --example, not both."
             raise UserError(msg)
-        table, looked_for, share = example_table(example, _rate(example_noise), seed)
+        rows_of, looked_for, share = example_table(example, _rate(example_noise), seed)
         prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else _default_prices(share)
-        run = partial(audit, table, "label", prices)
+        run = partial(audit, rows_of, "label", prices)
         options |= {
             "truth": "true_label",
             "name": f"{example} with noise {example_noise} added",
             "positive": positive or looked_for,
         }
     else:
-        if data is None or target is None:
+        if (data is None and database is None) or target is None:
             msg = "Give a file and --target, or --example NAME to try it out."
             raise UserError(msg)
         prices = None if cost_fn is None and cost_fp is None else _prices(cost_fn, cost_fp)
-        options["name"] = readable_name(data)
-        if dask is not None or is_many(data) or _too_large(data, memory_share, model):
-            check_sizes(data, max_bytes)
-            run = partial(_audit_files, data, target, prices, dask=dask, **text)
+        if database is not None:
+            options["name"] = database.table
+            run = partial(_audit_database, database, target, prices)
         else:
-            bounded: Any = {**text, "max_bytes": max_bytes}
-            table, rows, n_rows = read_sample(data, max_rows, seed=seed, **bounded)
-            run = partial(audit, table, target, prices, rows=rows, n_rows=n_rows)
+            path = files[0]
+            options["name"] = readable_name(path)
+            if dask is not None or is_many(path) or _too_large(path, memory_share, model):
+                check_sizes(path, max_bytes)
+                run = partial(_audit_files, path, target, prices, dask=dask, **text)
+            else:
+                bounded: Any = {**text, "max_bytes": max_bytes}
+                found, rows, n_rows = read_sample(path, max_rows, seed=seed, **bounded)
+                run = partial(audit, found, target, prices, rows=rows, n_rows=n_rows)
     if test is not None:
         options["test"] = read_table(test, **text, max_bytes=max_bytes)
     options["model"] = _model(model)
@@ -154,6 +166,14 @@ def _audit_files(*args: Any, **options: Any) -> AuditResult:
             msg = f"The Dask cluster failed ({type(error).__name__}: {error}); look at its logs."
             raise UserError(msg) from error
         raise
+
+
+def _audit_database(database: Database, *args: Any, **options: Any) -> AuditResult:
+    """Audit rows of a database; a package that is not installed is not a fault of ours."""
+    try:
+        return audit_sql(database.address, database.table, *args, **options)
+    except ImportError as error:
+        raise UserError(str(error)) from error
 
 
 def _write(result: AuditResult, place: Path) -> None:

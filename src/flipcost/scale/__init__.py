@@ -28,7 +28,7 @@ from flipcost.scale._sample import RowSample
 from flipcost.scale._summary import TableSummary
 from flipcost.scale._table import Table
 from flipcost.scale._tasks import Together
-from flipcost.scale.engines import EngineTable, open_engine, scan_lazy, scan_sql
+from flipcost.scale.engines import EngineTable, draw_rows, open_engine, scan_lazy, scan_sql
 
 __all__ = [
     "EngineTable",
@@ -47,6 +47,7 @@ __all__ = [
     "TableSummary",
     "Together",
     "dask_client",
+    "draw_rows",
     "engine_folds",
     "exceeds_memory",
     "hash_folds",

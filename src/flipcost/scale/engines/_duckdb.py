@@ -37,15 +37,16 @@ class DuckDBEngine(SqlEngine):
             found = self.run(f"DESCRIBE SELECT * FROM {self._source} AS source")
         return {row[0]: ColumnKind(_kind(row[1]), row[1]) for row in found}
 
-    def rows(self, columns: list[str] | None, n_rows: int, seed: int) -> Any:
-        wanted = "*" if columns is None else ", ".join(map(self.dialect.name, columns))
-        sample = f"USING SAMPLE reservoir({int(n_rows)} ROWS) REPEATABLE ({int(seed)})"
-        inner = f"(SELECT {wanted} FROM {self._source} AS source) AS source"
+    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:  # noqa: ARG002
+        statement = f"SELECT * FROM {self._source} AS source"
+        if size is not None:
+            sample = f"USING SAMPLE reservoir({size} ROWS) REPEATABLE ({seed})"
+            statement = f"SELECT * FROM ({statement}) AS source {sample}"
         with self.guarded():
-            return _arrow(self._relation(f"SELECT * FROM {inner} {sample}"))
+            return self._relation(statement).to_arrow_table()
 
     def _relation(self, statement: str) -> Any:
-        return self._connection.execute(statement)
+        return self._connection.sql(statement)
 
     def fault(self, error: Exception) -> SourceError | None:
         if not isinstance(error, duckdb.Error):
@@ -94,11 +95,6 @@ def open_file(path: str) -> Any:
         said = str(error).splitlines()[0]
         msg = f"{path!r} cannot be opened as a DuckDB file ({said.rstrip('.')})."
         raise TableError(msg) from error
-
-
-def _arrow(result: Any) -> Any:
-    table = getattr(result, "to_arrow_table", None) or result.fetch_arrow_table
-    return table()
 
 
 def _kind(said: str) -> str:

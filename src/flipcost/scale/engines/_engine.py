@@ -115,8 +115,8 @@ class SqlEngine(Engine):
         """Return the rows of a statement."""
 
     @abstractmethod
-    def rows(self, columns: list[str] | None, n_rows: int, seed: int) -> Any:
-        """Return about so many rows, drawn at random, as an Arrow table; all if there are fewer."""
+    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
+        """Return rows as an Arrow table: so many of all, drawn at random, or all when None."""
 
     def count(self) -> int:
         """Return the number of rows."""

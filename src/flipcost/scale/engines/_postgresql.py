@@ -52,19 +52,17 @@ class PostgreSQLEngine(SqlEngine):
             found[column.name] = ColumnKind("text" if is_text else _KINDS.get(name, "other"), name)
         return found
 
-    def rows(self, columns: list[str] | None, n_rows: int, seed: int) -> Any:
-        wanted = "*" if columns is None else ", ".join(map(self.dialect.name, columns))
-        n_all = self.count()
-        where = ""
-        if n_all > n_rows:
-            # A row's own text, hashed, draws the same rows again; a little more than are needed.
-            share = min(1.0, 1.05 * n_rows / n_all + 10 / n_all)
-            key = f"md5(CAST(source AS TEXT) || {int(seed)})"
-            most = format(int(share * (16**8 - 1)), "08x")
-            where = f" WHERE substr({key}, 1, 8) <= '{most}' ORDER BY {key} LIMIT {int(n_rows)}"
-        statement = f"SELECT {wanted} FROM {self._source} AS source{where}"
+    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
+        some = ""
         with self.guarded():
-            described, found = self._described(statement)
+            if size is not None:
+                self.run(f"SELECT setseed({seed % 1_000_003 / 1_000_003:.9f})")
+                # A few more than are wanted, and of these so many at random.
+                share = 1.05 * size / n_rows + 20 / n_rows
+                some = f" WHERE random() < {share:.12f} ORDER BY random() LIMIT {size}"
+            described, found = self._described(
+                f"SELECT source.* FROM {self._source} AS source{some}"
+            )
         names = [column.name for column in described]
         cells = list(zip(*found, strict=True)) or [()] * len(names)
         return pa.table([_cells(values) for values in cells], names=names)

@@ -4,15 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
+from weakref import finalize
 
 from flipcost.exceptions import TableError
 from flipcost.scale._optional import require
 from flipcost.scale._rows import Layout
+from flipcost.scale.engines._engine import read_source
 from flipcost.scale.engines._table import EngineTable
 
 if TYPE_CHECKING:
     from flipcost.data import TableEncoder
-    from flipcost.scale.engines._engine import Engine
+    from flipcost.scale.engines._engine import Engine, SqlEngine
 
 _HERE = "flipcost.scale.engines"
 _ADDRESSES = ("postgresql://", "postgres://")
@@ -147,15 +149,19 @@ def _table(
     fold_seed: int,
     encoder: TableEncoder | None,
 ) -> EngineTable:
-    if rule not in _RULES:
-        msg = f"`fold_rule` must be 'hash' or 'modulus'; got {rule!r}."
-        raise ValueError(msg)
-    if isinstance(columns, str):
-        msg = f"`columns` must be a sequence of names; got the single text {columns!r}."
-        raise TypeError(msg)
-    named = None if columns is None else tuple(columns)
-    layout = Layout(target, named, weight, fold_by, encoder, fold_seed)
-    return EngineTable(engine, layout, positive, rule)
+    try:
+        if rule not in _RULES:
+            msg = f"`fold_rule` must be 'hash' or 'modulus'; got {rule!r}."
+            raise ValueError(msg)
+        if isinstance(columns, str):
+            msg = f"`columns` must be a sequence of names; got the single text {columns!r}."
+            raise TypeError(msg)
+        named = None if columns is None else tuple(columns)
+        layout = Layout(target, named, weight, fold_by, encoder, fold_seed)
+        return EngineTable(engine, layout, positive, rule)
+    except Exception:
+        engine.close()
+        raise
 
 
 def _root(value: Any) -> str:
@@ -163,8 +169,8 @@ def _root(value: Any) -> str:
     return type(value).__module__.partition(".")[0].lstrip("_")
 
 
-def _sql_engine(connection: Any, source: str) -> Engine:
-    engine: Engine
+def _sql_engine(connection: Any, source: str) -> SqlEngine:
+    engine: SqlEngine
     root = _root(connection)
     if isinstance(connection, str):
         return open_engine(connection, source)
@@ -183,7 +189,7 @@ def _sql_engine(connection: Any, source: str) -> Engine:
     return engine
 
 
-def open_engine(address: str, source: str) -> Engine:
+def open_engine(address: str, source: str) -> SqlEngine:
     """Open a DuckDB file or a PostgreSQL address for reading.
 
     Examples
@@ -193,11 +199,13 @@ def open_engine(address: str, source: str) -> Engine:
         ...
     flipcost.exceptions.TableError: There is no DuckDB file at 'nowhere.duckdb'; check the path.
     """
-    engine: Engine
+    engine: SqlEngine
     if address.startswith(_ADDRESSES):
         module = require(f"{_HERE}._postgresql")
+        read_source(source, module.PostgreSQLEngine.dialect)  # before anything is opened
         connection, secret = module.open_address(address)
         engine = module.PostgreSQLEngine(connection, source, owned=True, secret=secret)
+        finalize(engine, connection.close)  # for tables that nobody closes
         return engine
     if "://" in address:
         msg = (
@@ -209,6 +217,42 @@ def open_engine(address: str, source: str) -> Engine:
     module = require(f"{_HERE}._duckdb")
     engine = module.DuckDBEngine(module.open_file(address), source, owned=True)
     return engine
+
+
+def draw_rows(
+    connection: Any, query_or_table: str, max_rows: int, seed: int = 0
+) -> tuple[Any, int]:
+    """Take rows out of a database: all of them, or so many drawn at random there.
+
+    Parameters
+    ----------
+    connection, query_or_table
+        As in `scan_sql`; what was opened here is closed again.
+    max_rows : int
+        Rows to take at most.
+    seed : int, default=0
+        Of the draw.
+
+    Returns
+    -------
+    table : pyarrow.Table
+        The rows.
+    n_rows : int
+        How many there are in the database.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> table, n_rows = draw_rows(duckdb.connect(), "SELECT i FROM range(500) t(i)", 100)
+    >>> table.num_rows, n_rows
+    (100, 500)
+    """
+    engine = _sql_engine(connection, query_or_table)
+    try:
+        n_rows = engine.count()
+        return engine.rows(max_rows if n_rows > max_rows else None, n_rows, seed), n_rows
+    finally:
+        engine.close()
 
 
 def _lazy_engine(frame: Any) -> Engine:

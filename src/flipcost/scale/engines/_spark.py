@@ -43,14 +43,13 @@ class SparkEngine(SqlEngine):
             n: ColumnKind(_KINDS.get(said.partition("(")[0], "other"), said) for n, said in found
         }
 
-    def rows(self, columns: list[str] | None, n_rows: int, seed: int) -> Any:
-        wanted = "*" if columns is None else ", ".join(map(self.dialect.name, columns))
-        n_all = self.count()
+    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
+        some = ""
+        if size is not None:
+            share = 1.05 * size / n_rows + 20 / n_rows
+            some = f" WHERE rand({seed}) < {share:.12f} ORDER BY rand({seed + 1}) LIMIT {size}"
         with self.guarded():
-            frame = self._session.sql(f"SELECT {wanted} FROM {self._source} AS source")
-            if n_all > n_rows:
-                share = min(1.0, 1.05 * n_rows / n_all + 10 / n_all)
-                frame = frame.sample(fraction=share, seed=seed).limit(n_rows)
+            frame = self._session.sql(f"SELECT source.* FROM {self._source} AS source{some}")
             found = frame.collect()
         cells = list(zip(*found, strict=True)) or [()] * len(frame.columns)
         return pa.table([pa.array(values) for values in cells], names=frame.columns)

@@ -95,6 +95,8 @@ $(VENV)/.browser: pyproject.toml $(VENV)/.dev
 	@command -v chromium >/dev/null && command -v chromedriver >/dev/null \
 	  || { apt-get update -qq && apt-get install -qq -y chromium chromium-driver >/dev/null; } \
 	  || echo "No chromium and no right to install it: the browser tests will be skipped."
+	@npm install --silent --no-save --no-audit --no-fund --prefix $(VENV)/npm axe-core@4 \
+	  || echo "No npm, or no network: accessibility will not be checked."
 	@touch $@
 
 # Debian's own server and Java, installed when we may.

@@ -216,16 +216,30 @@ def test_no_label_is_listed_that_is_hardly_wrong(state, result):
         assert "Nobody can tell" in dict(answers(result))["Which labels look wrong?"]
 
 
-def test_the_slider_ends_where_a_class_would_be_empty(result):
-    """Every rate that can be assumed leaves rows of both classes, and the estimate is one."""
+def test_the_sliders_end_where_rates_become_impossible(result):
+    """Every rate that can be assumed leaves both classes, and is one that bounds or data allow."""
     about = assumed_rates(result)
     share = result.n_positive / result.n_rows
-    assert about["value"] <= about["most"]
-    pair = [about["most"] * part for part in about["parts"]]
-    assert pair[0] < 1 - share
-    assert pair[1] < share
-    estimate = [about["value"] * part for part in about["parts"]]
-    assert estimate == pytest.approx(list(result.noise_rate), abs=1e-6)
+    for rate, most, bound in zip(
+        about["value"], about["most"], np.ravel(result.noise_bounds.high), strict=True
+    ):
+        assert rate <= most
+        assert most <= max(bound, rate, 0.003)
+    assert about["most"][0] < 1 - share
+    assert about["most"][1] < share
+    assert about["value"] == pytest.approx(list(result.noise_rate), abs=1e-6)
+    assert about["most"][0] < about["axis"]
+
+
+def test_every_state_has_its_picture(state, result):
+    """The strip above the figures is drawn for the state, and says in words what it shows."""
+    page = render_report(result)
+    drawn = re.search(r'<svg class="state".*?</svg>', page, re.DOTALL)[0]
+    wanted = {"no_signal": "unknown", "small": "lack"}.get(state, state)
+    assert f'class="{wanted}"' in drawn
+    words = re.search('aria-label="([^"]*)"', drawn)[1]
+    assert words.startswith(("Share of wrong labels: ", "14 rows labelled"))
+    assert f'<header class="hero {state}">' in page
 
 
 def test_checked_rows_are_named_where_there_are_any(state, result):

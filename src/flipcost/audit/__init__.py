@@ -6,6 +6,8 @@ sure is all that. `audit` answers with an `AuditResult`; the command line and th
 
 from flipcost.audit._candidates import Candidate, cost_grid
 from flipcost.audit._database import audit_sql
+from flipcost.audit._effects import Effect
+from flipcost.audit._facts import ColumnFacts
 from flipcost.audit._options import MODELS, AuditOptions
 from flipcost.audit._recheck import Recheck
 from flipcost.audit._result import AuditResult, Checks, Information, Suspect, price_words
@@ -17,6 +19,8 @@ __all__ = [
     "AuditResult",
     "Candidate",
     "Checks",
+    "ColumnFacts",
+    "Effect",
     "Information",
     "Recheck",
     "Suspect",

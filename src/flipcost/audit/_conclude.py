@@ -8,12 +8,21 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from flipcost.audit._candidates import compare, cost_grid
-from flipcost.audit._effects import column_effects, log_odds, row_evidence, typical_numbers
+from flipcost.audit._effects import (
+    Effect,
+    column_effects,
+    log_odds,
+    row_evidence,
+    typical_numbers,
+)
+from flipcost.audit._facts import column_facts
 from flipcost.audit._judge import judge, value_of_checks
 from flipcost.audit._prices import compare_by_price
 from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._result import AuditResult, Information, Suspect
+from flipcost.core.cost_curves import per_row_cost
 from flipcost.core.information import PRECISION, labels_needed, probability_wrong
+from flipcost.core.quality import LabelBins
 from flipcost.core.quantiles import largest_first
 from flipcost.data import as_text, read_labels, take_column
 
@@ -59,7 +68,8 @@ def conclude(
     )
     candidates = judge(compared, rows, truth, classifier)
     say("looking for labels that are wrong")
-    score = _scorer(rows, classifier)
+    pipeline = _pipeline(rows, classifier, candidates[0])
+    score = _scorer(rows, pipeline[-1])
     watched = rows.watched
     wrong = probability_wrong(watched.positive, watched.probability, classifier.rate_posterior_)
     given = rows.maker.trusted(watched.frame)
@@ -67,7 +77,7 @@ def conclude(
         wrong[given != ""] = 0.0
     rng = np.random.default_rng(options.seed)
     suspects = _suspects(rows, wrong, score, classifier.state_)
-    effects = column_effects(reader, rows.numbers[judged.typical(rng)], score, rng)
+    effects = _effects(rows, classifier, score, rng)
     say("choosing the rows to check next")
     return AuditResult(
         name=rows.name,
@@ -97,10 +107,12 @@ def conclude(
         chosen=classifier.chosen_,
         suspects=suspects,
         effects=effects,
+        columns=column_facts(reader, rows.numbers, judged.positive, options.target),
+        bins=LabelBins.from_rows(classifier.oof_probability_, judged.positive, judged.weight),
         information=_information(rows, classifier, wrong),
         warnings=rows.warnings + _late_warnings(classifier),
         seed=options.seed,
-        model=_pipeline(rows, classifier, candidates[0]),
+        model=pipeline,
         n_test=0 if rows.clean is None else len(rows.clean.positive),
         known_flips=None if truth is None else _known_flips(rows, truth, wrong),
         reading=rows.reading,
@@ -124,9 +136,7 @@ def _truth(rows: Audited, frame: Any) -> NDArray[np.bool_] | None:
     return np.asarray(read_labels(take_column(frame, name, rows.name), name) == rows.labels[1])
 
 
-def _scorer(
-    rows: Audited, classifier: FlipCostClassifier
-) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def _scorer(rows: Audited, classifier: Any) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
     """Return what scores numbers, as the reader reads them, by log-odds of the positive label."""
     place = int(np.flatnonzero(classifier.classes_ == rows.labels[1])[0])
 
@@ -135,6 +145,23 @@ def _scorer(
         return log_odds(classifier.predict_proba(X)[:, place])
 
     return score
+
+
+def _effects(
+    rows: Audited, classifier: FlipCostClassifier, score: Any, rng: np.random.Generator
+) -> list[Effect]:
+    """Return how columns move the model, and what rows cost more without each."""
+    typical = rows.judged.typical(rng)
+    labels = rows.judged.positive[typical].astype(int)
+    # Where prices differ by row, figures are money, and a row is taken at mean prices here.
+    unit = 1.0 if rows.judged.prices is None else classifier.cost_unit_
+    price = unit * per_row_cost(classifier.cost_share_, tuple(classifier.rate_posterior_.mean))
+    edge = float(log_odds(np.array(classifier.cost_share_)))
+
+    def paid(odds: NDArray[np.float64], places: NDArray[np.intp]) -> float:
+        return float(price[labels[places], (odds > edge).astype(int)].mean())
+
+    return column_effects(rows.maker.reader, rows.numbers[typical], score, rng, paid)
 
 
 def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any, state: str) -> list[Suspect]:

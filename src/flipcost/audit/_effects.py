@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy.special import logit
+from scipy.special import expit, logit
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -20,6 +20,10 @@ if TYPE_CHECKING:
 
 _SAMPLE = 400
 _MOST_LEVELS = 12
+# Where a number is looked at, from the first to the last of which its effect is counted.
+_QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
+# Rows whose values are shuffled to see what a column is worth.
+_SHUFFLED = 1_000
 
 
 @dataclass(frozen=True)
@@ -35,16 +39,26 @@ class Effect:
     start, end : str
         The 10 % and 90 % quantiles of a number; the levels with the least and the largest
         log-odds of a category.
+    importance : float
+        What a row costs more when the values of the column are shuffled, denoised.
+    shape : tuple of pairs
+        Values along the column, and the mean probability of the positive label at each.
     """
 
     column: str
     change: float
     start: str
     end: str
+    importance: float = 0.0
+    shape: tuple[tuple[str, float], ...] = ()
 
 
 def column_effects(
-    reader: ColumnReader, numbers: Array, score: Score, rng: np.random.Generator
+    reader: ColumnReader,
+    numbers: Array,
+    score: Score,
+    rng: np.random.Generator,
+    paid: Callable[[Array, NDArray[np.intp]], float] | None = None,
 ) -> list[Effect]:
     """Return the effects of all columns, the largest first.
 
@@ -58,6 +72,8 @@ def column_effects(
         Numbers to log-odds of the positive class.
     rng : numpy.random.Generator
         Draws the rows over which effects are averaged.
+    paid : callable, optional
+        From log-odds of rows, and where these are, to what they cost; importance needs it.
 
     Returns
     -------
@@ -66,23 +82,52 @@ def column_effects(
     rows = numbers
     if len(numbers) > _SAMPLE:
         rows = numbers[rng.choice(len(numbers), _SAMPLE, replace=False)]
-    places = _places(reader)
+    importance = _importance(reader, numbers, score, rng, paid)
+    places = column_places(reader)
     effects = []
     for column, where in zip(reader.schema_, places, strict=True):
         settings = _settings(column, numbers[:, where])
         if len(settings) < 2:
             continue
-        means = []
+        means, likely = [], []
         for _, values in settings:
             moved = rows.copy()
             moved[:, where] = values
-            means.append(float(score(moved).mean()))
+            found = score(moved)
+            means.append(float(found.mean()))
+            likely.append(float(expit(found).mean()))
         first, last = (0, -1)
         if column["kind"] == "category":
             first, last = int(np.argmin(means)), int(np.argmax(means))
         change = means[last] - means[first]
-        effects.append(Effect(column["name"], change, settings[first][0], settings[last][0]))
+        shape = tuple((word, p) for (word, _), p in zip(settings, likely, strict=True))
+        ends = (settings[first][0], settings[last][0])
+        worth = importance.get(column["name"], 0.0)
+        effects.append(Effect(column["name"], change, *ends, worth, shape))
     return sorted(effects, key=lambda effect: -abs(effect.change))
+
+
+def _importance(
+    reader: ColumnReader,
+    numbers: Array,
+    score: Score,
+    rng: np.random.Generator,
+    paid: Callable[[Array, NDArray[np.intp]], float] | None,
+) -> dict[str, float]:
+    """Return what each column saves: the cost of rows with its values shuffled, less theirs."""
+    if paid is None:
+        return {}
+    places = np.arange(len(numbers))
+    if len(numbers) > _SHUFFLED:
+        places = np.sort(rng.choice(len(numbers), _SHUFFLED, replace=False))
+    rows = numbers[places]
+    before = paid(score(rows), places)
+    found = {}
+    for column, where in zip(reader.schema_, column_places(reader), strict=True):
+        moved = rows.copy()
+        moved[:, where] = rows[rng.permutation(len(rows))][:, where]
+        found[column["name"]] = paid(score(moved), places) - before
+    return found
 
 
 def row_evidence(
@@ -113,7 +158,7 @@ def row_evidence(
     if not len(chosen):
         return []
     base = score(chosen)
-    places = _places(reader)
+    places = column_places(reader)
     said = np.empty((len(places), len(chosen)))
     for j, where in enumerate(places):
         moved = chosen.copy()
@@ -123,7 +168,7 @@ def row_evidence(
     for i in range(len(chosen)):
         order = [j for j in np.argsort(-said[:, i])[:3] if said[j, i] > 0.05]
         said_by = [(reader.schema_[j], chosen[i, places[j]]) for j in order]
-        found.append(", ".join(f"{c['name']} = {_word(c, values)}" for c, values in said_by))
+        found.append(", ".join(f"{c['name']} = {word_of(c, values)}" for c, values in said_by))
     return found
 
 
@@ -138,8 +183,17 @@ def log_odds(probability: Array) -> Array:
     return np.asarray(logit(np.clip(probability, 1e-6, 1 - 1e-6)))
 
 
-def _places(reader: ColumnReader) -> list[NDArray[np.intp]]:
-    """Return, for each column, which numbers are of it."""
+def column_places(reader: ColumnReader) -> list[NDArray[np.intp]]:
+    """Return, for each column, which numbers are of it.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> from flipcost.data import ColumnReader
+    >>> reader = ColumnReader().fit(pa.table({"age": [50.5, 31.5], "town": ["Nice", "Lyon"]}))
+    >>> [where.tolist() for where in column_places(reader)]
+    [[0], [1]]
+    """
     sources = np.array([place for _, place in reader.sources()])
     return [np.flatnonzero(sources == place) for place in range(len(reader.schema_))]
 
@@ -151,19 +205,20 @@ def _settings(column: dict[str, Any], values: Array) -> list[tuple[str, Any]]:
         return []
     if column["kind"] in ("number", "date"):
         order = np.argsort(known[:, 0], kind="stable")
-        ends = [known[order[int(q * (len(known) - 1))]] for q in (0.1, 0.9)]
-        if ends[0][0] == ends[1][0]:  # nearly all rows are the same: go from end to end instead
+        ends = [known[order[int(q * (len(known) - 1))]] for q in _QUANTILES]
+        if ends[0][0] == ends[-1][0]:  # nearly all rows are the same: go from end to end instead
             ends = [known[order[0]], known[order[-1]]]
-        return [(_word(column, end), end) for end in ends]
+        steps = [end for k, end in enumerate(ends) if not k or end[0] != ends[k - 1][0]]
+        return [(word_of(column, step), step) for step in steps]
     levels, counts = np.unique(known[:, 0], return_counts=True)
     frequent = np.sort(levels[np.argsort(-counts)[:_MOST_LEVELS]])
-    return [(_word(column, np.array([level])), level) for level in frequent]
+    return [(word_of(column, np.array([level])), level) for level in frequent]
 
 
 def typical_numbers(reader: ColumnReader, numbers: Array) -> Array:
     """Return the median of each column of numbers and the most frequent level of each category."""
     found = np.empty(numbers.shape[1])
-    for column, where in zip(reader.schema_, _places(reader), strict=True):
+    for column, where in zip(reader.schema_, column_places(reader), strict=True):
         known = numbers[:, where][~np.isnan(numbers[:, where]).any(axis=1)]
         if not len(known):
             found[where] = np.nan
@@ -176,8 +231,14 @@ def typical_numbers(reader: ColumnReader, numbers: Array) -> Array:
     return found
 
 
-def _word(column: dict[str, Any], values: Array) -> str:
-    """Return a value as the table writes it, or nearly so."""
+def word_of(column: dict[str, Any], values: Array) -> str:
+    """Return a value as the table writes it, or nearly so.
+
+    Examples
+    --------
+    >>> word_of({"kind": "boolean"}, np.array([1.0])), word_of({"kind": "number"}, np.array([0.5]))
+    ('yes', '0.5')
+    """
     value = float(values[0])
     if np.isnan(value):
         return "missing"

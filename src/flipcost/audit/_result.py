@@ -17,9 +17,11 @@ if TYPE_CHECKING:
 
     from flipcost.audit._candidates import Candidate
     from flipcost.audit._effects import Effect
+    from flipcost.audit._facts import ColumnFacts
     from flipcost.audit._recheck import Recheck
     from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
+    from flipcost.core.quality import LabelBins
     from flipcost.core.rate_posterior import RatePosterior
     from flipcost.core.rates import NoiseRate
     from flipcost.estimators.flipcost.fit import State
@@ -164,6 +166,10 @@ class AuditResult:
         The most suspicious labels first.
     effects : list of Effect
         How columns move the model, the largest first.
+    columns : list of ColumnFacts
+        What the labels and the columns hold.
+    bins : LabelBins
+        Labels in bins of the flipcost model's probability, out of fold.
     information : Information
         What would help most.
     warnings : list of str
@@ -214,6 +220,8 @@ class AuditResult:
     chosen: str
     suspects: list[Suspect]
     effects: list[Effect]
+    columns: list[ColumnFacts]
+    bins: LabelBins
     information: Information
     warnings: list[str]
     seed: int
@@ -305,7 +313,9 @@ class AuditResult:
                 "checks": self._checks(),
             },
             "recheck": self._recheck(),
-            "effects": [vars(effect) for effect in self.effects],
+            "ranking": self._ranking(),
+            "effects": [self._effect(effect) for effect in self.effects],
+            "columns": [vars(column) for column in self.columns],
             "example": self.known_flips,
             "warnings": self.warnings,
         }
@@ -325,6 +335,16 @@ class AuditResult:
         limits = zip(np.ravel(self.noise_bounds.low), np.ravel(self.noise_bounds.high), strict=True)
         found = [{"low": float(low), "high": float(high)} for low, high in limits]
         return {"of_positives": found[0], "of_negatives": found[1]}
+
+    def _ranking(self) -> dict[str, float]:
+        rates = rate_pair(self.noise_rate)
+        return {"area_observed": self.bins.area(), "area_denoised": self.bins.area(rates)}
+
+    def _effect(self, effect: Effect) -> dict[str, Any]:
+        found = dict(vars(effect))
+        found["importance"] = effect.importance * self.unit
+        found["shape"] = [{"at": word, "probability": p} for word, p in effect.shape]
+        return found
 
     def _priced(self, found: Interval) -> dict[str, float]:
         return _interval(*(self.unit * x for x in (found.value, found.low, found.high)))

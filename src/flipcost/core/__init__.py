@@ -50,6 +50,7 @@ Decisions
 - `confusion`: counts of labels against calls; measures with intervals
 - `clean_means`: means of what depends on the clean label, prices by row among it
 - `cost_curves`: counts over costs, costs over rates
+- `quality`: calibration, ROC and precision-recall, as labelled and denoised
 - `decision`: the rule, the constants, the guard, minimax regret
 - `information`: labels needed, labels that are likely wrong, the value of the rate, savings
 

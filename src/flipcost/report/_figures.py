@@ -30,31 +30,42 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TICKS = 4
 
 
-def draw_path(payload: dict[str, Any]) -> Markup:
-    """Draw the cost of each candidate against the assumed noise rate."""
+def draw_path(payload: dict[str, Any], positive: str) -> Markup:
+    """Draw the cost of each candidate against the assumed noise rate, as far as that can be."""
     rate = payload["rate"]
     alpha = payload["costs"][payload["index"]]
     scale = 1000 * payload["priceFp"] / alpha
-    grid = np.linspace(0.0, rate["most"], _POINTS)
+    grid = np.linspace(0.0, rate["most"][0], _POINTS)
     lines = {
-        c["key"]: scale * np.array([_cost(c, payload["index"], alpha, r, rate) for r in grid])
+        c["key"]: scale
+        * np.array([_cost(c, payload["index"], alpha, _pair(rate, r)) for r in grid])
         for c in payload["candidates"]
     }
     largest = axis_top(shown_height(lines))
 
     def place(r: Any) -> Any:
-        return _across(r, 0.0, rate["most"])
+        return _across(r, 0.0, rate["axis"])
 
-    low, high = (float(np.clip(rate[k], 0.0, rate["most"])) for k in ("low", "high"))
-    band = (
-        f'<rect class="band" x="{place(low):.1f}" y="{TOP}" '
-        f'width="{max(place(high) - place(low), 1):.1f}" height="{BOTTOM - TOP}"/>'
-    )
-    ticks = [(place(r), f"{r:g}") for r in _even_ticks(rate["most"])]
-    name = "assumed noise rate" if _is_even(rate) else "assumed noise rate, mean of both labels"
-    body = band + axes(ticks, name, largest) + _lines(lines, place(grid), largest)
-    marker = _marker(place(rate["value"]))
+    low, high = (float(np.clip(rate[k], 0.0, rate["most"][0])) for k in ("low", "high"))
+    shade = _box("band", place(low), place(high)) + _box("beyond", place(rate["most"][0]), RIGHT)
+    ticks = [(place(r), _percent_tick(r)) for r in _even_ticks(rate["axis"])]
+    name = "assumed share of wrong labels"
+    if not rate["one"]:
+        name = f"assumed share of the true {escape(shorten_label(positive))} labelled wrong"
+    body = shade + axes(ticks, name, largest) + _lines(lines, place(grid), largest)
+    marker = _marker(place(rate["value"][0]))
     return svg("path", "Cost against the assumed noise rate", body + marker)
+
+
+def shorten_label(label: str) -> str:
+    """Return a label that fits under an axis, in quotation marks.
+
+    Examples
+    --------
+    >>> shorten_label("yes"), shorten_label("a label that is longer than most")
+    ('“yes”', '“a label that is l…”')
+    """
+    return f"“{label if len(label) <= 18 else label[:17] + '…'}”"
 
 
 def draw_curve(payload: dict[str, Any]) -> Markup:
@@ -63,7 +74,8 @@ def draw_curve(payload: dict[str, Any]) -> Markup:
     rate = payload["rate"]
     lines = {c["key"]: np.empty(len(costs)) for c in payload["candidates"]}
     for k, alpha in enumerate(costs):
-        values = {c["key"]: _cost(c, k, alpha, rate["value"], rate) for c in payload["candidates"]}
+        pair = tuple(rate["value"])
+        values = {c["key"]: _cost(c, k, alpha, pair) for c in payload["candidates"]}
         base = max(min(values["all_positive"], values["all_negative"]), 1e-9)
         for key, value in values.items():
             lines[key][k] = value / base
@@ -113,8 +125,8 @@ def draw_posterior(result: AuditResult) -> Markup:
             f'<line class="limits side{side}" x1="{place(low):.1f}" x2="{place(high):.1f}" '
             f'y1="{y}" y2="{y}"/>'
         )
-    ticks = [(place(r), f"{r:g}") for r in _even_ticks(most)]
-    body = axes(ticks, "noise rate", None) + "".join(shapes)
+    ticks = [(place(r), _percent_tick(r)) for r in _even_ticks(most)]
+    body = axes(ticks, "share that is labelled wrong", None) + "".join(shapes)
     return svg("posterior", "How likely each noise rate is", body)
 
 
@@ -144,15 +156,26 @@ def axis_top(value: float) -> float:
     return float(step * unit * _TICKS)
 
 
-def _cost(
-    candidate: dict[str, Any], index: int, alpha: float, rate: float, about: dict[str, Any]
-) -> float:
+def _cost(candidate: dict[str, Any], index: int, alpha: float, pair: Any) -> float:
     # Where prices differ by row, rows weigh what they cost, but are counted as rows.
     counts = np.reshape(candidate["counts"][index], (2, 2))
     paid = counts if candidate["paid"] is None else np.reshape(candidate["paid"][index], (2, 2))
-    pair = (rate * about["parts"][0], rate * about["parts"][1])
     cost = measure(possible_counts(ConfusionCounts(paid, paid), pair), "cost", alpha)
     return float(cost * paid.sum() / counts.sum())
+
+
+def _pair(rate: dict[str, Any], first: float) -> tuple[float, float]:
+    """Return both rates where the first is moved: the second goes along, or stays."""
+    return (float(first), float(first if rate["one"] else rate["value"][1]))
+
+
+def _box(name: str, first: float, last: float) -> str:
+    place = f'x="{first:.1f}" y="{TOP}" width="{max(last - first, 1):.1f}"'
+    return f'<rect class="{name}" {place} height="{BOTTOM - TOP}"/>'
+
+
+def _percent_tick(rate: float) -> str:
+    return f"{100 * rate:g} %"
 
 
 def _density(rates: Array, weight: Array, most: float) -> tuple[Array, Array]:
@@ -167,10 +190,6 @@ def _even_ticks(most: float) -> Array:
     """Return ticks of an axis of rates from nothing."""
     step = next(s for s in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if most / s <= 8 or s == 0.2)
     return np.arange(0.0, most + 1e-9, step).round(3)
-
-
-def _is_even(rate: dict[str, Any]) -> bool:
-    return bool(rate["parts"][0] == rate["parts"][1])
 
 
 def _across(x: Any, first: float, last: float) -> Any:
@@ -215,7 +234,7 @@ def axes(
         for k in range(_TICKS + 1):
             y = BOTTOM - (BOTTOM - TOP) * k / _TICKS
             value = largest * k / _TICKS
-            text = f"{value:.0%}" if share else f"{value:g}"
+            text = f"{100 * value:.0f} %" if share else f"{value:,.10g}"
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y}" y2="{y}"/>')
             parts.append(
                 f'<text class="ytick" x="{LEFT - 7}" y="{y + 5}" text-anchor="end">{text}</text>'

@@ -4,7 +4,8 @@ A part is a line in `PARTS`: its template is ``templates/<name>.html``, its styl
 if it has any, are ``static/<name>.css`` and ``static/<name>.js``. What its function returns are the
 names that the template knows beside `result`; None leaves the part out. Under the name ``data`` it
 may give plain data for its script, which finds it as ``flipcost.data.parts.<name>`` and is told of
-every move of the sliders by ``flipcost.onMove((k, rate) => ...)``.
+every move of the sliders by ``flipcost.onMove((k, rates) => ...)``: the place of the cost among
+``flipcost.data.costs``, and the assumed rates of the true positives and negatives.
 """
 
 from __future__ import annotations
@@ -12,8 +13,11 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+from flipcost.exceptions import shorten
 from flipcost.report._figures import draw_curve, draw_path, draw_posterior
+from flipcost.report._numbers import amounts, scale_of, span
 from flipcost.report._payload import make_payload
+from flipcost.report._plots import draw_calibration, draw_precision, draw_roc, draw_shape
 from flipcost.report._state import rate_sentence
 from flipcost.report._words import (
     candidate_table,
@@ -54,7 +58,8 @@ class Part:
 
 
 def _path(result: AuditResult) -> dict[str, Any]:
-    return {"picture": draw_path(make_payload(result))}
+    payload = make_payload(result)
+    return {"picture": draw_path(payload, result.positive), "one": payload["rate"]["one"]}
 
 
 def _noise(result: AuditResult) -> dict[str, Any]:
@@ -65,8 +70,8 @@ def _curve(result: AuditResult) -> dict[str, Any]:
     return {"picture": draw_curve(make_payload(result))}
 
 
-def _calls(_: AuditResult) -> dict[str, Any]:
-    return {}
+def _calls(result: AuditResult) -> dict[str, Any]:
+    return {"candidates": result.candidates}
 
 
 def _candidates(result: AuditResult) -> dict[str, Any]:
@@ -75,15 +80,67 @@ def _candidates(result: AuditResult) -> dict[str, Any]:
     return {"heads": heads, "rows": both, "said": cost_sentence(result)}
 
 
-def _model(result: AuditResult) -> dict[str, Any]:
-    """Return the largest effects with the width of their bars in per cent."""
-    shown = result.effects[:_EFFECTS_SHOWN]
-    largest = max((abs(effect.change) for effect in shown), default=0.0) or 1.0
-    return {"effects": [(e, round(50 * abs(e.change) / largest, 1)) for e in shown]}
+def _model(result: AuditResult) -> dict[str, Any] | None:
+    """Return the largest effects with the width of their bars in per cent, and their shapes."""
+    shown = sorted(result.effects, key=lambda e: (-e.importance, -abs(e.change)))[:_EFFECTS_SHOWN]
+    if not shown:
+        return None
+    scale = scale_of(result)
+    largest = max((e.importance for e in shown), default=0.0) or 1.0
+    rows = [
+        {
+            "effect": e,
+            "worth": amounts(scale * max(e.importance, 0.0), scale)[0],
+            "width": round(100 * max(e.importance, 0.0) / largest, 1),
+            "shape": draw_shape(e),
+        }
+        for e in shown
+    ]
+    return {"rows": rows}
+
+
+def _calibration(result: AuditResult) -> dict[str, Any]:
+    return {"picture": draw_calibration(result)}
+
+
+def _ranking(result: AuditResult) -> dict[str, Any]:
+    found = result.summary()["ranking"]
+    return {
+        "roc": draw_roc(result),
+        "precision": draw_precision(result),
+        "areas": [f"{found[f'area_{kind}']:.3f}" for kind in ("observed", "denoised")],
+    }
+
+
+def _data(result: AuditResult) -> dict[str, Any]:
+    drifting = [c.name for c in result.columns if c.drifts]
+    return {"columns": result.columns, "drifting": shorten(drifting) if drifting else ""}
 
 
 def _help(result: AuditResult) -> dict[str, Any]:
-    return {"said": help_sentence(result)}
+    return {"said": help_sentence(result), "bars": _check_bars(result)}
+
+
+def _check_bars(result: AuditResult) -> list[tuple[str, str, float]]:
+    """Return ways to choose rows to check, what each saves, and the width of its bar."""
+    found = result.information.checks
+    if found is None:
+        return []
+    ways = {"where decisions turn": found.picked, "at random": found.random}
+    if result.suspects:
+        ways["the most suspicious"] = found.suspects
+    largest = max(saving.value for saving in ways.values()) or 1.0
+    scale = scale_of(result)
+    return [
+        (
+            f"{found.n_rows:,} rows {words}"
+            if words != "the most suspicious"
+            else f"the {found.n_rows:,} most suspicious",
+            span(saving, scale),
+            round(100 * saving.value / largest, 1),
+        )
+        for words, saving in ways.items()
+    ]
 
 
 def _how(result: AuditResult) -> dict[str, Any]:
@@ -96,9 +153,12 @@ PARTS = (
     Part("curve", "Cost over all price ratios", _curve, half=True),
     Part("calls", "Right and wrong calls in 1,000 rows", _calls, half=True),
     Part("candidates", "What the candidates cost", _candidates),
+    Part("help", "What would help most", _help),
     Part("way", "What checked rows have brought", make_way),
     Part("workbench", "Labels that look wrong, and rows to check", make_workbench),
     Part("model", "What the model looks at", _model),
-    Part("help", "What would help most", _help),
+    Part("calibration", "Are the probabilities right?", _calibration, half=True),
+    Part("ranking", "How well rows are ranked", _ranking, half=True),
+    Part("data", "What the table holds", _data),
     Part("how", "How this was found", _how),
 )

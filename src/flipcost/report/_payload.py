@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from flipcost.audit import AuditResult, Candidate
 
 
-_LARGEST_RATE = 0.45
-# Rates at which one class would be empty are not assumed, nor those close to them.
+# Two rates together leave something of what labels tell.
+_LARGEST_SUM = 0.9
+# Rates that are impossible are not assumed, nor those close to them.
 _REACH = 0.95
+# How far the axis goes on beyond the last rate that is possible.
+_BEYOND = 1.12
 _STEPS = (0.005, 0.001, 0.0001)
 _POSITIONS = 30
 
@@ -28,36 +31,50 @@ def make_payload(result: AuditResult) -> dict[str, Any]:
     Tables of counts at every cost of the grid say it all: a cost at an assumed noise rate is a
     small sum over four of them.
     """
-    limits = np.mean(shown_limits(result), axis=0)
     return {
         "costs": [float(f"{c:.12g}") for c in result.costs],
         "index": result.cost_index,
         "priceFp": result.mean_prices[1],
         "reach": float(ndtri((1 + result.level) / 2)),
-        "rate": assumed_rates(result) | {"low": float(limits[0]), "high": float(limits[1])},
+        "rate": assumed_rates(result),
         "candidates": [_candidate(c, result) for c in result.candidates],
     }
 
 
 def assumed_rates(result: AuditResult) -> dict[str, Any]:
-    """Return what the slider of the noise rate moves over.
+    """Return what the sliders of the noise rates move over: one for both labels, or one for each.
 
-    It moves the mean of the two rates; these keep the proportion that was estimated, so that no
-    noise and the estimate are among what can be assumed. It ends before a class would be empty.
+    They end where rates become impossible: where a class would be empty, or where labels would be
+    more mixed than they are in the purest rows. No noise and the estimate are always among what can
+    be assumed.
     """
+    one = bool(np.ndim(result.noise_rate) == 0)
     rates = np.array(rate_pair(result.noise_rate))
-    middle = float(rates.mean())
-    parts = rates / middle if middle > 1e-6 else np.ones(2)
     share = result.n_positive / result.n_rows
-    room = [_REACH * x / part for x, part in zip((1 - share, share), parts, strict=True) if part]
-    most = max(min(_LARGEST_RATE, *room), middle)
-    step = next((s for s in _STEPS if most / s >= _POSITIONS), _STEPS[-1])
+    room = np.minimum(np.broadcast_to(result.noise_bounds.high, 2), [1 - share, share])
+    most = np.minimum(_REACH * room, _LARGEST_SUM / 2) if room.sum() >= 1 else _REACH * room
+    if one:
+        most = np.full(2, most.min())
+    most = np.maximum(most, rates)
+    limits = np.array(shown_limits(result))[0]
+    sides = [_side(float(rate), float(end)) for rate, end in zip(rates, most, strict=True)]
     return {
-        "value": middle,
-        "parts": [float(part) for part in parts],
-        "most": float(max(np.floor(most / step + 1e-9) * step, middle)),
-        "step": step,
+        "one": one,
+        "value": [side["value"] for side in sides],
+        "most": [side["most"] for side in sides],
+        "step": [side["step"] for side in sides],
+        # Of the first rate, which pictures are drawn against: its interval, the end of the axis.
+        "low": float(limits[0]),
+        "high": float(limits[1]),
+        "axis": float(max(_BEYOND * sides[0]["most"], _STEPS[-1] * _POSITIONS)),
     }
+
+
+def _side(rate: float, most: float) -> dict[str, float]:
+    step = next((s for s in _STEPS if most / s >= _POSITIONS), _STEPS[-1])
+    # Whole steps, and never less than one.
+    end = max(np.floor(most / step + 1e-9), 1.0) * step
+    return {"value": rate, "most": float(max(end, rate)), "step": step}
 
 
 def _candidate(candidate: Candidate, result: AuditResult) -> dict[str, Any]:

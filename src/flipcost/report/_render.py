@@ -17,6 +17,7 @@ from flipcost.estimators.flipcost.summary import band, percent
 from flipcost.report._numbers import amounts, scale_of, span
 from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
+from flipcost.report._plots import draw_state
 from flipcost.report._state import headline, most_wrong_share, rival_of, supposed, wrong_rows
 from flipcost.report._words import price_sentence, reading_words
 
@@ -25,6 +26,16 @@ if TYPE_CHECKING:
 
     from flipcost.audit import AuditResult
     from flipcost.core.confusion import Interval
+
+# What stands above the first sentence, for who reads no more than two words.
+_BADGES = {
+    "clean": "labels look right",
+    "noisy": "labels are noisy",
+    "undecided": "labels undecided",
+    "no_signal": "no signal",
+    "small": "too few rows",
+    "given": "noise rate given",
+}
 
 
 def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
@@ -114,6 +125,8 @@ def _answer(result: AuditResult, say: Callable[[str], str]) -> dict[str, Any]:
         "reading": reading_words(result),
         "prices": say(price_sentence(result)),
         "tiles": _tiles(result),
+        "state": draw_state(result),
+        "badge": _BADGES["given" if result.rate_is_known else result.state],
     }
 
 

@@ -23,7 +23,7 @@ _LEAST_WEIGHT = 0.005
 # Two rates are told apart when they differ by this much.
 _APART = 0.05
 # Rows of a label with which something can be said of noise.
-_ENOUGH_ROWS = 20
+ENOUGH_ROWS = 20
 # Where checking rows would save less than this share of the cost, other things help more.
 _LITTLE = 0.02
 
@@ -61,8 +61,8 @@ def next_step(result: AuditResult) -> str:
     if result.state == "no_signal":
         return "look for columns that tell the two labels apart"
     if result.state == "small":
-        label = _rarer(result)[1]
-        return f"label more rows until some hundreds, {_ENOUGH_ROWS} at the least, are {label!r}"
+        label = rarer_label(result)[1]
+        return f"label more rows until some hundreds, {ENOUGH_ROWS} at the least, are {label!r}"
     rows, more = rows_to_check(result), "more " if result.n_checked else ""
     if result.state == "undecided" and rows:
         return f"check {rows:,} {more}rows, which decides"
@@ -207,7 +207,7 @@ def _labels(result: AuditResult) -> str:
     if result.rate_is_known:
         return _given(result)
     limits = f"{band(wrong.low, wrong.high)}{_measured(result)}"
-    rows, label = _rarer(result)
+    rows, label = rarer_label(result)
     at_most = percent(max(most_wrong_share(result), 1e-9)).replace("under", "less than")
     return {
         "clean": f"The labels look right ({band(0.0, wrong.value)} seem wrong{_measured(result)}, "
@@ -238,7 +238,8 @@ def _use(result: AuditResult) -> str:
     return f"{what}, which {saved}"
 
 
-def _rarer(result: AuditResult) -> tuple[int, str]:
+def rarer_label(result: AuditResult) -> tuple[int, str]:
+    """Return how many rows have the rarer label, and that label."""
     n_negative = result.n_rows - result.n_positive
     return min((result.n_positive, result.positive), (n_negative, result.negative))
 

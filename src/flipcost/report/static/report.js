@@ -6,16 +6,14 @@
   const rate = data.rate;
   // What the scripts of other parts may use.
   const moved = [];
-  window.flipcost = { data, onMove: (f) => { moved.push(f); f(Number(slider.cost.value), assumedRate()); } };
+  window.flipcost = { data, onMove: (f) => { moved.push(f); f(Number(slider.cost.value), assumed()); } };
   const el = (id) => document.getElementById(id);
-  const slider = { cost: el("slider-cost"), rate: el("slider-rate") };
-
-  // The pair of flip rates that an assumed mean rate stands for.
-  const pairOf = (r) => [r * rate.parts[0], r * rate.parts[1]];
+  const slider = { cost: el("slider-cost"), pos: el("slider-rate-pos"), neg: el("slider-rate-neg") };
+  const SIDES = rate.one ? ["pos"] : ["pos", "neg"];
 
   // Clean class totals from noisy ones: [[a, b], [c, d]], negative class first.
-  function unmixing(r) {
-    const [p, n] = pairOf(r), k = 1 - p - n;
+  function unmixing([p, n]) {
+    const k = 1 - p - n;
     return [(1 - p) / k, -p / k, -n / k, (1 - n) / k];
   }
 
@@ -39,9 +37,16 @@
   const cleanCost = (c, k, u) =>
     costOf(possible(paidOf(c, k)[0], u), data.costs[k], sum(c.counts[k]));
 
+  // Whether so many rows with labels so mixed tell anything; see flipcost.core.possible.
+  function isIdentified([p, n], rows) {
+    const kept = 1 - p - n;
+    return kept > 0.5 || rows >= Math.ceil(1 / (4 * (0.25 * kept) ** 2));
+  }
+
   // Value and limits of a linear share of the clean counts, by the delta method at counts with
   // half a row added to each cell; loss holds the weight of each clean cell.
-  function shareOf(counts, squares, loss, r, most, rows) {
+  // Where `cut`, limits lie around counts that were cut to what can be, as the library's do.
+  function shareOf(counts, squares, loss, r, most, rows, cut) {
     const u = unmixing(r), typical = sum(squares) / sum(counts);
     const smooth = counts.map((x) => x + 0.5 * typical);
     const dot = (t) => t.reduce((s, x, i) => s + x * loss[i], 0);
@@ -54,15 +59,17 @@
     paid.forEach((x, i) => {
       variance += ((x - (paid_ ? 0 : centre)) / total) ** 2 * (squares[i] + 0.5 * typical ** 2);
     });
-    const reach = data.reach * Math.sqrt(variance);
+    const middle = cut ? dot(possible(smooth, u)) / total : centre;
+    const reach = isIdentified(r, sum(counts) ** 2 / sum(squares))
+      ? data.reach * Math.sqrt(variance) : Infinity;
     const clip = (x) => Math.min(Math.max(x, 0), most);
-    return [value, Math.min(clip(centre - reach), value), Math.max(clip(centre + reach), value)];
+    return [value, Math.min(clip(middle - reach), value), Math.max(clip(middle + reach), value)];
   }
   function costInterval(candidate, k, r) {
     const alpha = data.costs[k], [counts, squares] = paidOf(candidate, k);
     const loss = [0, alpha, 1 - alpha, 0], rows = sum(candidate.counts[k]);
     if (candidate.paid) return shareOf(counts, squares, loss, r, sum(counts) / rows, rows);
-    return shareOf(counts, squares, loss, r, Math.max(alpha, 1 - alpha));
+    return shareOf(counts, squares, loss, r, Math.max(alpha, 1 - alpha), undefined, true);
   }
 
   const number = (x, digits) => x.toLocaleString("en", {
@@ -103,21 +110,21 @@
     const svg = el("path"), scale = 1000 * data.priceFp / data.costs[k];
     const grid = [], lines = {}, tops = {};
     for (let i = 0; i < POINTS; i++) {
-      grid.push(rate.most * i / (POINTS - 1));
+      grid.push(rate.most[0] * i / (POINTS - 1));
     }
     for (const c of data.candidates) {
       lines[c.key] = grid.map((g) =>
-        scale * cleanCost(c, k, unmixing(g)));
+        scale * cleanCost(c, k, unmixing([g, rate.one ? g : r[1]])));
       tops[c.key] = Math.max(...lines[c.key]);
     }
     const others = Object.keys(tops).filter((key) => !key.startsWith("all_"));
     const constants = Math.min(tops.all_positive, tops.all_negative);
     const top = axisTop(Math.max(1.15 * constants, ...others.map((key) => tops[key])));
-    setLines(svg, lines, grid.map((g) => across(g, 0, rate.most)), top);
+    setLines(svg, lines, grid.map((g) => across(g, 0, rate.axis)), top);
     svg.querySelectorAll(".ytick").forEach((text, i) => {
-      text.textContent = String(+(top * i / TICKS).toPrecision(6));
+      text.textContent = (top * i / TICKS).toLocaleString("en", { maximumSignificantDigits: 10 });
     });
-    setMarker(svg, across(r, 0, rate.most));
+    setMarker(svg, across(r[0], 0, rate.axis));
   }
 
   function moveCurve(k, r) {
@@ -150,11 +157,15 @@
       show(el("cost-" + c.key), values, scale);
       if (c === data.candidates[0]) show(el("out-now"), values, scale);
     }
-    const [counts, squares] = tableOf(data.candidates[0], k);
+    moveCalls(k, r);
+  }
+
+  function moveCalls(k, r) {
+    const [counts, squares] = tableOf(data.candidates[Number(el("calls-of").value)], k);
     ["tn", "fp", "fn", "tp"].forEach((name, i) => {
       const loss = [0, 0, 0, 0];
       loss[i] = 1;
-      for (const [kind, assumed] of [["observed", 0], ["denoised", r]]) {
+      for (const [kind, assumed] of [["observed", [0, 0]], ["denoised", r]]) {
         const values = shareOf(counts, squares, loss, assumed, 1);
         const node = el(kind + "-" + name);
         node.querySelector("b").textContent = number(1000 * values[0], 0);
@@ -168,19 +179,24 @@
   }
 
   function isMoved() {
-    return Boolean(slider.rate.dataset.moved) || Number(slider.cost.value) !== data.index;
+    return SIDES.some((side) => slider[side].dataset.moved) || Number(slider.cost.value) !== data.index;
   }
-  function assumedRate() {
-    // The slider moves by steps; where it has not been moved, the estimate itself is meant.
-    return slider.rate.dataset.moved ? Number(slider.rate.value) : rate.value;
+  // Sliders move by steps; where one has not been moved, the estimate itself is meant.
+  function assumed() {
+    const found = SIDES.map((side, i) =>
+      slider[side].dataset.moved ? Number(slider[side].value) : rate.value[i]);
+    return rate.one ? [found[0], found[0]] : found;
+  }
+  const percent = (x) => (100 * x).toFixed(1) + " %";
+  function say(input, output, text) {
+    output.textContent = text;
+    input.setAttribute("aria-valuetext", text);
   }
   function move() {
-    const k = Number(slider.cost.value), r = assumedRate();
-    const [p, n] = pairOf(r);
-    el("out-cost").textContent = ratioText(data.costs[k]);
-    el("out-rate").textContent = rate.parts[0] === rate.parts[1]
-      ? (100 * r).toFixed(1) + " %"
-      : (100 * p).toFixed(1) + " % / " + (100 * n).toFixed(1) + " %";
+    const k = Number(slider.cost.value), r = assumed();
+    say(slider.cost, el("out-cost"), ratioText(data.costs[k]));
+    SIDES.forEach((side, i) => say(slider[side], el("out-rate-" + side), percent(r[i])));
+    el("now-words").textContent = isMoved() ? "If so, 1,000 rows cost" : "1,000 rows cost";
     movePath(k, r);
     moveCurve(k, r);
     moveTables(k, r);
@@ -189,11 +205,17 @@
 
   slider.cost.max = String(data.costs.length - 1);
   slider.cost.addEventListener("input", move);
-  slider.rate.addEventListener("input", () => { slider.rate.dataset.moved = "1"; move(); });
+  SIDES.forEach((side) => slider[side].addEventListener("input", () => {
+    slider[side].dataset.moved = "1";
+    move();
+  }));
+  el("calls-of").addEventListener("change", () => moveCalls(Number(slider.cost.value), assumed()));
   el("reset").addEventListener("click", () => {
     slider.cost.value = String(data.index);
-    slider.rate.value = String(rate.value);
-    delete slider.rate.dataset.moved;
+    SIDES.forEach((side, i) => {
+      slider[side].value = String(rate.value[i]);
+      delete slider[side].dataset.moved;
+    });
     move();
   });
   el("reset").click();

@@ -168,3 +168,18 @@ def test_candidates_without_a_solution_have_no_scores(problem):
     found = ScoreHistogram.from_rows(X, positive, broken, low, high, 8, folds)
     assert found.weight[:, 1].sum() == 0
     assert found.weight[:, 0].sum() == 5000
+
+
+def test_rows_of_weight_one_are_counted_as_weighted_ones_are():
+    """Counting is a shorter way to the same bytes, labels and bins in their places."""
+    rng = np.random.default_rng(0)
+    scores, positive = rng.normal(size=(500, 3)), rng.random(500) < 0.3
+    scores[:, 1] = np.nan
+    limits = {"low": -2.0, "high": 2.0, "n_bins": 16}
+    plain = ScoreHistogram.from_scores(scores, positive, **limits)
+    ones = ScoreHistogram.from_scores(scores, positive, sample_weight=np.ones(500), **limits)
+    for name in ("weight", "squares", "scores"):
+        np.testing.assert_array_equal(getattr(plain, name), getattr(ones, name))
+    assert plain.weight.sum(axis=(0, 2, 3)).tolist() == [500, 0, 500]
+    assert plain.weight[0, 0, :, 1].sum() == positive.sum()
+    assert plain.weight[0, 0, 0].sum() == (scores[:, 0] < -1.75).sum()

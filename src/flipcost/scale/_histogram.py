@@ -19,7 +19,7 @@ from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.moments import ClassMoments
-from flipcost.core.scoring import bin_numbers, score_parts
+from flipcost.core.scoring import score_parts
 
 
 @dataclass(frozen=True, eq=False)
@@ -97,11 +97,12 @@ class ScoreHistogram:
         n_folds, n_classifiers = path.shape[:2]
         limits = _check_limits(low, high, n_bins, n_classifiers)
         labels = np.asarray(positive, dtype=bool)
-        w = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        w = None if sample_weight is None else np.asarray(sample_weight, float)
         sums = np.zeros((3, n_folds, n_classifiers, n_bins * 2))
         for part in score_parts(X, path, folds):
             scores = (part.scores + part.bias).T
-            _add(sums[:, part.fold], scores, labels[part.rows], w[part.rows], limits)
+            weight = None if w is None else w[part.rows]
+            _add(sums[:, part.fold], scores, labels[part.rows], weight, limits)
         shaped = sums.reshape(3, n_folds, n_classifiers, n_bins, 2)
         return cls(limits[0], limits[1], *shaped)
 
@@ -116,11 +117,10 @@ class ScoreHistogram:
         sample_weight: Array | None = None,
     ) -> ScoreHistogram:
         """Count rows whose scores, of shape (n, n_classifiers), are at hand, in one fold."""
-        n, n_classifiers = scores.shape
+        n_classifiers = scores.shape[1]
         limits = _check_limits(low, high, n_bins, n_classifiers)
-        weight = np.ones(n) if sample_weight is None else sample_weight
         sums = np.zeros((3, n_classifiers, n_bins * 2))
-        _add(sums, scores, positive, weight, limits)
+        _add(sums, scores, positive, sample_weight, limits)
         return cls(limits[0], limits[1], *sums.reshape(3, 1, n_classifiers, n_bins, 2))
 
     def merge(self, other: ScoreHistogram) -> ScoreHistogram:
@@ -252,14 +252,27 @@ def _add(
     sums: Array,
     scores: Array,
     labels: Flags,
-    weight: Array,
+    weight: Array | None,
     limits: tuple[Array, Array, int],
 ) -> None:
-    """Add rows to weight, squared weight and weighted score of each bin and label."""
+    """Add rows to weight, squared weight and weighted score of each bin and label.
+
+    One classifier at a time, in buffers that stay in the cache: all at once took twice as long.
+    """
     low, high, n_bins = limits
+    second, place = n_bins * labels.astype(float), np.empty(len(labels))
+    cell = np.empty(len(labels), dtype=np.intp)
     for c, score in enumerate(scores.T):
-        if np.isnan(score).any():  # no solution at this candidate, and hence no scores
+        np.subtract(score, low[c], out=place)
+        np.multiply(place, n_bins / (high[c] - low[c]), out=place)
+        np.clip(place, 0, n_bins - 1, out=place)
+        np.floor(place, out=place)
+        np.add(place, second, out=place)
+        if np.isnan(place.sum()):  # no solution at this candidate, and hence no scores
             continue
-        cell = 2 * bin_numbers(score, low[c], high[c], n_bins) + labels
-        for k, value in enumerate((weight, weight**2, weight * score)):
-            sums[k, c] += np.bincount(cell, value, minlength=2 * n_bins)
+        np.copyto(cell, place, casting="unsafe")
+        counts = np.bincount(cell, weight, 2 * n_bins)
+        squares = counts if weight is None else np.bincount(cell, weight**2, 2 * n_bins)
+        total = np.bincount(cell, score if weight is None else weight * score, 2 * n_bins)
+        for k, more in enumerate((counts, squares, total)):
+            sums[k, c] += more.reshape(2, n_bins).T.ravel()  # bins first, then labels

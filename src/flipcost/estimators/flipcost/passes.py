@@ -12,9 +12,11 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 
 from flipcost.core.calibration import N_BINS
 from flipcost.core.folds import hash_keys
+from flipcost.core.hinge_moments import hinge_scores
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.scale import LabeledMoments, RowSample, ScoreHistogram
@@ -314,8 +316,11 @@ class SecondPass:
         X = rows.X[chunk]
         if not np.isfinite(X.sum(dtype=float)):
             raise rows.fault(ValueError("X must be finite."))
-        bends = self.basis.n_columns > self.basis.n_features
-        return fold_scores(X, self.coefficients, folds, self.basis.expand if bends else None)
+        if sparse.issparse(X):
+            bends = self.basis.n_columns > self.basis.n_features
+            return fold_scores(X, self.coefficients, folds, self.basis.expand if bends else None)
+        own = np.zeros(X.shape[0], np.int8) if folds is None else folds
+        return hinge_scores(np.asarray(X, dtype=float), self.basis, self.coefficients, own)
 
     def _count(self, scores: Array, positive: Flags, weight: Array | None) -> SecondFound:
         histogram = ScoreHistogram.from_scores(

@@ -3,20 +3,22 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
+from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import PredefinedSplit, cross_val_predict
+from sklearn.model_selection import cross_val_predict
 
 from flipcost._validation import check_is_fitted
 from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.folds import random_folds, usual_folds
+from flipcost.core.dependence import training_rows
+from flipcost.core.folds import group_folds, random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
@@ -143,7 +145,13 @@ def compare(
     """
     judged, model = rows.judged, rows.options.model
     rng = np.random.default_rng(rows.options.seed)
-    folds = random_folds(judged.positive, usual_folds(len(judged.positive)), rng)
+    n_folds = usual_folds(len(judged.positive))
+    if judged.ties is None:
+        folds = random_folds(judged.positive, n_folds, rng)
+    elif judged.ties.folds is None:
+        folds = group_folds(judged.ties.groups, judged.positive, n_folds, rng)
+    else:
+        folds = judged.ties.folds
     found = [
         _flipcost(judged, classifier, costs, index),
         _ignoring(judged, folds, costs, index),
@@ -221,10 +229,11 @@ def _ignoring(
     if judged.folds is not None:
         folds = judged.folds
     if parts is None:
-        parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
-    path = np.stack(
-        [solve_path(m, costs.tolist(), [1.0], _L2S)[:, 0, :, 0] for m in merge_others(parts)]
-    )
+        parts = fold_moments(X, positive, folds, int(folds.max()) + 1, judged.learned_by)
+    training = merge_others(parts)
+    if judged.ties is not None and judged.ties.forward:
+        training[1:] = accumulate(parts[:-1], lambda one, other: one.merge(other))
+    path = np.stack([solve_path(m, costs.tolist(), [1.0], _L2S)[:, 0, :, 0] for m in training])
     flat = path.reshape(len(parts), -1, path.shape[-1])
     tables = fold_confusions(X, positive, flat, folds, weight)
     shape = (len(costs), len(_L2S), 2, 2)
@@ -271,21 +280,27 @@ def _cut_at_cost(
     label: str,
     model: Any,
 ) -> Candidate:
-    X, positive, weight = judged.X, judged.positive, judged.weight
+    X, positive, weight, by = judged.X, judged.positive, judged.weight, judged.learned_by
+    forward = judged.ties is not None and judged.ties.forward
+    few = folds if forward else folds % _PLAIN_FOLDS
+    splits = [
+        (training_rows(few, k, forward=forward), np.flatnonzero(few == k))
+        for k in range(int(few.max()) + 1)
+    ]
     probability = cross_val_predict(
         model,
         X,
         positive,
-        cv=PredefinedSplit(folds % _PLAIN_FOLDS),
+        cv=splits,
         method="predict_proba",
-        params=None if weight is None else {"sample_weight": weight},
+        params=None if by is None else {"sample_weight": by},
     )[:, 1]
     cost = float(costs[index])
     fitted: list[Any] = []
 
     def predict(X: Any) -> NDArray[np.bool_]:
         if not fitted:  # only where there are rows to test on
-            fitted.append(clone(model).fit(judged.X, positive, sample_weight=weight))
+            fitted.append(clone(model).fit(judged.X, positive, sample_weight=by))
         return np.asarray(fitted[0].predict_proba(X)[:, 1] > cost)
 
     return Candidate(

@@ -64,13 +64,18 @@ def leak_warnings(
 ) -> list[str]:
     """Warn of columns that tell the label."""
     leaks = find_leaks(reader, numbers, positive)
-    if not leaks:
-        return []
-    warning = (
-        f"{shorten(leaks)} tells {target!r} without a single mistake: is it the label under "
-        f"another name? If so, `drop={leaks[:1]}`."
-    )
-    return [warning]
+    words = {
+        "label": "tells {target!r} without a single mistake: is it the label under another name?",
+        "nearly": "tells {target!r} nearly always, alone: was it filled in after the label?",
+        "id": "numbers the rows, and yet tells {target!r}: are rows in the order of the label?",
+    }
+    found = []
+    for kind, said in words.items():
+        names = [name for name, leak in leaks.items() if leak == kind]
+        if names:
+            about = said.format(target=target)
+            found.append(f"{shorten(names)} {about} If so, `drop={names[:1]}`.")
+    return found
 
 
 def fact_warnings(facts: TableFacts) -> list[str]:

@@ -117,6 +117,7 @@ def conclude(
         known_flips=None if truth is None else _known_flips(rows, truth, wrong),
         reading=rows.reading,
         n_judged=len(judged.positive),
+        n_effective=classifier.n_effective_,
         prices_are_assumed=options.cost is None,
         recheck=plan_recheck(rows, classifier, effects, suspects),
     )

@@ -195,7 +195,11 @@ def _saving(
     judged, cost, level = rows.judged, rows.cost, rows.options.level
     both = (judged.positive, winner.called, rival.called)
     if judged.checked is None:
-        return paired_saving(*both, cost, posterior, judged.weight, level)
+        design = 1.0
+        if judged.ties is not None:
+            cells = both[0] + 2 * both[1].astype(np.intp) + 4 * both[2]
+            design = judged.ties.design(cells, judged.weight, level)
+        return paired_saving(*both, cost, posterior, judged.weight, level, design)
     score = classifier.oof_probability_
     expected = given_label(score, judged.positive, posterior.mean)
     low, high = judged.checked.saving_interval(*both, expected, cost, judged.weight, level, score)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from threadpoolctl import threadpool_limits
 
+from flipcost.audit._dependence import asked_ties, tied
 from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.audit._trusted import check_checked
@@ -100,7 +101,9 @@ class TableInMemory:
         )
         check_checked(judged, self._options, self.name)
         with limited_threads(len(labels)):
-            scored = classifier.fit_rows(X, labels, weight, trusted=trusted, prices=prices)
+            ties = asked_ties(frame, self._options, self.name)
+            scored = classifier.fit_rows(X, labels, weight, trusted=trusted, prices=prices, **ties)
+        judged = tied(judged, classifier, self._options)
         watched = WatchedRows(frame, self._rows, positive, classifier.oof_probability_)
         return replace(judged, scored=scored), watched
 

@@ -55,6 +55,12 @@ class AuditOptions:
         taken to be as noisy as the target; of two or more each has rates of its own.
     id, sample_weight : str, default=None
         Columns with names and weights of the rows.
+    group : str, default=None
+        Column that says which rows depend on each other: a patient, a customer, a document. Rows of
+        one group share a fold, and intervals count groups. Not a feature.
+    time : str, default=None
+        Column of numbers or dates to order rows by: candidates are then judged on rows that are
+        later than those they learned from, and drift is warned of. Not a feature; rows in memory.
     drop, categorical : sequence of str
         Columns to leave out, and columns that hold categories although they look like numbers.
     drop_unusable : bool, default=False
@@ -100,6 +106,8 @@ class AuditOptions:
     second_label: str | Sequence[str] = ()
     id: str | None = None
     sample_weight: str | None = None
+    group: str | None = None
+    time: str | None = None
     drop: Sequence[str] = ()
     categorical: Sequence[str] = ()
     drop_unusable: bool = False
@@ -130,6 +138,9 @@ class AuditOptions:
             msg = (
                 f"No price may be more than {_MOST_UNEVEN:,.0f} times the other; got {self.prices}."
             )
+            raise FlipCostError(msg)
+        if self.group is not None and self.time is not None:
+            msg = "Give `group` or `time`, not both: folds follow one of them."
             raise FlipCostError(msg)
         check_price(self.cost_check)
         sources = ("noise_rate", "trusted" if self.trusted else "checked", "second_label")

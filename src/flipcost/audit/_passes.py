@@ -8,11 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.audit._dependence import tied_sample
 from flipcost.audit._maker import facts_of, given_weight, was_checked
 from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.data import price_columns, row_prices
-from flipcost.estimators.flipcost import CheckedSample, gather
+from flipcost.estimators.flipcost import CheckedSample, gather, grouping_of
 from flipcost.scale import FileTable, Layout
 
 if TYPE_CHECKING:
@@ -87,7 +88,9 @@ class FilesInPasses:
         more = [*getattr(options.model, "feature_names_in_", ())]
         more += price_columns(options.prices, self.names, self.name)
         read += [name for name in more if name in self.names and name not in read]
-        layout = Layout(options.target, tuple(read[1:]), fold_seed=options.seed)
+        layout = Layout(
+            options.target, tuple(read[1:]), fold_by=options.group, fold_seed=options.seed
+        )
         table = FileTable(
             self._files, layout, progress=_reports(self._say), on_cluster=self._on_cluster
         )
@@ -117,6 +120,7 @@ class FilesInPasses:
             _WATCHED_ROWS,
             self._checked(classifier.pos_label),
             partial(_prices_of, costs, self.name) if costs.is_by_row else None,
+            groups_of=grouping_of(self._table),
         )
         rows, watched = fit.rows, fit.watched
         weight = rows.sample.weight
@@ -140,6 +144,9 @@ class FilesInPasses:
             None if fit.scored is None else (fit.scored, fit.result),
         )
         check_prices(judged.prices, judged.positive, self._options.target)
+        if fit.groups is not None:
+            design = fit.result.n_rows / classifier.n_effective_
+            judged = tied_sample(judged, fit.groups, design, self._options.level)
         numbers = self._facts.row_numbers(watched.sample.position)
         probability = fit.probability(watched)
         return judged, WatchedRows(watched.frame, numbers, watched.sample.positive, probability)

@@ -186,6 +186,8 @@ class AuditResult:
         How the rows were read, if not into memory.
     prices_are_assumed : bool
         Whether no prices were given, so that both mistakes are taken to cost the same.
+    n_effective : float
+        Rows that intervals count for: fewer than there are where these depend on each other.
     n_judged : int
         Rows on which candidates were judged: all that were audited, or a sample that stands for
         them.
@@ -230,6 +232,7 @@ class AuditResult:
     known_flips: dict[str, Any] | None = None
     reading: str = ""
     n_judged: int = 0
+    n_effective: float = 0.0
     prices_are_assumed: bool = False
     recheck: Recheck | None = None
 
@@ -268,6 +271,7 @@ class AuditResult:
                 "rows": self.n_rows,
                 "rows_in_table": self.n_rows_total,
                 "rows_judged": self.n_judged,
+                "rows_effective": self.n_effective,
                 "reading": self.reading or "in memory",
                 "target": self.target,
                 "positive": self.positive,

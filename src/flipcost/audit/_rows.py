@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from flipcost.audit._dependence import RowTies
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.core.checked import CheckedRows
@@ -92,6 +93,8 @@ class JudgedRows:
         In which file each of the checked ones was; -1 if in none.
     scored : pair of ScoredRows and FitResult, or None
         The same with their scores, and what was found in them.
+    ties : RowTies or None
+        How they depend on each other, where they do.
     """
 
     frame: Any
@@ -107,6 +110,12 @@ class JudgedRows:
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     rounds: NDArray[np.intp] | None = None
     scored: tuple[ScoredRows, FitResult] | None = None
+    ties: RowTies | None = None
+
+    @property
+    def learned_by(self) -> NDArray[np.float64] | None:
+        """Weights to learn by."""
+        return self.weight if self.ties is None or self.ties.folds is None else self.ties.weight
 
     def table(self, called: NDArray[np.bool_]) -> ConfusionCounts:
         """Return the table of labels against calls."""

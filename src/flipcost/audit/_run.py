@@ -28,7 +28,7 @@ from flipcost.audit._rows import Audited, clean_rows
 from flipcost.audit._trusted import check_answers, check_checked
 from flipcost.data import is_many, sniff, two_classes
 from flipcost.estimators import FlipCostClassifier
-from flipcost.exceptions import DenoisingWarning, TableError
+from flipcost.exceptions import DenoisingWarning, DependenceWarning, TableError
 from flipcost.scale import dask_client, open_files
 
 if TYPE_CHECKING:
@@ -163,6 +163,12 @@ def audit_files(
             "model='auto', or audit a sample of it in memory."
         )
         raise TableError(msg)
+    if asked.time is not None:
+        msg = (
+            "`time` needs its rows in memory: in passes it is not known which rows are earlier. "
+            "Audit a sample in memory, or files of one time each."
+        )
+        raise TableError(msg)
     say = progress or _say_nothing
     on_cluster = dask is not None
     with dask_client(dask) if dask is not None else nullcontext():
@@ -204,6 +210,7 @@ def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]
     say("estimating the noise and fitting the model")
     with warnings.catch_warnings():  # what it warns of is among the warnings of the result
         warnings.simplefilter("ignore", DenoisingWarning)
+        warnings.simplefilter("ignore", DependenceWarning)
         judged, watched = source.fit(classifier)
     check_checked(judged, options, source.name)
     numbers = maker.reader.transform(judged.frame)

@@ -117,6 +117,20 @@ def audit_command(
     sample_weight: Annotated[
         str | None, typer.Option(help="Column of weights of the rows.", rich_help_panel=TABLE)
     ] = None,
+    group: Annotated[
+        str | None,
+        typer.Option(
+            help="Column of what rows belong to that depend on each other, as a patient.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
+    time: Annotated[
+        str | None,
+        typer.Option(
+            help="Column to order rows by, numbers or dates: judge by later rows.",
+            rich_help_panel=TABLE,
+        ),
+    ] = None,
     test: Annotated[
         Path | None, typer.Option(help="File of rows with clean labels.", rich_help_panel=KNOWN)
     ] = None,

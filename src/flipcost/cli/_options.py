@@ -13,12 +13,13 @@ MAX_BYTES = (
 )
 
 # Options that are not called as the parameter is; in all others blanks become dashes.
-_OTHER = {"fn": "--cost-fn", "fp": "--cost-fp"}
+_OTHER = {"fn": "--cost-fn", "fp": "--cost-fp", "groups": "--group"}
 _SAME = {
     "categorical", "checked", "cost_check", "delimiter", "dialect", "drop", "drop_unusable",
-    "encoding", "id", "jobs", "max_bytes", "max_rows",
-    "model", "noise_model", "noise_rate", "out", "overwrite", "positive", "resume", "sample_weight",
-    "second_label", "seed", "target", "test", "trials", "trusted",
+    "encoding", "group", "id", "jobs", "max_bytes", "max_rows", "model", "noise_model",
+    "noise_rate", "out",
+    "overwrite", "positive", "resume", "sample_weight", "second_label", "seed", "target", "test",
+    "time", "trials", "trusted",
 }  # fmt: skip
 OPTIONS = {name: "--" + name.replace("_", "-") for name in _SAME} | _OTHER
 

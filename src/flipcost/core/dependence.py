@@ -43,7 +43,12 @@ _TELLING = 3
 _SPANS, _SPAN_ROWS = 20, 10
 
 
-def design_effect(influence: ArrayLike, groups: ArrayLike, level: float = 0.95) -> float:
+def design_effect(
+    influence: ArrayLike,
+    groups: ArrayLike,
+    level: float = 0.95,
+    stands_for: ArrayLike | None = None,
+) -> float:
     """Return by how much the variance of estimates is larger since rows come in groups.
 
     Parameters
@@ -54,6 +59,9 @@ def design_effect(influence: ArrayLike, groups: ArrayLike, level: float = 0.95) 
         Number of the group of each row.
     level : float, default=0.95
         Level of the intervals: few groups widen these as in a t-interval.
+    stands_for : array-like of shape (n,), optional
+        Of how many rows each is one, where they were drawn from all: pairs of a group that were
+        drawn then stand for those that were not (Horvitz and Thompson).
 
     Returns
     -------
@@ -73,25 +81,32 @@ def design_effect(influence: ArrayLike, groups: ArrayLike, level: float = 0.95) 
     u = u[:, None] if u.ndim == 1 else u
     _, codes = np.unique(np.asarray(groups), return_inverse=True)
     n_groups = int(codes.max(initial=-1)) + 1
-    alone = u.T @ u
+    drawn = np.ones(len(u)) if stands_for is None else np.asarray(stands_for, dtype=float)
+    alone = (drawn[:, None] * u).T @ u
     if n_groups == len(u):
         return 1.0
+    most = float(max(drawn.sum(), 1.0))
     if n_groups < 2 or not np.isfinite(alone).all():
-        return float(max(len(u), 1))
-    sums = np.column_stack([np.bincount(codes, column, n_groups) for column in u.T])
+        return most
+    sums = np.column_stack([np.bincount(codes, drawn * column, n_groups) for column in u.T])
+    together = sums.T @ sums - ((drawn**2 - drawn)[:, None] * u).T @ u
     values, vectors = np.linalg.eigh(alone)
     kept = values > 1e-10 * max(values[-1], 1e-300)
     if not kept.any():
         return 1.0
     basis = vectors[:, kept] / np.sqrt(values[kept])
-    worst = float(np.linalg.eigvalsh(basis.T @ (sums.T @ sums) @ basis)[-1])
+    worst = float(np.linalg.eigvalsh(basis.T @ together @ basis)[-1])
     widened = stdtrit(n_groups - 1, (1 + level) / 2) / ndtri((1 + level) / 2)
     few = n_groups / (n_groups - 1) * float(widened) ** 2
-    return float(np.clip(worst * few, 1.0, max(len(u), 1)))
+    return float(np.clip(worst * few, 1.0, most))
 
 
 def cell_design(
-    cells: ArrayLike, groups: ArrayLike, weight: ArrayLike | None = None, level: float = 0.95
+    cells: ArrayLike,
+    groups: ArrayLike,
+    weight: ArrayLike | None = None,
+    level: float = 0.95,
+    stands_for: ArrayLike | None = None,
 ) -> float:
     """Return the design effect of the shares of rows in cells.
 
@@ -99,7 +114,7 @@ def cell_design(
     ----------
     cells : array-like of int, shape (n,)
         Cell of each row.
-    groups, level
+    groups, level, stands_for
         As in `design_effect`.
     weight : array-like of shape (n,), optional
         Weights of the rows.
@@ -112,8 +127,9 @@ def cell_design(
     codes = np.asarray(cells)
     w = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
     inside = codes[:, None] == np.unique(codes)
-    shares = (w @ inside) / max(w.sum(), 1e-300)
-    return design_effect(w[:, None] * (inside - shares), groups, level)
+    drawn = w if stands_for is None else w * np.asarray(stands_for, dtype=float)
+    shares = (drawn @ inside) / max(drawn.sum(), 1e-300)
+    return design_effect(w[:, None] * (inside - shares), groups, level, stands_for)
 
 
 def grouped_squares(

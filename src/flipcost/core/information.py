@@ -195,6 +195,7 @@ def paired_saving(
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
+    design: float = 1.0,
 ) -> Interval:
     """Estimate what a row costs less on clean labels under one classifier than under another.
 
@@ -215,6 +216,8 @@ def paired_saving(
         Weights of the rows.
     level : float, default=0.95
         Level of the interval, for sampling and for not knowing the rate.
+    design : float, default=1.0
+        Design effect of the rows (`flipcost.core.dependence`).
 
     Returns
     -------
@@ -239,7 +242,7 @@ def paired_saving(
     # Only the label and the two calls matter: eight cells in place of all rows.
     cell = 4 * labels + 2 * ours + theirs
     total = np.bincount(cell, weight, minlength=8).reshape(2, 2, 2)
-    squares = np.bincount(cell, weight**2, minlength=8).reshape(2, 2, 2)
+    squares = design * np.bincount(cell, weight**2, minlength=8).reshape(2, 2, 2)
     # The table of each classifier, and what a row of each label costs it more under each rate.
     tables = [ConfusionCounts(total.sum(axis=k), squares.sum(axis=k)) for k in (2, 1)]
     at_ours, at_theirs = (posterior.cost(table, cost)[0].value for table in tables)

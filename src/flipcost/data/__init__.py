@@ -6,11 +6,12 @@ Whatever is wrong with a file or a column is raised as `flipcost.exceptions.Tabl
 message is one line that says what was wrong, where, and what to do.
 """
 
-from flipcost.data._checks import check_features, find_leaks, unusable_columns
+from flipcost.data._checks import check_features, unusable_columns
 from flipcost.data._encoder import LevelColumn, NumberColumn, TableEncoder, stack_columns
 from flipcost.data._features import make_features
 from flipcost.data._formulas import guard_cell, guard_column, unguard_cell
 from flipcost.data._infer import FALSE_WORDS, TRUE_WORDS, describe_column, read_cells, text_type
+from flipcost.data._leaks import find_leaks
 from flipcost.data._limits import check_cells, check_sizes, parquet_batches
 from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, is_many, list_files
 from flipcost.data._open import FileFormat, check_names, sniff

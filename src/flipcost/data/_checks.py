@@ -2,15 +2,9 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
-import numpy as np
-
-from flipcost.core.arrays import Array, Flags
 from flipcost.exceptions import TableError, shorten
-
-if TYPE_CHECKING:
-    from flipcost.data._reader import ColumnReader
 
 _MOST_LEVELS = 1000
 _FEW_LEVELS = 50
@@ -83,57 +77,3 @@ def _sentence(what: str, names: list[str]) -> str:
     one, many = _WHAT[what]
     listed = shorten(names)
     return f"Column {listed} {one}" if len(names) == 1 else f"Columns {listed} {many}"
-
-
-def find_leaks(reader: ColumnReader, numbers: Array, positive: Flags) -> list[str]:
-    """Return the names of columns that tell the label without a single mistake.
-
-    Such a column is mostly the label itself under another name, or was filled in after it.
-
-    Parameters
-    ----------
-    reader : ColumnReader
-        Fitted.
-    numbers : ndarray of shape (n, n_numbers)
-        What it read.
-    positive : ndarray of bool, shape (n,)
-        Which labels are positive.
-
-    Returns
-    -------
-    list of str
-
-    Examples
-    --------
-    >>> import pyarrow as pa
-    >>> from flipcost.data import ColumnReader
-    >>> table = pa.table({"age": [50, 31, 40, 22] * 3, "code": ["A", "B", "A", "B"] * 3})
-    >>> reader = ColumnReader().fit(table)
-    >>> find_leaks(reader, reader.transform(table), np.array([True, False, True, False] * 3))
-    ['code', 'age']
-    """
-    found: dict[str, str] = {}
-    for j, (_, place) in enumerate(reader.sources()):
-        column = reader.schema_[place]
-        values = numbers[:, j]
-        leaks = _separates if column["kind"] in ("number", "date") else _determines
-        if column["kind"] not in ("empty", "constant") and leaks(values, positive):
-            found.setdefault(column["name"], column["kind"])
-    return sorted(found, key=lambda name: found[name] == "number")
-
-
-def _separates(values: Array, positive: Flags) -> bool:
-    """Whether a threshold parts the classes, in a column that most rows have."""
-    known = ~np.isnan(values)
-    above, below = values[known & positive], values[known & ~positive]
-    if min(len(above), len(below)) < 5 or np.mean(known) < 0.5:
-        return False
-    return bool(above.min() > below.max() or above.max() < below.min())
-
-
-def _determines(values: Array, positive: Flags) -> bool:
-    """Whether each level is of one class; levels of few rows prove nothing."""
-    codes, levels = np.unique(np.where(np.isnan(values), -2, values), return_inverse=True)
-    rows = np.bincount(levels)
-    hits = np.bincount(levels, weights=positive)
-    return len(codes) * 5 <= len(values) and bool(np.all((hits == 0) | (hits == rows)))

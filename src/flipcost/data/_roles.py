@@ -40,6 +40,8 @@ class Roles:
         Labels given again, independently, each column by somebody else.
     sample_weight : str or None
         Weights of rows.
+    group, time : str or None
+        Which rows depend on each other, and when they are from.
     drop : tuple of str
         Columns left out.
     truth : str or None
@@ -59,12 +61,15 @@ class Roles:
     sample_weight: str | None = None
     drop: tuple[str, ...] = field(default=())
     truth: str | None = None
+    group: str | None = None
+    time: str | None = None
 
     @property
     def used(self) -> list[str]:
         """Columns that have a role, the target first."""
         own = (self.target, self.id, self.trusted, *self.second_label)
-        return [name for name in (*own, self.sample_weight, self.truth) if name is not None]
+        more = (self.sample_weight, self.truth, self.group, self.time)
+        return [name for name in (*own, *more) if name is not None]
 
     def features(self, names: Sequence[str], where: str) -> list[str]:
         """Return the names of the features, once every role is known to be there."""

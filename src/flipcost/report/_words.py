@@ -101,7 +101,7 @@ def answers(result: AuditResult) -> list[tuple[str, str]]:
 
 
 def reading_words(result: AuditResult) -> str:
-    """Say how a table was read that was not held, as the end of a sentence; else nothing.
+    """Say what rows count for, and how a table was read that was not held; else nothing.
 
     Parameters
     ----------
@@ -118,9 +118,15 @@ def reading_words(result: AuditResult) -> str:
     >>> reading_words(SimpleNamespace(reading="read in two passes", n_judged=40_000))
     '; read in two passes, candidates compared on 40,000 rows that stand for all'
     """
+    counted = getattr(result, "n_effective", 0.0)
+    tied = counted and counted < 0.95 * result.n_rows
+    words = f"; they depend on each other and count for {counted:,.0f}" if tied else ""
     if not result.reading:
-        return ""
-    return f"; {result.reading}, candidates compared on {result.n_judged:,} rows that stand for all"
+        return words
+    return (
+        words
+        + f"; {result.reading}, candidates compared on {result.n_judged:,} rows that stand for all"
+    )
 
 
 def found_words(result: AuditResult) -> list[tuple[str, str]]:

@@ -194,15 +194,14 @@ class Layout:
         if self.weight is not None:
             column = arrow.take_column(frame, self.weight, where)
             weight = arrow.numbers(column, self.weight, where).astype(float)
-        keys = None
-        if self.fold_by is not None:
-            keys = id_keys(arrow.take_column(frame, self.fold_by, where), self.fold_by, where)
+        keys = None if self.fold_by is None else self._keys(frame, where)
         X = stack_columns(encoder.encode(frame, where), piece.n_rows)
         y = arrow.take_column(frame, self.target, where)
         return PieceRows(piece, X, y, weight, keys, encoder.feature_names, self.fold_seed)
 
     def _array_rows(self, piece: Piece, X: Any, y: Any, weight: Any) -> PieceRows:
-        if self.columns is not None or self.encoder is not None or self.fold_by is not None:
+        named = piece.frame is None and self.fold_by is not None
+        if self.columns is not None or self.encoder is not None or named:
             msg = (
                 f"{piece.where}: `columns`, `encoder` and `fold_by` speak of named columns; "
                 "give frames, or select columns of the arrays first."
@@ -220,4 +219,9 @@ class Layout:
             msg = f"{piece.where}: X must hold numbers; got dtype {rows.dtype}."
             raise SourceError(msg)
         w = None if weight is None else np.asarray(weight, dtype=float)
-        return PieceRows(piece, rows, labels, w, None, None, self.fold_seed)
+        keys = None if self.fold_by is None else self._keys(piece.frame, piece.where)
+        return PieceRows(piece, rows, labels, w, keys, None, self.fold_seed)
+
+    def _keys(self, frame: Any, where: str) -> Keys:
+        name = str(self.fold_by)
+        return id_keys(arrow.take_column(frame, name, where), name, where)

@@ -268,7 +268,8 @@ class MappedTable(Table):
     """A table whose pieces a function has turned into arrays; made by `Table.map_pieces`."""
 
     def __init__(self, inner: Table, function: Callable[[Piece], Piece]):
-        super().__init__(Layout(fold_seed=inner.layout.fold_seed), inner.positive)
+        layout = Layout(fold_by=inner.layout.fold_by, fold_seed=inner.layout.fold_seed)
+        super().__init__(layout, inner.positive)
         self._inner, self._function = inner, function
 
     @property

@@ -7,6 +7,7 @@ back over rounds of checked rows.
 """
 
 from flipcost.estimators.flipcost.classifier import FlipCostClassifier
+from flipcost.estimators.flipcost.dependence import grouping_of
 from flipcost.estimators.flipcost.sample import TableSample
 from flipcost.estimators.flipcost.table import CheckedSample, Gathered, TableFit, gather
 from flipcost.estimators.flipcost.trusted import check_not_swapped
@@ -21,5 +22,6 @@ __all__ = [
     "WayPoint",
     "check_not_swapped",
     "gather",
+    "grouping_of",
     "way_so_far",
 ]

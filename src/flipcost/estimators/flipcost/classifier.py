@@ -36,7 +36,11 @@ from flipcost.core.row_prices import (
 from flipcost.estimators._folds import generator
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.columns import is_mixed
-from flipcost.estimators.flipcost.dependence import read_dependence, refuse_dependence
+from flipcost.estimators.flipcost.dependence import (
+    grouping_of,
+    read_dependence,
+    refuse_dependence,
+)
 from flipcost.estimators.flipcost.fit import SOURCES, FitOptions, FitResult, ScoredRows, fit_scores
 from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
 from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
@@ -127,8 +131,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         Share of all labels that are wrong.
     n_effective_ : float
         Rows that intervals count for: fewer than there are where these depend on each other.
-    groups_ : ndarray of int, shape (n,), or None
-        Which rows depend on each other, after `fit` only.
+    groups_, folds_ : ndarray of int, shape (n,)
+        Which rows depend on each other, None if none do, and their folds; after `fit` only.
     state_ : {"clean", "noisy", "undecided", "no_signal", "small"}
         What can be said of the labels.
     noise_rate_source_ : str
@@ -376,7 +380,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         rows = ties.thin(rows, options.level)
         result = fit_scores(rows, options)
         self._store(result, classes, scorer, transformer)
-        self.groups_ = ties.groups
+        self.groups_, self.folds_ = ties.groups, ties.folds
         note = ties.note(self.n_effective_, result.probability, positive)
         if note is not None:
             self.warnings_.append(note)
@@ -431,7 +435,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         (True, 'rule')
         """
         self._options()
-        self.fit_gathered(table, gather(self, table, sample_rows))
+        by = grouping_of(table)
+        first = gather(self, table, sample_rows, frames=by is not None)
+        self.fit_gathered(table, first, groups_of=by)
         return self
 
     def fit_gathered(
@@ -441,6 +447,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         n_watched: int = 0,
         checked: CheckedSample | None = None,
         price_rows: Callable[[Any], Prices] | None = None,
+        groups_of: Callable[[Any], Any] | None = None,
     ) -> TableFit:
         """Make the second pass over a table, and fit; for those who have made the first.
 
@@ -458,6 +465,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         price_rows : callable, optional
             From the frame of the rows that the first pass drew to their prices, where these differ
             by row.
+        groups_of : callable, optional
+            From that frame to a number for each row, the same for rows that depend on each other,
+            which the table should put into one fold (``fold_by``).
 
         Returns
         -------
@@ -476,11 +486,15 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             checked,
             bend=bend,
             price_rows=price_rows,
+            groups_of=groups_of,
         )
         self.n_features_in_ = fit.parts[0].n_features
         name_features(self, fit.names)
         self._store(fit.result, fit.classes, fit.scorer, None)
         self.sample_ = fit.rows.sample
+        if fit.note is not None:
+            self.warnings_.append(fit.note)
+            warnings.warn(fit.note, DependenceWarning, stacklevel=2)
         return fit
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
@@ -528,7 +542,8 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self, result: FitResult, classes: NDArray[Any], scorer: Any, transformer: Any
     ) -> FlipCostClassifier:
         """Keep what a fit found, and nothing of a former one."""
-        for name in ("regret_", "sample_", "groups_"):  # the attributes that not every fit gives
+        # The attributes that not every fit gives.
+        for name in ("regret_", "sample_", "groups_", "folds_"):
             self.__dict__.pop(name, None)
         self.warnings_ = [] if result.doubt is None else [result.doubt]
         for text in self.warnings_:

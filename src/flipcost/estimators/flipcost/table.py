@@ -21,6 +21,7 @@ from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.rate_search import integrate_rates
 from flipcost.core.row_prices import share_and_unit
 from flipcost.estimators._tables import check_table, orient_found
+from flipcost.estimators.flipcost.dependence import SampleTies
 from flipcost.estimators.flipcost.fit import FitOptions, FitResult, ScoredRows, fit_scores
 from flipcost.estimators.flipcost.passes import Drawing, FirstFound, FirstPass, SecondPass
 from flipcost.estimators.flipcost.sample import DrawnRows, GroupedRows, TableSample
@@ -207,6 +208,10 @@ class TableFit:
         Which of `rows` somebody checked.
     scored : ScoredRows or None
         `rows` with their scores, as the result was found from.
+    groups : ndarray of int or None
+        Which of `rows` depend on each other.
+    note : str or None
+        What to say of that.
     """
 
     result: FitResult
@@ -220,6 +225,8 @@ class TableFit:
     watched: Any
     checked: CheckedRows | None = None
     scored: ScoredRows | None = None
+    groups: NDArray[np.intp] | None = None
+    note: str | None = None
 
     def probability(self, rows: DrawnRows) -> Array:
         """Return the out-of-fold probability that drawn rows are positive, clean."""
@@ -239,6 +246,7 @@ def fit_gathered(
     *,
     bend: bool,
     price_rows: Callable[[Any], Prices] | None = None,
+    groups_of: Callable[[Any], NDArray[np.intp]] | None = None,
 ) -> TableFit:
     """Make the second pass, and fit.
 
@@ -310,7 +318,10 @@ def fit_gathered(
     if checked is not None:
         scored = checked.rows.scored(learned.scorer.basis, learned.held_out)
         checked = replace(checked, rows=scored)
-    result, rows, found = _fit_second(rows, second.histogram, total, options, checked, price_rows)
+    ties = SampleTies(groups_of, options.level)
+    result, rows, found = _fit_second(
+        rows, second.histogram, total, options, checked, price_rows, ties
+    )
     return TableFit(
         result=result,
         scorer=learned.scorer,
@@ -323,6 +334,8 @@ def fit_gathered(
         watched=DrawnRows.of(second.watched, labelled.labels) if n_watched else None,
         checked=found.checked,
         scored=found,
+        groups=ties.groups,
+        note=ties.note(result.n_effective or result.n_rows),
     )
 
 
@@ -333,6 +346,7 @@ def _fit_second(
     options: FitOptions,
     known: CheckedSample | None = None,
     price_rows: Callable[[Any], Prices] | None = None,
+    ties: SampleTies | None = None,
 ) -> tuple[FitResult, DrawnRows | GroupedRows, ScoredRows]:
     """Calibrate on the histogram of all rows, choose by what stands for them."""
     bins = tuple(bins_of(histogram))
@@ -357,12 +371,15 @@ def _fit_second(
         prices=None if price_rows is None else price_rows(joined.frame),  # type: ignore[union-attr]
     )
 
+    ties = ties or SampleTies()
+    scored = ties.thin(scored, joined)
+
     def reweigh(lead: int) -> ScoredRows:
         nonlocal rows, scored
         rows = rows.weighted(histogram, lead)
         if known is not None and isinstance(rows, DrawnRows):
             rows = rows.joined(known.rows)[0]
-        scored = replace(scored, weight=rows.sample.weight, call_squares=rows.squares)
+        scored = replace(scored, weight=rows.sample.weight, call_squares=ties.squares(rows))
         return scored
 
     if scored.prices is not None:

@@ -1,0 +1,139 @@
+"""Rows of an audit that depend on each other: by a column of groups, by time, or as copies."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flipcost.core.dependence import cell_design, grouped_squares
+from flipcost.data import ColumnReader, as_text, take_column
+from flipcost.exceptions import TableError
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from flipcost.audit._options import AuditOptions
+    from flipcost.audit._rows import JudgedRows
+    from flipcost.estimators import FlipCostClassifier
+
+
+@dataclass(frozen=True, eq=False)
+class RowTies:
+    """How judged rows depend on each other.
+
+    Attributes
+    ----------
+    groups : ndarray of int, shape (n,)
+        Group of each row.
+    folds : ndarray of int, shape (n,), or None
+        Folds that follow from it, where rows are in memory.
+    forward : bool
+        Whether these are scored by earlier ones only.
+    weight : ndarray of shape (n,) or None
+        Weights to learn by: rows that nothing comes before are not judged, but learned from.
+    stands_for : ndarray of shape (n,) or None
+        Of how many rows each is one, where rows were drawn.
+    """
+
+    groups: NDArray[np.intp]
+    folds: NDArray[np.intp] | None = None
+    forward: bool = False
+    weight: NDArray[np.float64] | None = None
+    stands_for: NDArray[np.float64] | None = None
+
+    def design(self, cells: NDArray[np.intp], weight: Any, level: float) -> float:
+        """Return the design effect of the shares of rows in cells."""
+        if self.stands_for is not None:
+            return cell_design(cells, self.groups, level=level, stands_for=self.stands_for)
+        return cell_design(cells, self.groups, weight, level)
+
+
+def group_codes(frame: Any, name: str, where: str) -> NDArray[np.intp]:
+    """Return a number for each row of a frame, the same where its group is.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> group_codes(pa.table({"who": ["b", "a", "b"]}), "who", "a.csv")
+    array([0, 1, 0])
+    """
+    column = as_text(take_column(frame, name, where), name, "groups")
+    if column.null_count:
+        msg = (
+            f"Column {name!r} must say of every row which group it is of; {column.null_count:,} "
+            "rows do not."
+        )
+        raise TableError(msg)
+    codes = column.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+    return np.asarray(codes, dtype=np.intp)
+
+
+def time_order(frame: Any, name: str, where: str) -> NDArray[np.float64]:
+    """Return when rows are from, as numbers: of a column of numbers or dates.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> time_order(pa.table({"day": ["2024-01-02", "2024-01-01"]}), "day", "a.csv").argsort()
+    array([1, 0])
+    """
+    column = take_column(frame, name, where)
+    reader = ColumnReader([name]).fit(frame.select([name]))
+    kind = reader.schema_[0]["kind"]
+    if kind not in ("number", "date"):
+        msg = f"Column {name!r} must hold numbers or dates to order rows by; it holds a {kind}."
+        raise TableError(msg)
+    if column.null_count:
+        msg = (
+            f"Column {name!r} must say of every row when it is from; {column.null_count:,} do not."
+        )
+        raise TableError(msg)
+    return np.asarray(reader.transform(frame.select([name]))[:, 0])
+
+
+def asked_ties(frame: Any, options: AuditOptions, where: str) -> dict[str, Any]:
+    """Return the groups or times that were asked for, as `FlipCostClassifier.fit` takes them."""
+    if options.group is not None:
+        return {"groups": group_codes(frame, options.group, where)}
+    if options.time is not None:
+        return {"time": time_order(frame, options.time, where)}
+    return {}
+
+
+def tied(judged: JudgedRows, classifier: FlipCostClassifier, options: AuditOptions) -> JudgedRows:
+    """Return rows in memory that are judged as they were fitted: by folds and groups of the fit."""
+    groups, folds = classifier.groups_, classifier.folds_
+    if groups is None:
+        return judged
+    forward = options.time is not None
+    weight, learned_by = judged.weight, judged.weight
+    if forward:
+        ones = np.ones(len(folds)) if weight is None else weight
+        weight = np.where(folds > 0, ones, 0.0)
+    design = len(groups) / classifier.n_effective_
+    return replace(
+        judged,
+        weight=weight,
+        ties=RowTies(groups, folds, forward, learned_by),
+        call_squares=grouped_squares(judged.positive, groups, weight, options.level),
+        checked=None if judged.checked is None else replace(judged.checked, design=design),
+    )
+
+
+def tied_sample(
+    judged: JudgedRows, groups: NDArray[np.intp], design: float, level: float
+) -> JudgedRows:
+    """Return rows drawn from a table that are judged by their groups in all of it."""
+    ties = RowTies(groups, stands_for=judged.weight)
+    plain: Callable[..., Any] = judged.call_squares  # type: ignore[assignment]
+
+    def squares(called: NDArray[np.bool_]) -> NDArray[np.float64]:
+        cells = 2 * judged.positive.astype(np.intp) + called
+        return np.asarray(plain(called) * ties.design(cells, None, level))
+
+    checked = None if judged.checked is None else replace(judged.checked, design=design)
+    return replace(judged, ties=ties, call_squares=squares, checked=checked)

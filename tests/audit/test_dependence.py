@@ -1,0 +1,136 @@
+"""Groups, time and copies in an audit, in memory and in passes, and on the command line."""
+
+import json
+
+import numpy as np
+import polars as pl
+import pytest
+
+from flipcost import Costs
+from flipcost.audit import audit, audit_files
+from flipcost.cli import main
+from flipcost.exceptions import FlipCostError, TableError
+from flipcost.noise import flip_labels
+
+PRICES = Costs(fn=4, fp=1)
+
+
+def grouped(n_groups, rows, seed=0):
+    """Rows that lie close to their group's place, and have its class."""
+    rng = np.random.default_rng(seed)
+    place = rng.normal(size=(n_groups, 3))
+    clean = np.repeat(rng.random(n_groups) < 1 / (1 + np.exp(-2 * place[:, 0])), rows)
+    X = np.repeat(place, rows, axis=0) + 0.3 * rng.normal(size=(n_groups * rows, 3))
+    groups = np.repeat(np.arange(n_groups), rows)
+    order = rng.permutation(len(X))
+    return pl.DataFrame(X[order], schema=["a", "b", "c"]).with_columns(
+        ill=flip_labels(clean.astype(int), 0.1, random_state=seed)[order],
+        who=pl.Series([f"p{k}" for k in groups[order]]),
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    return grouped(200, 15)
+
+
+@pytest.fixture(scope="module")
+def by_group(table):
+    return audit(table, "ill", PRICES, group="who", model="linear")
+
+
+def width(interval):
+    return interval.high - interval.low
+
+
+def test_groups_make_intervals_wider(table, by_group):
+    """The groups' column is no feature, and rows of a group count for fewer."""
+    plain = audit(table.drop("who"), "ill", PRICES, model="linear")
+    assert by_group.n_effective < 0.3 * by_group.n_rows
+    assert plain.n_effective == plain.n_rows
+    assert [column["name"] for column in by_group.schema] == ["a", "b", "c"]
+    for key in ("ignoring", "logistic", "all_positive"):
+        ours, theirs = by_group.candidate(key), plain.candidate(key)
+        assert width(ours.observed) > 1.5 * width(theirs.observed)
+    assert by_group.summary()["data"]["rows_effective"] == by_group.n_effective
+
+
+@pytest.mark.parametrize("kind", ["parquet", "csv"])
+def test_passes_count_as_many_rows(table, by_group, kind, tmp_path):
+    """From a part of the rows, drawn, it is found what all of them count for."""
+    path = tmp_path / f"a.{kind}"
+    getattr(table, f"write_{kind}")(path)
+    found = audit_files(path, "ill", PRICES, group="who", max_rows=1500)
+    assert found.n_judged < found.n_rows
+    assert found.n_effective == pytest.approx(by_group.n_effective, rel=0.35)
+    cost = found.candidate("all_positive").clean
+    assert cost.low <= by_group.candidate("all_positive").clean.value <= cost.high
+
+
+def test_copies_are_noticed_in_passes(table, tmp_path):
+    """Rows that were drawn tell that all rows were copied, and that folds do not allow for it."""
+    path = tmp_path / "a.parquet"
+    pl.concat([table.drop("who").head(1500)] * 4).write_parquet(path)
+    found = audit_files(path, "ill", PRICES, max_rows=2000)
+    assert any("repeat others" in text and "Folds do not" in text for text in found.warnings)
+    assert found.n_effective == pytest.approx(1500, rel=0.25)
+
+
+def test_time_judges_by_later_rows(table):
+    """Rows are judged by what was learned from earlier ones, and drift is said."""
+    rng = np.random.default_rng(1)
+    X, day = rng.normal(size=(1200, 2)), np.arange(1200)
+    clean = (X[:, 0] > 0) ^ (day > 700)
+    frame = pl.DataFrame(X, schema=["a", "b"]).with_columns(
+        ill=flip_labels(clean.astype(int), 0.1, random_state=0),
+        day=pl.Series([str(np.datetime64("2023-01-01") + int(k) // 4) for k in day]),
+    )
+    found = audit(
+        frame.sample(fraction=1, shuffle=True, seed=0), "ill", PRICES, time="day", model="linear"
+    )
+    assert any("drift" in text for text in found.warnings)
+    assert [column["name"] for column in found.schema] == ["a", "b"]
+    assert found.wrong_share.low < 0.1 < found.wrong_share.high
+    assert width(found.wrong_share) > 0.2
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"group": "who", "time": "a"}, "not both"),
+        ({"time": "who"}, "numbers or dates"),
+        ({"group": "whom"}, "did you mean 'who'"),
+    ],
+)
+def test_columns_that_cannot_be_used_are_refused(table, options, words):
+    """One sentence says what is wrong."""
+    with pytest.raises(FlipCostError, match=words):
+        audit(table, "ill", PRICES, model="linear", **options)
+
+
+def test_gaps_in_groups_are_refused(table):
+    """A row of no group is of nobody knows which."""
+    gaps = table.with_columns(who=pl.when(pl.col("a") > 1).then(None).otherwise(pl.col("who")))
+    with pytest.raises(TableError, match="which group"):
+        audit(gaps, "ill", PRICES, group="who", model="linear")
+
+
+def test_time_in_passes_is_refused(table, tmp_path):
+    """In passes it is not known what is earlier: said, not ignored."""
+    table.write_parquet(tmp_path / "a.parquet")
+    with pytest.raises(TableError, match="memory"):
+        audit_files(tmp_path / "a.parquet", "ill", PRICES, time="a")
+
+
+def test_the_command_takes_groups_and_time(table, tmp_path, capsys):
+    """`--group` and `--time` do the same, and the screen says what rows count for."""
+    table.with_columns(day=pl.int_range(pl.len())).write_csv(tmp_path / "a.csv")
+    args = ["audit", str(tmp_path / "a.csv"), "--target", "ill", "--model", "linear"]
+    args += ["--cost-fn", "4", "--cost-fp", "1", "--out", str(tmp_path / "out")]
+    assert main([*args, "--group", "who", "--drop", "day"]) == 0
+    assert "depend on each other and count for" in " ".join(capsys.readouterr().out.split())
+    summary = json.loads((tmp_path / "out" / "summary.json").read_text())
+    assert summary["data"]["rows_effective"] < 1000
+    assert main([*args, "--time", "day", "--drop", "who", "--overwrite"]) == 0
+    assert main([*args, "--time", "day", "--group", "who", "--overwrite"]) == 2
+    assert "--group or --time" in capsys.readouterr().err

@@ -55,6 +55,9 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
         raise TableError(msg)
     columns = roles.features(source.names, name)
     price_columns(options.prices, source.names, name)
+    for column in options.grouping:
+        if column not in source.names:
+            raise unknown_column(column, source.names, name)
     for column in options.categorical:
         if column not in source.names:
             raise unknown_column(column, source.names, name)

@@ -8,6 +8,7 @@ import numpy as np
 from sklearn.pipeline import Pipeline
 
 from flipcost.audit._candidates import compare, cost_grid
+from flipcost.audit._decisions import more_decisions
 from flipcost.audit._effects import (
     Effect,
     column_effects,
@@ -120,6 +121,7 @@ def conclude(
         n_effective=classifier.n_effective_,
         prices_are_assumed=options.cost is None,
         recheck=plan_recheck(rows, classifier, effects, suspects),
+        decisions=more_decisions(rows, classifier, candidates[0]),
     )
 
 

@@ -7,6 +7,7 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any, get_args
 
 from flipcost.audit._recheck import check_price, read_rounds
+from flipcost.core.capacity import read_capacities
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise_models import NoiseModel
 from flipcost.data import Roles
@@ -79,6 +80,12 @@ class AuditOptions:
         Seed of the folds.
     level : float, default=0.95
         Level of all intervals.
+    capacity : str, default=None
+        How many rows can be called: ``"500"``, ``"5%"``, or by group ``"north=200,south=5%"``.
+    capacity_by : str, default=None
+        Column of the groups of `capacity`; one capacity is then that of each.
+    by : str, default=None
+        Column whose parts are looked at one by one: noise, cost, precision and recall of each.
     max_rows : int, default=200000
         A larger table in memory is sampled; of files no more rows than these are drawn to compare
         candidates on.
@@ -116,6 +123,9 @@ class AuditOptions:
     truth: str | None = None
     seed: int = 0
     level: float = 0.95
+    capacity: str | None = None
+    capacity_by: str | None = None
+    by: str | None = None
     max_rows: int = 200_000
     name: str | None = None
     n_next: int = 50
@@ -133,7 +143,8 @@ class AuditOptions:
         if not 0 <= self.seed < 1 << 32:
             msg = f"`seed` must be a whole number from 0 to {(1 << 32) - 1}; got {self.seed}."
             raise FlipCostError(msg)
-        share = self.prices.alpha
+        check_decisions(self.capacity, self.capacity_by)
+        share = 0.5 if self.prices.is_by_row else self.prices.alpha
         if not min(share, 1 - share) >= 1 / _MOST_UNEVEN:
             msg = (
                 f"No price may be more than {_MOST_UNEVEN:,.0f} times the other; got {self.prices}."
@@ -148,6 +159,11 @@ class AuditOptions:
         if len(given) > 1:
             msg = f"Give one of {' and '.join(given)}, not both: each tells the noise rate."
             raise FlipCostError(msg)
+
+    @property
+    def grouping(self) -> list[str]:
+        """The columns that only group rows."""
+        return [name for name in (self.capacity_by, self.by) if name is not None]
 
     @cached_property
     def rounds(self) -> list[list[CheckedRow]]:
@@ -179,3 +195,19 @@ class AuditOptions:
         known = {field.name: getattr(self, field.name) for field in fields(Roles)}
         again = (self.second_label,) if isinstance(self.second_label, str) else self.second_label
         return Roles(**known | {"drop": tuple(self.drop), "second_label": tuple(again)})
+
+
+def check_decisions(capacity: str | None, capacity_by: str | None) -> None:
+    """Refuse a capacity that cannot be, before any row is read."""
+    if capacity is None and capacity_by is not None:
+        msg = "`capacity_by` names groups, but no `capacity` of theirs is given; give both."
+        raise FlipCostError(msg)
+    if capacity is None:
+        return
+    try:
+        found = read_capacities(capacity)
+    except ValueError as error:
+        raise FlipCostError(str(error)) from error
+    if isinstance(found, dict) and capacity_by is None:
+        msg = "`capacity` by group needs the groups: name their column as `capacity_by`."
+        raise FlipCostError(msg)

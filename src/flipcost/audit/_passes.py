@@ -86,8 +86,9 @@ class FilesInPasses:
         read = [*options.roles.used, *maker.reader.feature_names_in_]
         # A saved model may read other columns.
         more = [*getattr(options.model, "feature_names_in_", ())]
-        more += price_columns(options.prices, self.names, self.name)
-        read += [name for name in more if name in self.names and name not in read]
+        more += price_columns(options.prices, self.names, self.name) + options.grouping
+        more = [name for name in dict.fromkeys(more) if name in self.names and name not in read]
+        read += more
         layout = Layout(
             options.target, tuple(read[1:]), fold_by=options.group, fold_seed=options.seed
         )

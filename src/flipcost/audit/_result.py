@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost._version import __version__
+from flipcost.audit._decision_summary import decisions_summary
 from flipcost.core.cost_curves import confusion_cells
 from flipcost.core.costs import PriceRange
 from flipcost.core.noise import rate_pair
@@ -16,6 +17,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._candidates import Candidate
+    from flipcost.audit._decisions import Decisions
     from flipcost.audit._effects import Effect
     from flipcost.audit._facts import ColumnFacts
     from flipcost.audit._recheck import Recheck
@@ -235,6 +237,7 @@ class AuditResult:
     n_effective: float = 0.0
     prices_are_assumed: bool = False
     recheck: Recheck | None = None
+    decisions: Decisions | None = None
 
     @property
     def unit(self) -> float:
@@ -317,6 +320,7 @@ class AuditResult:
                 "checks": self._checks(),
             },
             "recheck": self._recheck(),
+            "decisions": None if self.decisions is None else decisions_summary(self),
             "ranking": self._ranking(),
             "effects": [self._effect(effect) for effect in self.effects],
             "columns": [vars(column) for column in self.columns],

@@ -61,6 +61,21 @@ def audit_command(
             help="What a false alarm costs, likewise.", show_default=False, rich_help_panel=PRICES
         ),
     ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            help="How many rows can be called: 500, 5%, or by group north=200,south=5%.",
+            rich_help_panel=PRICES,
+        ),
+    ] = None,
+    capacity_by: Annotated[
+        str | None,
+        typer.Option(help="Column of the groups of --capacity.", rich_help_panel=PRICES),
+    ] = None,
+    by: Annotated[
+        str | None,
+        typer.Option(help="Column whose parts are looked at one by one.", rich_help_panel=PRICES),
+    ] = None,
     positive: Annotated[
         str | None,
         typer.Option(

@@ -15,6 +15,7 @@ MAX_BYTES = (
 # Options that are not called as the parameter is; in all others blanks become dashes.
 _OTHER = {"fn": "--cost-fn", "fp": "--cost-fp", "groups": "--group"}
 _SAME = {
+    "by", "capacity", "capacity_by",
     "categorical", "checked", "cost_check", "delimiter", "dialect", "drop", "drop_unusable",
     "encoding", "group", "id", "jobs", "max_bytes", "max_rows", "model", "noise_model",
     "noise_rate", "out",

@@ -46,6 +46,18 @@ def predict_command(
     max_bytes: Annotated[
         int | None, typer.Option(help=MAX_BYTES, min=0, rich_help_panel=ROWS)
     ] = None,
+    capacity: Annotated[
+        str | None,
+        typer.Option(
+            help="Call so many rows at most, those that save most: 500, 5%, or by group "
+            "north=200,south=5%.",
+            rich_help_panel=ROWS,
+        ),
+    ] = None,
+    capacity_by: Annotated[
+        str | None,
+        typer.Option(help="Column of the groups of --capacity.", rich_help_panel=ROWS),
+    ] = None,
     quiet: Annotated[
         bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=RESULTS)
     ] = False,

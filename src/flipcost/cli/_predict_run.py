@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import sys
+import tempfile
+from collections.abc import Iterable, Iterator
+from contextlib import ExitStack
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +15,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from flipcost._persist import load
+from flipcost.cli._capacity import GROUP, Limit, mark_within, read_limit, same_prices
 from flipcost.cli._echo import echo
 from flipcost.cli._output import check_file, staged_file
 from flipcost.core.row_prices import takes_prices
@@ -36,6 +40,8 @@ def run_predict(
     delimiter: str | None,
     encoding: str | None,
     max_bytes: int | None,
+    capacity: str | None,
+    capacity_by: str | None,
     quiet: bool,
 ) -> None:
     """Score rows as the options say."""
@@ -45,28 +51,56 @@ def run_predict(
     check_file(out, overwrite=overwrite, inputs=[data, model])
     pipeline = load_pipeline(model)
     batches = read_batches(data, delimiter=delimiter, encoding=encoding, max_bytes=max_bytes)
-    rows = called = 0
-    with staged_file(out, overwrite=overwrite, inputs=[data, model]) as place:
-        writer = None
-        try:
-            for batch in batches:
-                scored = _score(pipeline, batch, rows, id_column, data)
-                if place.suffix == ".csv":
-                    scored = _guarded(scored)
-                writer = writer or _writer(place, scored.schema)
-                writer.write_batch(scored)
-                rows += batch.num_rows
-                called += scored.column("called_positive").true_count
-        finally:
-            if writer is not None:
-                writer.close()
+    limit = read_limit(capacity, capacity_by)
+    with ExitStack() as stack:
+        place = stack.enter_context(staged_file(out, overwrite=overwrite, inputs=[data, model]))
+        scored = _scored(pipeline, batches, id_column, data, limit)
+        if limit is not None:
+            aside = tempfile.TemporaryDirectory(prefix=".flipcost-", dir=out.absolute().parent)
+            spill = Path(stack.enter_context(aside)) / "scored.parquet"
+            scored = mark_within(scored, limit, spill, _labels(pipeline[-1]))
+        rows, called = _write(place, scored)
         if not rows:
             msg = f"{data} holds no rows; give at least one."
             raise TableError(msg)
     if not quiet:
         label = pipeline[-1].pos_label
-        echo(f"{rows:,} rows, {called:,} of them called {label!r}, written to {out}")
+        which = "" if limit is None else ", those whose call saves most"
+        echo(f"{rows:,} rows, {called:,} of them called {label!r}{which}, written to {out}")
     sys.stdout.flush()
+
+
+def _scored(
+    pipeline: Any, batches: Iterable[pa.RecordBatch], id_column: str | None, data: Path, limit: Any
+) -> Iterator[pa.RecordBatch]:
+    """Yield the predictions of batches of rows."""
+    rows = 0
+    for batch in batches:
+        yield _score(pipeline, batch, rows, id_column, data, limit)
+        rows += batch.num_rows
+
+
+def _write(place: Path, scored: Iterator[pa.RecordBatch]) -> tuple[int, int]:
+    """Write predictions as they come; return how many rows there are, and how many are called."""
+    rows, called, writer = 0, 0, None
+    try:
+        for batch in scored:
+            shown = _guarded(batch) if place.suffix == ".csv" else batch
+            writer = writer or _writer(place, shown.schema)
+            writer.write_batch(shown)
+            rows += batch.num_rows
+            called += batch.column("called_positive").true_count
+    finally:
+        if writer is not None:
+            writer.close()
+    return rows, called
+
+
+def _labels(classifier: Any) -> tuple[str, str]:
+    """Return the negative label and the positive one."""
+    positive = classifier.pos_label
+    negative = next(label for label in classifier.classes_ if label != positive)
+    return str(negative), str(positive)
 
 
 def load_pipeline(path: Path) -> Any:
@@ -83,7 +117,12 @@ def load_pipeline(path: Path) -> Any:
 
 
 def _score(
-    pipeline: Any, batch: pa.RecordBatch, start: int, id_column: str | None, data: Path
+    pipeline: Any,
+    batch: pa.RecordBatch,
+    start: int,
+    id_column: str | None,
+    data: Path,
+    limit: Limit | None = None,
 ) -> pa.RecordBatch:
     """Return the predictions of a batch of rows."""
     table = pa.Table.from_batches([batch])
@@ -109,9 +148,14 @@ def _score(
     columns["called_positive"] = pa.array(called)
     probability = classifier.predict_proba(X)[:, place]
     columns["probability_positive"] = pa.array(probability)
+    if prices is None and limit is not None:
+        prices = same_prices(getattr(classifier, "cost", 0.5), len(X))
     if prices is not None:
         columns["threshold"] = pa.array(prices.threshold)
         columns["expected_saving"] = pa.array(prices.gain(probability))
+    if limit is not None and limit.by is not None:
+        column = take_column(table, limit.by, str(data))
+        columns[GROUP] = as_text(column, limit.by, "names of groups").fill_null("(missing)")
     return pa.RecordBatch.from_pydict(columns)
 
 

@@ -21,6 +21,7 @@ from flipcost.report import (
     headline,
     next_sentence,
     reading_words,
+    segment_table,
     way_table,
 )
 
@@ -48,6 +49,9 @@ def print_audit(result: AuditResult, folder: Path | None, batch: str | None = No
         _say(said.replace("column of trusted labels", "column of trusted labels (--trusted)"))
         if number == 1:
             print_table(*candidate_table(result), right={1, 2, 3, 4}, highlight=0)
+    heads, parts = segment_table(result)
+    if parts:
+        print_table(heads, parts, right={1, 2, 3, 4, 5})
     _print_recheck(result)
     _ask("How was this found?")
     _say(dict(found_words(result))["Noise models"])

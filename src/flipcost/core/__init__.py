@@ -51,6 +51,9 @@ Decisions
 - `clean_means`: means of what depends on the clean label, prices by row among it
 - `cost_curves`: counts over costs, costs over rates
 - `quality`: calibration, ROC and precision-recall, as labelled and denoised
+- `capacity`: which rows to call when only so many can be
+- `depth`: precision, recall, lift and profit at every depth
+- `segments`: parts of a table, partially pooled
 - `decision`: the rule, the constants, the guard, minimax regret
 - `information`: labels needed, labels that are likely wrong, the value of the rate, savings
 

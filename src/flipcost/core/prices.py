@@ -14,11 +14,12 @@ of its own, :math:`b / (a + b)`.
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
-from flipcost.core.arrays import Array, Flags
+from flipcost.core.arrays import Array
 
 
 @dataclass(frozen=True, eq=False)
@@ -102,7 +103,7 @@ class Prices:
         labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
         return np.where(labels, np.where(calls, 0.0, self.miss), np.where(calls, self.alarm, 0.0))
 
-    def take(self, rows: Array | Flags | slice) -> Prices:
+    def take(self, rows: NDArray[Any] | slice) -> Prices:
         """Return the prices of some rows."""
         parts = (_given(part)[rows] for part in (self.fn, self.fp, self.tp, self.tn))
         return Prices(*parts)

@@ -1,5 +1,6 @@
 """The report of an audit: one HTML file, with nothing to fetch and nothing to install."""
 
+from flipcost.report._decisions import segment_table
 from flipcost.report._recheck import next_sentence, way_table
 from flipcost.report._render import render_report
 from flipcost.report._state import headline
@@ -13,5 +14,6 @@ __all__ = [
     "next_sentence",
     "reading_words",
     "render_report",
+    "segment_table",
     "way_table",
 ]

@@ -8,6 +8,7 @@ import numpy as np
 
 from flipcost.audit import price_words
 from flipcost.estimators.flipcost.summary import percent
+from flipcost.report._decisions import decision_answers
 from flipcost.report._numbers import amounts, money, saving_words, scale_of, span
 from flipcost.report._state import (
     assumed_sentence,
@@ -97,6 +98,7 @@ def answers(result: AuditResult) -> list[tuple[str, str]]:
         ("What do mistakes cost?", f"{price_sentence(result)} {cost_sentence(result)}"),
         ("Which labels look wrong?", suspects_sentence(result)),
         ("What would help most?", help_sentence(result)),
+        *decision_answers(result),
     ]
 
 

@@ -1,0 +1,350 @@
+"""Decisions as people make them: so many calls, prices in a range, parts of a table."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from flipcost.audit._judge import likely_posterior
+from flipcost.core.capacity import Capacity, group_sizes, read_capacities
+from flipcost.core.clean_means import cost_sums, saving_sums
+from flipcost.core.confusion import Interval
+from flipcost.core.decision import bayes_calls, decide
+from flipcost.core.depth import MEASURES, DepthCurve, depth_curve
+from flipcost.core.prices import Prices
+from flipcost.core.segments import Segment, segment_figures
+from flipcost.data import as_text, row_prices, take_column
+from flipcost.exceptions import TableError
+
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
+    from flipcost.audit._candidates import Candidate
+    from flipcost.audit._rows import Audited
+    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.estimators import FlipCostClassifier
+
+# Parts of fewer rows than this are too many to tell apart, and are shown together.
+_MOST_SEGMENTS = 50
+_NO_NAME = "(missing)"
+# Prices at which a range is looked at.
+_RANGE_POINTS = 41
+
+
+@dataclass(frozen=True, eq=False)
+class Called:
+    """What calling the best rows brings within a capacity.
+
+    Attributes
+    ----------
+    group : str or None
+        The group that the capacity is for; None for the table.
+    n_rows, n_called : int
+        Rows of it, and those among them that are called.
+    precision, recall, lift, profit : Interval
+        On clean labels. The profit is money for all called rows together.
+    """
+
+    group: str | None
+    n_rows: int
+    n_called: int
+    precision: Interval
+    recall: Interval
+    lift: Interval
+    profit: Interval
+
+
+@dataclass(frozen=True, eq=False)
+class RangeFound:
+    """What a price in a range means for the decision.
+
+    Attributes
+    ----------
+    name : str
+        ``fn`` or ``fp``.
+    low, middle, high : float
+        Ends and middle of the range.
+    cost : tuple of Interval
+        Clean cost of a row at the low end, the middle and the high end, if decided for the middle.
+    regret : tuple of Interval
+        What deciding for that end instead would have saved a row, at the low end and at the high.
+    changes : tuple of float
+        Share of the rows whose call would be another at each end.
+    switch : float or None
+        The price in the range from which on another answer is chosen: a constant in place of the
+        rule, or the rule in place of a constant.
+    switch_to : str
+        What is chosen beyond it.
+    """
+
+    name: str
+    low: float
+    middle: float
+    high: float
+    cost: tuple[Interval, Interval, Interval]
+    regret: tuple[Interval, Interval]
+    changes: tuple[float, float]
+    switch: float | None
+    switch_to: str
+
+
+@dataclass(frozen=True, eq=False)
+class Decisions:
+    """What an audit says of decisions beyond the one price.
+
+    Attributes
+    ----------
+    curve : DepthCurve
+        What calling the best rows brings at every depth.
+    capacity : str or None
+        How many rows can be called, in words.
+    called : list of Called
+        What that brings, in all or by group.
+    by : str or None
+        The column whose parts were looked at.
+    segments : list of Segment
+        Its parts, the noisiest labels first.
+    ranges : list of RangeFound
+        Prices that are not known exactly.
+    """
+
+    curve: DepthCurve
+    capacity: str | None
+    called: list[Called]
+    by: str | None
+    segments: list[Segment]
+    ranges: list[RangeFound]
+
+
+def more_decisions(rows: Audited, classifier: FlipCostClassifier, best: Candidate) -> Decisions:
+    """Return what holds beyond one price and all rows.
+
+    Parameters
+    ----------
+    rows : Audited
+        What was read and asked.
+    classifier : FlipCostClassifier
+        Fitted.
+    best : Candidate
+        The winner, whose calls parts are judged by.
+    """
+    judged, options = rows.judged, rows.options
+    posterior = likely_posterior(classifier, measured=judged.checked is not None)
+    prices = judged_prices(rows)
+    curve = depth_curve(
+        judged.positive,
+        classifier.oof_probability_,
+        prices,
+        posterior,
+        judged.weight,
+        level=options.level,
+    )
+    said, called = None, []
+    if options.capacity is not None:
+        capacity = read_capacities(options.capacity)
+        called = _within(rows, classifier, capacity, prices, posterior)
+        said = ", ".join(
+            f"{name}: {one}" for name, one in capacity.items()
+        ) if isinstance(capacity, dict) else str(capacity)  # fmt: skip
+        if options.capacity_by is not None and not isinstance(capacity, dict):
+            said += f" of each {options.capacity_by}"
+    return Decisions(
+        curve,
+        said,
+        called,
+        options.by,
+        _segments(rows, classifier, best, prices, posterior),
+        _ranges(rows, classifier, posterior),
+    )
+
+
+def judged_prices(rows: Audited) -> Prices:
+    """Return the prices of the judged rows, also where they are the same for all."""
+    if rows.judged.prices is not None:
+        return rows.judged.prices
+    miss, alarm = rows.options.prices.extra
+    n = len(rows.judged.positive)
+    return Prices(np.full(n, miss), np.full(n, alarm))
+
+
+def names_of(frame: Any, column: str, where: str) -> NDArray[Any]:
+    """Return the values of a column as names of groups."""
+    text = as_text(take_column(frame, column, where), column, "names of groups")
+    return np.array([_NO_NAME if name is None else name for name in text.to_pylist()], dtype=object)
+
+
+def _within(
+    rows: Audited,
+    classifier: FlipCostClassifier,
+    capacity: Capacity | dict[str, Capacity],
+    prices: Prices,
+    posterior: RatePosterior,
+) -> list[Called]:
+    """Return what calling within a capacity brings."""
+    judged, by = rows.judged, rows.options.capacity_by
+    n_rows = sum(rows.counts)
+    everything = np.arange(len(judged.positive))
+    if by is None:
+        if isinstance(capacity, dict):
+            msg = "`capacity` by group needs the groups: name their column as `capacity_by`."
+            raise TableError(msg)
+        size = _of(capacity, n_rows)
+        return [_called(rows, classifier, prices, posterior, None, everything, n_rows, size)]
+    names = names_of(judged.frame, by, rows.name)
+    stands = judged.stands_for
+    scale = np.ones(len(names)) if stands is None else stands
+    counts = {str(n): round(float(scale[names == n].sum())) for n in np.unique(names)}
+    try:
+        sizes = group_sizes(capacity, counts)
+    except ValueError as error:
+        raise TableError(str(error)) from error
+    parts = [
+        (name, np.flatnonzero(names == name), counts[name], size)
+        for name, size in sizes.items()
+        if size
+    ]
+    return [_called(rows, classifier, prices, posterior, *part) for part in parts]
+
+
+def _of(capacity: Capacity, n_rows: int) -> int:
+    try:
+        return capacity.of(n_rows)
+    except ValueError as error:
+        raise TableError(str(error)) from error
+
+
+def _called(
+    rows: Audited,
+    classifier: FlipCostClassifier,
+    prices: Prices,
+    posterior: RatePosterior,
+    group: str | None,
+    places: NDArray[np.intp],
+    n_rows: int,
+    size: int,
+) -> Called:
+    judged, eta = rows.judged, classifier.oof_probability_[places]
+    weight = None if judged.weight is None else judged.weight[places]
+    own = prices.take(places)
+    pays = float(np.average(own.gain(eta) > 0, weights=weight))
+    depth = min(size / n_rows, pays)
+    n_called = round(depth * n_rows)
+    nothing = Interval(0.0, 0.0, 0.0)
+    if n_called < 1:
+        return Called(group, n_rows, 0, nothing, nothing, nothing, nothing)
+    curve = depth_curve(
+        judged.positive[places],
+        eta,
+        own,
+        posterior,
+        weight,
+        depths=[depth],
+        level=rows.options.level,
+    )
+    found = {name: Interval(*(float(x) for x in curve.clean[name][0])) for name in MEASURES}
+    profit = found["profit"]
+    total = Interval(n_rows * profit.value, n_rows * profit.low, n_rows * profit.high)
+    return Called(
+        group, n_rows, n_called, found["precision"], found["recall"], found["lift"], total
+    )
+
+
+def _segments(
+    rows: Audited,
+    classifier: FlipCostClassifier,
+    best: Candidate,
+    prices: Prices,
+    posterior: RatePosterior,
+) -> list[Segment]:
+    """Return what holds of each part of the table, if parts were asked for."""
+    by, judged = rows.options.by, rows.judged
+    if by is None:
+        return []
+    names = names_of(judged.frame, by, rows.name)
+    found, counts = np.unique(names.astype(str), return_counts=True)
+    if len(found) < 2:
+        msg = f"Column {by!r} has one value throughout; `by` needs at least two."
+        raise TableError(msg)
+    if len(found) > _MOST_SEGMENTS:
+        kept = set(found[np.argsort(-counts, kind="stable")[: _MOST_SEGMENTS - 1]].tolist())
+        names = np.array([n if n in kept else "(all others)" for n in names], dtype=object)
+    segments = segment_figures(
+        names,
+        judged.positive,
+        classifier.oof_probability_,
+        best.called,
+        prices,
+        posterior,
+        judged.weight,
+        level=rows.options.level,
+    )
+    if judged.stands_for is None:
+        return segments
+    scale = {str(n): float(judged.stands_for[names == n].sum()) for n in np.unique(names)}
+    return [replace(s, n_rows=scale[s.name]) for s in segments]
+
+
+def _ranges(
+    rows: Audited, classifier: FlipCostClassifier, posterior: RatePosterior
+) -> list[RangeFound]:
+    """Return what prices in ranges mean, each with the others at their middle."""
+    costs = rows.options.prices
+    return [_range(rows, classifier, posterior, name) for name in costs.ranges]
+
+
+def _range(
+    rows: Audited, classifier: FlipCostClassifier, posterior: RatePosterior, name: str
+) -> RangeFound:
+    judged, costs = rows.judged, rows.options.prices
+    found, eta = costs.ranges[name], classifier.oof_probability_
+    ends = (found.low, found.middle, found.high)
+
+    def prices_at(price: float) -> Prices:
+        at = replace(costs.middle, **{name: price})
+        by_row = row_prices(at, judged.frame, rows.name)
+        if by_row is not None:
+            return by_row
+        parts = (np.full(len(eta), float(getattr(at, p))) for p in ("fn", "fp", "tp", "tn"))
+        return Prices(*parts)
+
+    def answer(price: float) -> Any:
+        return decide(
+            judged.positive, eta, prices_at(price), posterior, judged.weight,
+            checked=judged.checked, level=rows.options.level,
+        )  # fmt: skip
+
+    decided = [answer(price) for price in ends]
+    calls = [bayes_calls(eta, prices_at(p), d.chosen) for p, d in zip(ends, decided, strict=True)]
+    grid = np.linspace(found.low, found.high, _RANGE_POINTS)
+    chosen = [answer(float(price)).chosen for price in grid]
+    turned = [k for k in range(1, len(grid)) if chosen[k] != chosen[k - 1]]
+    middle = calls[1]
+    regrets = []
+    for price, other in ((ends[0], calls[0]), (ends[2], calls[2])):
+        sums = saving_sums(judged.positive, other, middle, prices_at(price), judged.weight)
+        regrets.append(sums.mean(posterior, rows.options.level))
+    unit = rows.options.unit
+    paid = []
+    for price in ends:
+        sums = _cost_of(rows, middle, prices_at(price))
+        paid.append(sums.mean(posterior, rows.options.level))
+    scaled = [Interval(i.value / unit, i.low / unit, i.high / unit) for i in (*paid, *regrets)]
+    different = [
+        float(np.average(c != middle, weights=judged.weight)) for c in (calls[0], calls[2])
+    ]
+    k = turned[0] if turned else None
+    return RangeFound(
+        name,
+        *ends,
+        (scaled[0], scaled[1], scaled[2]),
+        (scaled[3], scaled[4]),
+        (different[0], different[1]),
+        None if k is None else float((grid[k - 1] + grid[k]) / 2),
+        chosen[-1] if k is None else chosen[k],
+    )
+
+
+def _cost_of(rows: Audited, called: NDArray[np.bool_], prices: Prices) -> Any:
+    return cost_sums(rows.judged.positive, called, prices, rows.judged.weight)

@@ -1,0 +1,152 @@
+"""Audits of decisions: capacity, parts of a table, prices in a range."""
+
+import json
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from flipcost import Costs, PriceRange
+from flipcost.audit import audit, audit_files
+from flipcost.exceptions import FlipCostError, TableError
+from flipcost.noise import flip_labels
+from flipcost.report import answers, render_report, segment_table
+
+PRICES = Costs(fn=20, fp=5)
+
+
+def make_table(n=1500, seed=0):
+    """Make rows of four regions, one of which has labels that are clearly worse."""
+    rng = np.random.default_rng(seed)
+    x, z = rng.normal(size=(2, n))
+    region = rng.choice(["north", "south", "east", "<b>west"], n, p=[0.4, 0.35, 0.2, 0.05])
+    y = rng.random(n) < 1 / (1 + np.exp(2 - 3 * x - 2 * z))
+    noisy = flip_labels(y, 0.05, random_state=seed)
+    noisy = noisy ^ ((region == "south") & (rng.random(n) < 0.3))
+    names = np.array(["no", "yes"])
+    return pa.table(
+        {"x": x, "z": z, "region": region, "ill": names[noisy * 1], "truth": names[y * 1]}
+    )
+
+
+@pytest.fixture(scope="module")
+def table():
+    return make_table()
+
+
+@pytest.fixture(scope="module")
+def result(table):
+    options = {"capacity": "10%", "by": "region", "truth": "truth", "model": "linear"}
+    return audit(table, "ill", Costs(fn="10..30", fp=5), **options)
+
+
+def test_the_calls_within_a_capacity_cover_the_truth(result, table):
+    """Precision, recall, lift and money of the calls that save most hold what is true."""
+    (called,) = result.decisions.called
+    assert called.n_called == 150
+    truth = np.array(table["truth"].to_pylist()) == "yes"
+    eta = result.model[-1].oof_probability_
+    best = np.argsort(-eta, kind="stable")[:150]
+    precision = truth[best].mean()
+    for found, true in (
+        (called.precision, precision),
+        (called.recall, truth[best].sum() / truth.sum()),
+        (called.lift, precision / truth.mean()),
+        (called.profit, 20 * truth[best].sum() - 5 * (~truth[best]).sum()),
+    ):
+        assert found.low <= true <= found.high
+        assert found.low < found.value < found.high or found.value == found.high
+
+
+def test_the_worst_part_comes_first(result):
+    """The part with more wrong labels leads the table, which the report shows escaped."""
+    segments = result.decisions.segments
+    assert segments[0].name == "south"
+    assert segments[0].chance_worst > 0.8
+    assert sum(s.n_rows for s in segments) == 1500
+    heads, rows = segment_table(result)
+    assert heads[0] == "region"
+    assert len(rows) == 4
+    html = render_report(result)
+    assert "&lt;b&gt;west" in html
+    assert "<b>west" not in html
+
+
+def test_a_range_is_decided_for_its_middle(result):
+    """Costs rise with the price, the middle is what the model decides by, ends cost regret."""
+    (found,) = result.decisions.ranges
+    assert (found.low, found.middle, found.high) == (10, 20, 30)
+    low, middle, high = (cost.value for cost in found.cost)
+    assert low < middle < high
+    assert middle == pytest.approx(result.best.likely.value, rel=1e-6)
+    assert result.cost == pytest.approx(0.2)
+    assert 0 < found.changes[0] < 0.5
+
+
+def test_the_range_says_where_the_answer_changes():
+    """Where a constant takes over within the range, that price is named."""
+    table, prices = make_table(600), Costs(fn=PriceRange(0.2, 300), fp=5)
+    drop = ["truth", "x", "region"]
+    result = audit(table, "ill", prices, drop=drop, noise_rate=0.1, model="linear")
+    found = result.decisions.ranges[0]
+    assert found.switch is not None
+    assert 0.2 < found.switch < 300
+    assert "From about" in dict(answers(result))["What if a miss costs 0.2 to 300?"]
+
+
+def test_words_and_summary_say_it(result):
+    """The screen has a question for each thing asked; the summary is plain data."""
+    questions = [question for question, _ in answers(result)]
+    assert "What if only 10 % of rows can be called?" in questions
+    assert "What if a miss costs 10 to 30?" in questions
+    assert "Where by 'region' are labels worst?" in questions
+    summary = json.loads(json.dumps(result.summary()))["decisions"]
+    assert len(summary["segments"]) == 4
+    assert len(summary["curve"]["depth"]) == len(summary["curve"]["profit"])
+    assert summary["ranges"][0]["cost_middle"]["value"] == pytest.approx(
+        result.unit * result.best.likely.value, rel=1e-6
+    )
+
+
+def test_capacity_by_group_and_in_passes(table, tmp_path):
+    """Each group has its own calls, also where the table is read in passes."""
+    options = {"capacity": "north=20,south=10%", "capacity_by": "region", "by": "region"}
+    memory = audit(table, "ill", PRICES, drop=["truth"], model="linear", **options)
+    groups = {one.group: one for one in memory.decisions.called}
+    assert set(groups) == {"north", "south"}
+    assert groups["north"].n_called == 20
+    pq.write_table(table.drop_columns("truth"), tmp_path / "a.parquet")
+    passes = audit_files(tmp_path / "a.parquet", "ill", PRICES, drop=["region"], **options)
+    assert {one.group: one.n_called for one in passes.decisions.called} == {
+        "north": 20,
+        "south": groups["south"].n_called,
+    }
+    assert len(passes.decisions.segments) == 4
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"capacity": "5000"}, "`capacity` is 5,000, but there are only 1,500 rows"),
+        ({"capacity": "many"}, "`capacity` must be a number of rows"),
+        ({"capacity": "110%"}, "`capacity` must be a number of rows"),
+        ({"capacity": "north=3"}, "name their column as `capacity_by`"),
+        ({"capacity": "1000", "capacity_by": "region"}, "but there are only"),
+        ({"capacity": "up=3", "capacity_by": "region"}, "a group 'up' that has no rows"),
+        ({"capacity_by": "region"}, "no `capacity` of theirs"),
+        ({"by": "regionn"}, "did you mean 'region'"),
+        ({"capacity": "5", "capacity_by": "regionn"}, "did you mean 'region'"),
+    ],
+)
+def test_what_cannot_be_asked_is_refused(options, words, table):
+    """A capacity above the rows and unknown groups are refused in one sentence."""
+    with pytest.raises(FlipCostError, match=words):
+        audit(table, "ill", PRICES, drop=["truth"], model="linear", **options)
+
+
+def test_parts_need_two_values(table):
+    """A column with one value has no parts."""
+    one = table.append_column("same", pa.array(["a"] * len(table)))
+    with pytest.raises(TableError, match="one value throughout"):
+        audit(one, "ill", PRICES, drop=["truth", "same"], model="linear", by="same")

@@ -1,0 +1,135 @@
+"""So many rows and no more: which are called, how ties break, and what that brings."""
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from flipcost.core.capacity import (
+    Capacity,
+    TopRows,
+    call_within,
+    read_capacities,
+    saving_order,
+    tie_keys,
+)
+from flipcost.core.depth import depth_curve
+from flipcost.core.prices import Prices
+from flipcost.core.rate_posterior import RatePosterior
+
+gains = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=60)
+
+
+@given(gains, st.integers(1, 70), st.randoms())
+def test_any_order_and_any_pieces_call_the_same_rows(values, size, random):
+    """Ties go by position alone: pieces, their order and merging change nothing."""
+    gain, position = np.array(values), np.arange(len(values))
+    size = min(size, len(values))
+    whole = call_within(gain, Capacity(size))
+    assert whole.sum() == min(size, int((gain > 0).sum()))
+    order = list(range(len(values)))
+    random.shuffle(order)
+    cut = random.randint(0, len(values))
+    parts = [TopRows.none(size).seen(gain[p], position[p]) for p in (order[:cut], order[cut:])]
+    top = parts[0].merge(parts[1])
+    np.testing.assert_array_equal(top.are_called(gain, position) & (gain > 0), whole)
+
+
+def test_the_best_rows_are_called():
+    """No row that is left out saves more than one that is called."""
+    rng = np.random.default_rng(0)
+    gain = rng.normal(size=500)
+    called = call_within(gain, Capacity.read("10%"))
+    assert called.sum() == 50
+    assert gain[called].min() >= gain[~called].max()
+    np.testing.assert_array_equal(np.flatnonzero(called), np.sort(saving_order(gain)[:50]))
+
+
+def test_groups_have_capacities_of_their_own():
+    """One capacity is each group's; named ones are for those groups, and none for others."""
+    rng = np.random.default_rng(1)
+    gain, groups = rng.random(300), np.repeat(["a", "b", "c"], [200, 90, 10])
+    called = call_within(gain, Capacity(10), groups)
+    assert [called[groups == g].sum() for g in "abc"] == [10, 10, 10]
+    called = call_within(gain, read_capacities("a=20,b=10%"), groups)
+    assert [called[groups == g].sum() for g in "abc"] == [20, 9, 0]
+
+
+@pytest.mark.parametrize(
+    "text", ["0", "-5", "0%", "101%", "5.5", "many", "", "a=5,a=6", "=5", "a="]
+)
+def test_bad_capacities_are_refused(text):
+    """A capacity is a number of rows or a share of them."""
+    with pytest.raises(ValueError, match=r"`capacity`"):
+        read_capacities(text)
+
+
+def test_more_than_there_are_is_refused():
+    """A capacity above the rows is refused, in all or in a group."""
+    with pytest.raises(ValueError, match="only 3 rows"):
+        call_within([1, 2, 3], Capacity(4))
+    with pytest.raises(ValueError, match="only 1 rows of 'b'"):
+        call_within([1, 2, 3], Capacity(2), ["a", "a", "b"])
+    with pytest.raises(ValueError, match="names a group 'c' that has no rows"):
+        call_within([1, 2, 3], {"c": Capacity(2)}, ["a", "a", "b"])
+    with pytest.raises(ValueError, match="needs the groups"):
+        call_within([1, 2, 3], {"c": Capacity(2)})
+
+
+def test_keys_are_one_to_one():
+    """No two positions share a key."""
+    assert len(np.unique(tie_keys(np.arange(100_000)))) == 100_000
+
+
+def test_without_noise_the_curve_is_counted():
+    """With clean labels the curve is what counting gives, and labels as they are say the same."""
+    rng = np.random.default_rng(2)
+    eta = rng.random(1000)
+    y = rng.random(1000) < eta
+    prices = Prices(rng.uniform(1, 9, 1000), np.full(1000, 2.0))
+    clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
+    curve = depth_curve(y, eta, prices, clean, depths=[0.1, 0.4, 1.0])
+    order = saving_order(prices.gain(eta))
+    for k, n in enumerate((100, 400, 1000)):
+        called = order[:n]
+        profit = np.where(y[called], prices.miss[called], -prices.alarm[called]).sum() / 1000
+        expected = {
+            "precision": y[called].mean(),
+            "recall": y[called].sum() / y.sum(),
+            "lift": y[called].mean() / y.mean(),
+            "profit": profit,
+        }
+        for name, value in expected.items():
+            assert curve.clean[name][k, 0] == pytest.approx(value)
+            assert curve.observed[name][k] == pytest.approx(value)
+            assert curve.clean[name][k, 1] <= value <= curve.clean[name][k, 2]
+    assert curve.everyone.value == pytest.approx(curve.clean["profit"][2, 0])
+
+
+@pytest.mark.parametrize("rates", [(0.3, 0.1), pytest.param((0.2, 0.2), marks=pytest.mark.slow)])
+def test_coverage_of_the_curve(rates):
+    """95 % intervals of all four measures hold the truth in 92 to 98 % of 500 draws."""
+    rng = np.random.default_rng(3)
+    n, draws, depths = 1000, 500, [0.1, 0.3]
+
+    def draw(size):
+        x = rng.normal(size=size)
+        eta = 1 / (1 + np.exp(1 - 1.5 * x))
+        prices = Prices(np.exp(0.5 * x + 0.5 * rng.normal(size=size)) * 20, np.full(size, 5.0))
+        return rng.random(size) < eta, eta, prices
+
+    clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
+    y, eta, prices = draw(1_000_000)
+    truth = depth_curve(y, eta, prices, clean, depths=depths)
+    known = RatePosterior(np.array([rates]), np.ones(1))
+    names = ("precision", "recall", "lift", "profit")
+    covered = np.zeros((len(names), 2))
+    for _ in range(draws):
+        y, eta, prices = draw(n)
+        noisy = y ^ (rng.random(n) < np.where(y, rates[0], rates[1]))
+        curve = depth_curve(noisy, eta, prices, known, depths=depths)
+        for i, name in enumerate(names):
+            ends = curve.clean[name]
+            true = truth.clean[name][:, 0]
+            covered[i] += (ends[:, 1] <= true) & (true <= ends[:, 2])
+    assert np.all((covered / draws > 0.92) & (covered / draws < 0.98)), covered / draws

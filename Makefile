@@ -59,7 +59,7 @@ bench: $(VENV)/.bench
 	$(BIN)/python -m benchmarks
 
 docs: $(VENV)/.docs
-	$(BIN)/mkdocs build --strict --quiet --site-dir site
+	MPLBACKEND=agg $(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs site
 	@echo "The documentation is in site/index.html"
 
 changelog: $(VENV)/.dev

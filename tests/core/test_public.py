@@ -1,6 +1,8 @@
 """The public names of the core."""
 
 import importlib
+import pkgutil
+import re
 
 from flipcost import core
 from flipcost.core import losses
@@ -24,3 +26,10 @@ def test_functions_named_like_their_module_do_not_hide_it_from_imports():
     assert importlib.import_module("flipcost.core.solve").normal_equations is normal_equations
     assert importlib.import_module("flipcost.core.kliep").components is components
     assert losses.logistic is core.logistic
+
+
+def test_every_module_stands_in_the_index():
+    """The docstring of the core lists each public module once, in one of its groups."""
+    listed = re.findall(r"^- `(\w+)`: ", core.__doc__, re.MULTILINE)
+    public = [m.name for m in pkgutil.iter_modules(core.__path__) if not m.name.startswith("_")]
+    assert sorted(listed) == sorted(public)

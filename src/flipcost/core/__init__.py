@@ -8,6 +8,11 @@ Rows and moments
 - `folds`: which row is held out when: in order, at random, by a hash
 - `scoring`: rows scored by classifiers that have not seen them
 - `hinges`: features that bend
+- `hinge_moments`: their moments, without expanded copies of the rows
+- `even`: the closed form at cost 1/2 and margin 1
+- `sparse_scores`: the same of wide sparse rows
+- `additive`: new rows scored fast
+- `dependence`: rows that depend on each other, and for how many they count
 - `memory`: the one limit of memory
 - `arrays`: names of kinds of arrays, for signatures
 - `archive`: files of arrays, unpacked within bounds
@@ -32,10 +37,13 @@ Losses and costs
 Probabilities
 -------------
 - `calibration`: scores to clean probabilities, under each rate
+- `curve_fit`: the posteriors of the curves behind them
 - `noise_models`: how labels may have gone wrong, and the rates that each way allows
 - `rate_search`: which scores, ways and rates explain the labels, and checked rows
 - `rate_posterior`: the posterior over rates, and what it leaves in doubt
 - `checked`: what mistakes cost, from rows that somebody checked
+- `cells`: rows in cells of label and score
+- `recheck`: which rows to check next, and what that saves
 - `gaussian`: two Gaussian classes
 - `kernels`: kernels, centres and widths
 - `lspc`: least-squares probabilities
@@ -55,6 +63,7 @@ Decisions
 - `depth`: precision, recall, lift and profit at every depth
 - `segments`: parts of a table, partially pooled
 - `decision`: the rule, the constants, the guard, minimax regret
+- `possible`: figures kept to what can be
 - `information`: labels needed, labels that are likely wrong, the value of the rate, savings
 
 Names

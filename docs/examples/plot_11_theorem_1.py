@@ -1,0 +1,36 @@
+"""
+Where the paper's theorem fails
+===============================
+
+Its Theorem 1 says that the closed form is robust to symmetric flips at every cost and margin. It holds
+at cost 1/2 and margin 1 and nowhere else: elsewhere the expected noisy problem has another solution.
+"""
+
+import matplotlib.pyplot as plt
+import numpy as np
+
+import flipcost as fc
+
+data = fc.datasets.make_syn2d(20_000, random_state=0)
+positive = data.target > 0
+clean = fc.ClassMoments.from_rows(data.data, positive)
+costs = np.linspace(0.1, 0.9, 17)
+noisy = fc.ClassMoments.from_rows(
+    data.data, fc.noise.flip_labels(data.target, 0.3, random_state=0) > 0
+)
+
+
+def share_called(moments, rate):
+    """Return the share of rows that is called positive, at each cost."""
+    path = fc.core.solve_path(moments, costs, [1.0], [1e-6], [rate])[:, 0, 0, 0]
+    return (data.data @ path[:, :-1].T + path[:, -1] > 0).mean(axis=0)
+
+
+fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
+ax.plot(costs, share_called(clean, 0.0), lw=4, color="#bbb", label="clean labels")
+ax.plot(costs, share_called(noisy, 0.0), color="#e69f00", label="30 % flips, as printed")
+ax.plot(costs, share_called(noisy, 0.3), color="#0b5cad", ls="--", label="30 % flips, undone")
+ax.axvline(0.5, color="#777", ls=":")
+ax.set(xlabel="cost share of a false alarm", ylabel="rows called positive")
+ax.legend()
+plt.show()

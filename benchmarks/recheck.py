@@ -32,6 +32,7 @@ from benchmarks.real_noise import CONSTANTS, REFERENCE, Results, _linear, read_t
 from benchmarks.timing import verdict
 from flipcost import FlipCostClassifier
 from flipcost.datasets import make_syn10d
+from flipcost.exceptions import FlipCostError
 from flipcost.noise import flip_labels
 from flipcost.recheck import next_rows
 
@@ -51,6 +52,14 @@ class Claim(NamedTuple):
     said: float
     width: float
     covered: bool
+
+
+class Outcomes(Results):
+    """Costs of all ways of choosing, and how often checks were refused."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.refused: dict[str, int] = {}
 
 
 class Setting(NamedTuple):
@@ -101,9 +110,9 @@ def orders(setting: Setting) -> dict[str, np.ndarray]:
 
 def measure(
     tables: list[Table], seeds: range, budgets: list[int], features: str
-) -> tuple[Results, dict[tuple, list[Claim]]]:
+) -> tuple[Outcomes, dict[tuple, list[Claim]]]:
     """Choose, learn and judge on every split of every table."""
-    results, claims, start = Results(), {}, perf_counter()
+    results, claims, start = Outcomes(), {}, perf_counter()
     for table in tables:
         for seed in seeds:
             rows = split(table, seed)
@@ -119,10 +128,11 @@ def measure(
 
 
 def _follow(
-    results: Results, claims: dict[tuple, list[Claim]], setting: Setting, budgets: list[int]
+    results: Outcomes, claims: dict[tuple, list[Claim]], setting: Setting, budgets: list[int]
 ) -> None:
     """Check more and more rows, in each way."""
     rows, first = setting.rows, setting.fit(None)
+    refused = results.refused
     given = orders(setting)
     for method in (OURS, *given):
         model, trusted = first, np.full(len(rows.gold), np.nan)
@@ -139,12 +149,15 @@ def _follow(
                 else:
                     chosen = given[method][done:budget]
                 trusted[chosen] = rows.gold[chosen]
-                model = setting.fit(trusted)
+                try:
+                    model = setting.fit(trusted)
+                except FlipCostError:  # nearly all labels among them are wrong: taken for swapped
+                    refused[method] = refused.get(method, 0) + 1
             _judge(results, claims, setting, method, budget, model)
 
 
 def _judge(
-    results: Results,
+    results: Outcomes,
     claims: dict[tuple, list[Claim]],
     setting: Setting,
     method: str,
@@ -159,7 +172,7 @@ def _judge(
 
 
 def show(
-    results: Results, claims: dict[tuple, list[Claim]], names: list[str], budgets: list[int]
+    results: Outcomes, claims: dict[tuple, list[Claim]], names: list[str], budgets: list[int]
 ) -> None:
     """Print tax, width and coverage by method and number of checked rows, and the verdicts."""
     methods = (OURS, RANDOM, CLEANLAB, UNCERTAIN)
@@ -179,6 +192,9 @@ def show(
             covered = np.mean([c.covered for cell in found for c in cell])
             said += f"{w:7.2f} ({covered:.2f},{_bias(results, claims, method, n, names):+.3f})"
         print(f"  {method:<26}{said}")
+    if results.refused:
+        said = ", ".join(f"{n} of {method}" for method, n in results.refused.items())
+        print(f"  Checks taken for swapped, so that the model before them was kept: {said}")
     print()
     _judge_goals(tax, width, budgets)
 
@@ -200,7 +216,7 @@ def _width(found: list[list[Claim]], first: list[list[Claim]]) -> float:
 
 
 def _bias(
-    results: Results, claims: dict[tuple, list[Claim]], method: str, n: int, names: list[str]
+    results: Outcomes, claims: dict[tuple, list[Claim]], method: str, n: int, names: list[str]
 ) -> float:
     """Return by how much the cost that is said exceeds the one that is paid, on the mean."""
     return float(

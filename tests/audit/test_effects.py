@@ -4,7 +4,12 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from flipcost.audit._effects import column_effects, row_evidence, typical_numbers
+from flipcost.audit._effects import (
+    column_effects,
+    columns_to_look_at,
+    row_evidence,
+    typical_numbers,
+)
 from flipcost.data import ColumnReader
 
 TOWNS = {"Brest": -1.0, "Lyon": 0.5, "Nice": 2.0}
@@ -81,3 +86,24 @@ def test_missing_values_and_constants_have_no_effect():
     assert [effect.column for effect in effects] == ["x"]
     typical = typical_numbers(reader, numbers)
     assert row_evidence(reader, numbers[1:2], typical, score, np.ones(1)) == ["x = missing"]
+
+
+def test_of_very_many_columns_those_that_matter_are_looked_at():
+    """A column that moves the model is found among many that do not, in its place."""
+    rng = np.random.default_rng(5)
+    table = pa.table({f"c{k}": rng.normal(size=80) for k in range(150)})
+    reader = ColumnReader()
+    numbers = reader.fit_transform(table)
+    numbers[3, 7] = np.nan
+
+    def score(rows):
+        return 2 * rows[:, 140]
+
+    looked = columns_to_look_at(reader, numbers, score)
+    assert len(looked) == 100
+    assert 140 in looked
+    assert column_effects(reader, numbers, score, rng)[0].column == "c140"
+    towards = np.sign(numbers[:2, 140])
+    typical = typical_numbers(reader, numbers)
+    said = row_evidence(reader, numbers[:2], typical, score, towards, looked)
+    assert all(words.startswith("c140 = ") for words in said)

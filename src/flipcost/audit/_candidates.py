@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from itertools import accumulate
 from typing import TYPE_CHECKING, Any
 
@@ -22,6 +23,7 @@ from flipcost.core.folds import group_folds, random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
+from flipcost.core.wide import is_wide, rotate
 from flipcost.estimators import (
     FlipCostClassifier,
     NoiseAwareThresholdClassifier,
@@ -154,8 +156,7 @@ def compare(
         folds = judged.ties.folds
     found = [
         _flipcost(judged, classifier, costs, index),
-        _ignoring(judged, folds, costs, index),
-        *_plain(judged, folds, costs, index, rows.options.seed),
+        *_rivals(judged, folds, costs, index, rows.options.seed),
         _constant(judged, "all_positive", rows.labels[1], len(costs)),
         _constant(judged, "all_negative", rows.labels[0], len(costs)),
     ]
@@ -252,23 +253,43 @@ def _ignoring(
 
 
 def plain_models(judged: JudgedRows, seed: int) -> dict[str, tuple[str, Any]]:
-    """Return the plain classifiers, each with its name: boosting only of rows that are at hand."""
+    """Return the plain classifiers, each with its name.
+
+    Boosting only of rows that are all at hand, and more of them than columns.
+    """
     models = {"logistic": ("logistic regression", LogisticRegression(max_iter=1000))}
-    if judged.folds is None and allows_trees(judged.positive):
-        no_categories = np.zeros(judged.X.shape[1], dtype=bool)
+    n_columns = judged.X.shape[1]
+    if judged.folds is None and allows_trees(judged.positive, n_columns):
+        no_categories = np.zeros(n_columns, dtype=bool)
         models["boosting"] = ("boosting", boosting_classifier(no_categories, seed))
     return models
 
 
-def _plain(
+def _rivals(
     judged: JudgedRows, folds: NDArray[Any], costs: NDArray[np.float64], index: int, seed: int
 ) -> list[Candidate]:
-    """Return what many would fit: plain classifiers, their probabilities cut at the cost.
+    """Return the closed form that ignores noise, and what many would fit: plain classifiers.
 
-    Boosting only of rows that are all at hand, and enough of them.
+    Their probabilities are cut at the cost. Of fewer rows than columns there are linear ones only,
+    which depend on the inner products of the rows alone.
     """
     models = plain_models(judged, seed)
-    return [_cut_at_cost(judged, folds, costs, index, key, *named) for key, named in models.items()]
+    axes: Any = None
+    if judged.parts is None and is_wide(judged.X):
+        rotated, axes = rotate(judged.X)
+        judged = replace(judged, X=rotated)
+        if judged.ties is None:
+            folds = folds % _PLAIN_FOLDS
+    found = [_ignoring(judged, folds, costs, index)]
+    for key, named in models.items():
+        found.append(_cut_at_cost(judged, folds, costs, index, key, *named))
+    if axes is None:
+        return found
+    return [replace(one, predict=partial(_predict_along, axes, one.predict)) for one in found]
+
+
+def _predict_along(axes: NDArray[np.float64], predict: Any, X: Any) -> NDArray[np.bool_]:
+    return np.asarray(predict(X @ axes))
 
 
 def _cut_at_cost(

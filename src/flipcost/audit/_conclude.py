@@ -12,6 +12,7 @@ from flipcost.audit._decisions import more_decisions
 from flipcost.audit._effects import (
     Effect,
     column_effects,
+    columns_to_look_at,
     log_odds,
     row_evidence,
     typical_numbers,
@@ -182,7 +183,8 @@ def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any, state: str)
     towards = np.where(watched.positive[order], -1.0, 1.0)
     usual = rows.numbers[rows.judged.typical(np.random.default_rng(0))]
     typical = typical_numbers(reader, usual)
-    evidence = row_evidence(reader, reader.transform(frame), typical, score, towards)
+    looked = columns_to_look_at(reader, usual, score)
+    evidence = row_evidence(reader, reader.transform(frame), typical, score, towards, looked)
     ids = [None] * len(order)
     if named is not None:
         ids = as_text(take_column(frame, named, rows.name), named, "names").to_pylist()

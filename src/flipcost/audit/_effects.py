@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import expit, logit
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -24,6 +24,8 @@ _MOST_LEVELS = 12
 _QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
 # Rows whose values are shuffled to see what a column is worth.
 _SHUFFLED = 1_000
+# Of more columns those that go most with the score are looked at: each takes a scoring of the rows.
+_MOST_COLUMNS = 100
 
 
 @dataclass(frozen=True)
@@ -60,7 +62,7 @@ def column_effects(
     rng: np.random.Generator,
     paid: Callable[[Array, NDArray[np.intp]], float] | None = None,
 ) -> list[Effect]:
-    """Return the effects of all columns, the largest first.
+    """Return the effects of the columns, the largest first; of very many, those of some.
 
     Parameters
     ----------
@@ -82,10 +84,12 @@ def column_effects(
     rows = numbers
     if len(numbers) > _SAMPLE:
         rows = numbers[rng.choice(len(numbers), _SAMPLE, replace=False)]
-    importance = _importance(reader, numbers, score, rng, paid)
+    looked = columns_to_look_at(reader, rows, score)
+    importance = _importance(reader, numbers, score, rng, paid, looked)
     places = column_places(reader)
     effects = []
-    for column, where in zip(reader.schema_, places, strict=True):
+    for j in looked:
+        column, where = reader.schema_[j], places[j]
         settings = _settings(column, numbers[:, where])
         if len(settings) < 2:
             continue
@@ -113,6 +117,7 @@ def _importance(
     score: Score,
     rng: np.random.Generator,
     paid: Callable[[Array, NDArray[np.intp]], float] | None,
+    looked: Sequence[int],
 ) -> dict[str, float]:
     """Return what each column saves: the cost of rows with its values shuffled, less theirs."""
     if paid is None:
@@ -123,15 +128,43 @@ def _importance(
     rows = numbers[places]
     before = paid(score(rows), places)
     found = {}
-    for column, where in zip(reader.schema_, column_places(reader), strict=True):
+    all_places = column_places(reader)
+    for j in looked:
+        column, where = reader.schema_[j], all_places[j]
         moved = rows.copy()
         moved[:, where] = rows[rng.permutation(len(rows))][:, where]
         found[column["name"]] = paid(score(moved), places) - before
     return found
 
 
+def columns_to_look_at(reader: ColumnReader, numbers: Array, score: Score) -> list[int]:
+    """Return the places of all columns; of very many, of those that go most with the score."""
+    n_columns = len(reader.schema_)
+    if n_columns <= _MOST_COLUMNS:
+        return list(range(n_columns))
+    rows = numbers[:_SAMPLE]
+    off = rows - np.where(np.isnan(rows).all(axis=0), 0.0, _known_mean(rows))
+    off = np.where(np.isnan(off), 0.0, off)
+    base = score(rows)
+    length = np.sqrt((off**2).sum(axis=0))
+    together = np.abs((base - base.mean()) @ off) / np.where(length > 0, length, 1.0)
+    largest = np.array([together[where].max() for where in column_places(reader)])
+    return sorted(int(j) for j in np.argsort(-largest, kind="stable")[:_MOST_COLUMNS])
+
+
+def _known_mean(rows: Array) -> Array:
+    known = ~np.isnan(rows)
+    total = np.where(known, rows, 0.0).sum(axis=0)
+    return np.asarray(total / np.maximum(known.sum(axis=0), 1))
+
+
 def row_evidence(
-    reader: ColumnReader, chosen: Array, typical: Array, score: Score, towards: Array
+    reader: ColumnReader,
+    chosen: Array,
+    typical: Array,
+    score: Score,
+    towards: Array,
+    columns: Sequence[int] | None = None,
 ) -> list[str]:
     """Return, for some rows, the columns that speak most for the other label, in words.
 
@@ -150,6 +183,8 @@ def row_evidence(
         Numbers to log-odds of the positive class.
     towards : ndarray of shape (n,)
         +1 where the other label is positive, -1 where it is negative.
+    columns : sequence of int, optional
+        Places of the columns to look at; all when None.
 
     Returns
     -------
@@ -159,8 +194,10 @@ def row_evidence(
         return []
     base = score(chosen)
     places = column_places(reader)
-    said = np.empty((len(places), len(chosen)))
-    for j, where in enumerate(places):
+    looked = range(len(places)) if columns is None else columns
+    said = np.zeros((len(places), len(chosen)))
+    for j in looked:
+        where = places[j]
         moved = chosen.copy()
         moved[:, where] = typical[where]
         said[j] = towards * (base - score(moved))
@@ -194,8 +231,9 @@ def column_places(reader: ColumnReader) -> list[NDArray[np.intp]]:
     >>> [where.tolist() for where in column_places(reader)]
     [[0], [1]]
     """
-    sources = np.array([place for _, place in reader.sources()])
-    return [np.flatnonzero(sources == place) for place in range(len(reader.schema_))]
+    sources = np.array([place for _, place in reader.sources()], dtype=np.intp)
+    # Numbers stand in the order of their columns, and each column has some.
+    return np.split(np.arange(len(sources)), np.flatnonzero(np.diff(sources)) + 1)
 
 
 def _settings(column: dict[str, Any], values: Array) -> list[tuple[str, Any]]:

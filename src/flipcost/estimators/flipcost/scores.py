@@ -27,6 +27,7 @@ from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments
 from flipcost.core.scoring import fold_scores, row_scores
 from flipcost.core.sparse_scores import sparse_scores
+from flipcost.core.wide import is_wide, wide_scores
 from flipcost.estimators.flipcost.columns import FeatureColumns
 
 if TYPE_CHECKING:
@@ -124,6 +125,10 @@ def moment_scores(
     families = [np.arange(d)]
     if basis.n_columns > d:
         families.append(np.arange(basis.n_columns))
+    if len(families) == 1 and is_wide(X, l2s):
+        training = [training_rows(folds, k, forward=forward) for k in range(n_folds)]
+        found, scores = wide_scores(X, positive, weight, folds, l2s, training)
+        return MomentScores(basis, found), scores
     if sparse.issparse(X):
         classes = fold_moments(X, positive, folds, n_folds, weight)
         parts = [LabelMoments.from_classes(part) for part in classes]
@@ -378,7 +383,7 @@ def pooled_scores(
         columns.numbers(X), positive, weight, folds, l2s, bend=bend and dense, forward=forward
     )
     boosting = None
-    if boost and dense and allows_trees(positive):
+    if boost and dense and allows_trees(positive, X.shape[1]):
         cells = columns.cells(X)
         trees = boosting_classifier(columns.is_category, seed)
         limits = None if len(positive) >= _ROWS_FOR_THREADS else 1
@@ -423,16 +428,20 @@ def boosting_classifier(is_category: NDArray[np.bool_], seed: int) -> Any:
     )
 
 
-def allows_trees(positive: Flags) -> bool:
+def allows_trees(positive: Flags, n_columns: int = 1) -> bool:
     """Tell whether rows are enough, and few enough, to learn trees from.
+
+    Of more columns than rows, some fit the labels by chance in any table, and trees find those.
 
     Examples
     --------
     >>> allows_trees(np.arange(100) < 29), allows_trees(np.arange(100) < 30)
     (False, True)
+    >>> allows_trees(np.arange(100) < 30, 100)
+    False
     """
     rarer = min(np.count_nonzero(positive), np.count_nonzero(~positive))
-    return bool(rarer >= _FEWEST_FOR_TREES and len(positive) <= _MOST_FOR_TREES)
+    return bool(rarer >= _FEWEST_FOR_TREES and n_columns < len(positive) <= _MOST_FOR_TREES)
 
 
 def _averages(n_smooth: int, n_l2s: int) -> tuple[tuple[int, ...], ...]:

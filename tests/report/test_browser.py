@@ -321,3 +321,27 @@ def test_it_prints(browser, case):
     assert data.startswith(b"%PDF")
     pages = len(re.findall(rb"/Type /Page\b(?!s)", data))
     assert 2 <= pages <= 14
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+def test_a_notebook_cannot_break_what_it_shows(browser, case, tmp_path, scheme):
+    """Styles of the page do not reach a result in it, nor its own the page; text has contrast."""
+    result, _ = case
+    page = tmp_path / "notebook.html"
+    ground = "#fff" if scheme == "light" else "#111"
+    page.write_text(
+        f"<style>* {{ color: red !important; font-size: 3px }} body {{ background: {ground} }}"
+        f"</style><p id='other'>other</p>{result._repr_html_()}<output id='out-now'>x</output>",
+        encoding="utf-8",
+    )
+    open_page(browser, page, scheme=scheme)
+    found = browser.execute_script(
+        "const root = document.querySelector('[id^=flipcost-]').shadowRoot;"
+        "const said = getComputedStyle(root.querySelector('.headline'));"
+        "const card = getComputedStyle(root.querySelector('.card'));"
+        "const other = getComputedStyle(document.getElementById('other'));"
+        "return [said.color, said.fontSize, card.backgroundColor, other.fontSize]"
+    )
+    assert (found[1], found[3]) == ("17px", "3px")
+    assert contrast(luminance(found[0]), luminance(found[2])) > 7
+    assert browser.execute_script("return document.querySelectorAll('script').length") == 1

@@ -9,6 +9,7 @@ import numpy as np
 
 from flipcost._version import __version__
 from flipcost.audit._decision_summary import decisions_summary
+from flipcost.audit._shown import ShownResult
 from flipcost.core.cost_curves import confusion_cells
 from flipcost.core.costs import PriceRange
 from flipcost.core.noise import rate_pair
@@ -116,8 +117,8 @@ class Information:
     checks: Checks | None = None
 
 
-@dataclass(frozen=True, eq=False)
-class AuditResult:
+@dataclass(frozen=True, eq=False, repr=False)
+class AuditResult(ShownResult):
     """What an audit found; made by `audit`.
 
     Attributes

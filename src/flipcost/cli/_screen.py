@@ -45,8 +45,8 @@ def print_audit(result: AuditResult, folder: Path | None, batch: str | None = No
     _say(headline(result))
     for number, (question, answer) in enumerate(answers(result)):
         _ask(question)
-        said = in_options(answer) if number == 1 else answer
-        _say(said.replace("column of trusted labels", "column of trusted labels (--trusted)"))
+        # Of the suspects' answer a part is the user's own text.
+        _say(answer if number == 2 else in_options(answer))
         if number == 1:
             print_table(*candidate_table(result), right={1, 2, 3, 4}, highlight=0)
     heads, parts = segment_table(result)

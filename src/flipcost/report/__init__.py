@@ -1,6 +1,7 @@
 """The report of an audit: one HTML file, with nothing to fetch and nothing to install."""
 
 from flipcost.report._decisions import segment_table
+from flipcost.report._notebook import render_markdown, render_snippet
 from flipcost.report._recheck import next_sentence, way_table
 from flipcost.report._render import render_report
 from flipcost.report._state import headline
@@ -13,7 +14,9 @@ __all__ = [
     "headline",
     "next_sentence",
     "reading_words",
+    "render_markdown",
     "render_report",
+    "render_snippet",
     "segment_table",
     "way_table",
 ]

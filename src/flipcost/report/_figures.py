@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
 
 WIDTH, HEIGHT = 520.0, 310.0
-LEFT, RIGHT, TOP, BOTTOM = 58.0, 508.0, 14.0, 256.0
+LEFT, RIGHT, TOP, BOTTOM = 76.0, 508.0, 14.0, 256.0
 _POINTS = 46
 _CURVE_POINTS = 91
 # Grids of rates are coarse where the posterior is wide: curves are smoothed by this share of the

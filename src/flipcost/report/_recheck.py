@@ -36,7 +36,7 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
     >>> print(next_sentence(batch, 0.5))
     50 more would save about 2.0 (0 to 4.0) per 1,000 rows, 6.0 on the 3,000 of this table; that is
     less than the 25 that you said 50 checks cost. Stop, unless the model will decide about more
-    than 13,000 rows.
+    than 12,000 rows.
     """
     if batch is None:
         return "Every row was checked: none is left."

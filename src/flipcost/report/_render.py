@@ -7,25 +7,21 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from flipcost._version import __version__
-from flipcost.core.noise import rate_pair
-from flipcost.estimators.flipcost.summary import band, percent
-from flipcost.report._numbers import amounts, scale_of, span
 from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
 from flipcost.report._plots import draw_state
-from flipcost.report._state import headline, most_wrong_share, rival_of, supposed, wrong_rows
+from flipcost.report._state import headline
+from flipcost.report._tiles import tiles
 from flipcost.report._words import price_sentence, reading_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.audit import AuditResult
-    from flipcost.core.confusion import Interval
 
 # What stands above the first sentence, for who reads no more than two words.
 _BADGES = {
@@ -73,6 +69,7 @@ def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
         trim_blocks=True,
         loader=FunctionLoader(lambda name: _text("templates", name)),
     )
+    environment.filters["say"] = say
     environment.globals |= {
         "result": result,
         "version": __version__,
@@ -124,54 +121,7 @@ def _answer(result: AuditResult, say: Callable[[str], str]) -> dict[str, Any]:
         "headline": headline(result),
         "reading": reading_words(result),
         "prices": say(price_sentence(result)),
-        "tiles": _tiles(result),
+        "tiles": tiles(result),
         "state": draw_state(result),
         "badge": _BADGES["given" if result.rate_is_known else result.state],
     }
-
-
-def _tiles(result: AuditResult) -> list[tuple[str, str, str]]:
-    """Return the figures at the top: what it is, the figure, what stands under it."""
-    scale, best = scale_of(result), result.best
-    under = supposed(result)
-    cost, limits = _value_and_limits(best.likely, scale)
-    limits = f"{limits} {under}".rstrip()
-    if under.startswith("if"):
-        limits += f"; up to {amounts(scale * best.clean.high)[0]} if they do"
-    found = [_noise_tile(result), ("cost of 1,000 rows on clean labels", cost, limits)]
-    rival, words = rival_of(result)
-    if np.any(rival.called != best.called):
-        saved = _value_and_limits(rival.saving_likely, scale)
-        found.append((f"saved against {words}", *saved))
-    if result.state in ("noisy", "undecided") and not result.rate_is_known:
-        number, _, limits = wrong_rows(result).partition(" (")
-        under = f"of {result.n_rows:,} rows" + (f"; {limits.rstrip(')')}" if limits else "")
-        found.append(("labels expected to be wrong", number, under))
-    return found
-
-
-def _value_and_limits(found: Interval, scale: float) -> tuple[str, str]:
-    value, limits = span(found, scale).split(" ", 1)
-    return value, limits.strip("()")
-
-
-def _noise_tile(result: AuditResult) -> tuple[str, str, str]:
-    """Return the figure of the noise: no number where none can be told."""
-    wrong, whose = result.wrong_share, "of the labels are wrong"
-    if result.rate_is_known:
-        rates = rate_pair(result.noise_rate)
-        if rates[0] != rates[1]:
-            whose = f"of true {result.positive!r} / {result.negative!r} are labelled wrongly"
-            return whose, " / ".join(percent(rate) for rate in rates), "as given"
-        return whose, percent(rates[0]), "as given"
-    limits = band(wrong.low, wrong.high)
-    if result.n_checked:
-        limits += f", measured on {result.n_checked:,} checked rows"
-    at_most = f"at most {percent(most_wrong_share(result))}"
-    return {
-        "clean": (whose, band(0.0, wrong.value), limits if result.n_checked else at_most),
-        "noisy": (whose, percent(wrong.value), limits),
-        "undecided": (whose, band(wrong.low, wrong.high), "the table cannot tell"),
-        "no_signal": ("share of wrong labels", "unknown", "the columns say nothing"),
-        "small": ("share of wrong labels", "unknown", "too few rows of a label"),
-    }[result.state]

@@ -273,6 +273,6 @@ def help_sentence(result: AuditResult) -> str:
         first = "mending the suspicious labels, " if result.suspects else ""
         return f"{compared}. That is little: {first}other columns, or more rows, help more."
     return (
-        f"{compared}. Give their right labels in a column of trusted labels: that tells what the "
-        "table cannot."
+        f"{compared}. Their right labels, given back as `checked` or in a column of `trusted` "
+        "labels, tell what the table cannot."
     )

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import warnings
 from dataclasses import replace
+from html import escape
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
@@ -12,6 +13,7 @@ from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
 from sklearn.utils import column_or_1d
 
+from flipcost._shadow import in_shadow
 from flipcost._validation import (
     HasMethods,
     StrOptions,
@@ -702,6 +704,20 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         check_is_fitted(self)
         positive = self.classes_.tolist()[self._positive_index()]
         return summarize(self._result, self.n_features_in_, positive)
+
+    def _repr_html_inner(self) -> str:
+        """Return the summary, isolated from the notebook, above scikit-learn's diagram."""
+        diagram = super()._repr_html_inner()
+        if not hasattr(self, "_result"):
+            return diagram
+        summary = self.summary()
+        return in_shadow(f"<pre>{escape(summary)}</pre>", summary) + diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in shown:
+            shown["text/html"] = self._repr_html_inner()
+        return shown
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -1,7 +1,7 @@
 "use strict";
 (function () {
   const data = JSON.parse(document.getElementById("data").textContent);
-  const BOX = { left: 58, right: 508, top: 14, bottom: 256 };
+  const BOX = { left: 76, right: 508, top: 14, bottom: 256 };
   const POINTS = 46, TICKS = 4, STEPS = [1, 2, 2.5, 5, 10];
   const rate = data.rate;
   // What the scripts of other parts may use.

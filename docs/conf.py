@@ -31,6 +31,7 @@ extensions = [
 source_suffix = {".md": "markdown", ".rst": "restructuredtext"}
 exclude_patterns = ["_build", "examples/*", "examples/**"]
 templates_path = ["_templates"]
+smartquotes = False  # options begin with two dashes
 myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 suppress_warnings = ["config.cache"]

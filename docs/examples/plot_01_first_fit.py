@@ -8,6 +8,9 @@ the classifier either how many labels are wrong or which.
 
 import matplotlib.pyplot as plt
 import numpy as np
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import flipcost as fc
 
@@ -20,10 +23,12 @@ print(model.summary())
 # %%
 # What would each way of deciding cost on the *clean* labels, which the classifier never saw?
 clean = np.asarray(data.target)
+plain = make_pipeline(StandardScaler(), LogisticRegression()).fit(data.data, noisy)
+at_the_price = plain.predict_proba(data.data)[:, 1] > prices.alpha
 calls = {
     "always no": np.full_like(clean, clean.min()),
     "always yes": np.full_like(clean, clean.max()),
-    "labels as they are": noisy,
+    "logistic regression": np.where(at_the_price, clean.max(), clean.min()),
     "FlipCostClassifier": model.predict(data.data),
 }
 paid = {

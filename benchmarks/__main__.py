@@ -7,6 +7,8 @@ import importlib
 
 NAMES = (
     "closed_form",
+    "fit",
+    "growth",
     "kernel_estimators",
     "eta_quality",
     "noise_tax",

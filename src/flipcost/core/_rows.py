@@ -174,7 +174,9 @@ def _gather_dense(
 ) -> list[Group]:
     """Pool blocks of rows, each sorted by group in a buffer."""
     n, d = X.shape
-    size = block_size(d)
+    # Each group of a block ends in sums of d x d numbers, which want as many rows to pay. Such a
+    # block is no larger than the scatters are.
+    size = max(block_size(d), n_groups * d)
     n_blocks = -(-n // size)
     counts = np.zeros((n_groups, n_blocks), np.int64)
     weights = np.zeros((n_groups, n_blocks))

@@ -1,0 +1,146 @@
+"""Fitting the classifier that needs no rate, beside the limit and the peers a user would pick.
+
+Ratios in one run, calls in turns, the best of several; processor time beside wall time, and the
+verdicts by processor time, because neighbours are noisy. The limit is a bare ``X.T @ X``.
+
+Run as ``python -m benchmarks.fit [--only small large wide] [--repeats 5]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import importlib.util
+import warnings
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from scipy import sparse
+from sklearn.linear_model import LogisticRegression, RidgeClassifier
+
+from benchmarks.timing import verdict, wall_and_busy
+from flipcost import FlipCostClassifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+
+def make_rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
+    """Return rows, and labels that five columns tell, a fifth of them wrong."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(n, d))
+    line = X[:, :5] @ np.array([1.5, -1.0, 0.5, 0.5, -0.3]) - 0.5
+    clean = rng.random(n) < 1 / (1 + np.exp(-line))
+    return X, clean ^ (rng.random(n) < 0.2)
+
+
+def make_texts(n: int, d: int, words: int = 50) -> tuple[Any, np.ndarray]:
+    """Return counts of words, few of which are frequent, and labels, a fifth of them wrong."""
+    rng = np.random.default_rng(0)
+    frequency = 1 / np.arange(1, d + 1)
+    found = rng.choice(d, size=(n, words), p=frequency / frequency.sum())
+    starts = np.arange(0, n * words + 1, words)
+    X = sparse.csr_matrix((np.ones(n * words), found.ravel(), starts), shape=(n, d))
+    X.sum_duplicates()
+    line = X @ rng.normal(size=d)
+    clean = rng.random(n) < 1 / (1 + np.exp(-2 * (line - line.mean()) / line.std()))
+    return X, clean ^ (rng.random(n) < 0.2)
+
+
+def ours(X: Any, y: np.ndarray, features: str, noise_model: str = "auto") -> Callable[[], object]:
+    """Return a call that fits the classifier."""
+    options = {"features": features, "noise_model": noise_model, "random_state": 0}
+    return lambda: FlipCostClassifier(0.25, **options).fit(X, y)
+
+
+def show(title: str, times: dict[str, tuple[float, float]], unit: str) -> None:
+    """Print times, and processor times as multiples of the first one's."""
+    print(f"\n{title}")
+    print(f"  {'':<34} {'wall':>10} {'processor':>10}    processor / {unit}")
+    for name, (wall, busy) in times.items():
+        ratio = busy / times[unit][1]
+        print(f"  {name:<34} {1e3 * wall:>7.1f} ms {1e3 * busy:>7.1f} ms {ratio:>12.2f}")
+
+
+def small(repeats: int) -> None:
+    """10,000 x 20: linear scores and scores that bend, one noise model and all of them."""
+    X, y = make_rows(10_000, 20)
+    calls = {
+        "X.T @ X": lambda: X.T @ X,
+        "LogisticRegression": lambda: LogisticRegression().fit(X, y),
+    }
+    calls |= {
+        f"{features}, {model}": ours(X, y, features, model)
+        for features in ("linear", "bends")
+        for model in ("symmetric", "auto")
+    }
+    peer = importlib.util.find_spec("cleanlab") is not None
+    if peer:
+        from cleanlab.classification import CleanLearning
+
+        calls["cleanlab, LogisticRegression"] = lambda: CleanLearning(
+            LogisticRegression(), seed=0
+        ).fit(X, y)
+    times = wall_and_busy(calls, repeats)
+    show("10,000 x 20", times, "X.T @ X")
+    pooled = times["bends, auto"][1] / times["bends, symmetric"][1]
+    print(f"  auto / symmetric, bends  {pooled:8.2f}  {verdict(pooled, 2.0, at_most=True)}")
+    if peer:
+        faster = times["cleanlab, LogisticRegression"][1] / times["linear, auto"][1]
+        print(f"  cleanlab / linear, auto  {faster:8.2f}  {verdict(faster, 2.0, at_most=False)}")
+
+
+def large(repeats: int) -> None:
+    """1,000,000 x 20 with scores that bend."""
+    X, y = make_rows(1_000_000, 20)
+    calls = {
+        "X.T @ X": lambda: X.T @ X,
+        "linear": ours(X, y, "linear"),
+        "bends": ours(X, y, "bends"),
+    }
+    times = wall_and_busy(calls, min(repeats, 3))
+    show("1,000,000 x 20", times, "X.T @ X")
+    ratio = times["bends"][1] / times["X.T @ X"][1]
+    print(f"  bends / product  {ratio:8.1f}  {verdict(ratio, 40.0, at_most=True)}")
+
+
+def wide(repeats: int) -> None:
+    """Many columns, dense and sparse, beside one fit of ridge or logistic regression."""
+    tables = {
+        "20,000 x 300": make_rows(20_000, 300),
+        "5,000 x 2,000": make_rows(5_000, 2_000),
+        "sparse, 100,000 x 10,000": make_texts(100_000, 10_000),
+    }
+    for name, (X, y) in tables.items():
+        ridge = RidgeClassifier(solver="sparse_cg" if sparse.issparse(X) else "auto")
+        calls = {
+            "RidgeClassifier": lambda X=X, y=y, ridge=ridge: ridge.fit(X, y),
+            "LogisticRegression": lambda X=X, y=y: LogisticRegression(max_iter=1000).fit(X, y),
+            "linear": ours(X, y, "linear"),
+        }
+        times = wall_and_busy(calls, min(repeats, 2))
+        show(name, times, "RidgeClassifier")
+        peer = max(times["RidgeClassifier"][1], times["LogisticRegression"][1])
+        ratio = times["linear"][1] / peer
+        print(f"  linear / the slower peer {ratio:8.2f}  {verdict(ratio, 10.0, at_most=True)}")
+
+
+PARTS = {"small": small, "large": large, "wide": wide}
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(prog="benchmarks fit", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--repeats", type=int, default=5)
+    options = parser.parse_args([] if arguments is None else arguments)
+    print("Fitting the classifier that needs no rate")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        for name in options.only:
+            PARTS[name](options.repeats)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

@@ -1,0 +1,147 @@
+"""What grows how: time and memory of a fit over rows and columns.
+
+Processor time, best of three for what takes less than a second; memory is the largest that was
+allocated at once beyond the rows themselves. Exponents are those of the last step: 1 means twice
+the rows take twice the time.
+
+Run as ``python -m benchmarks.growth [--most-rows 1000000] [--most-columns 2000] [--picture FILE]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import warnings
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+
+from benchmarks.fit import make_rows, ours
+from benchmarks.timing import peak_extra_bytes, verdict, wall_and_busy
+from flipcost import UnevenMarginClassifier
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
+COLUMNS = (5, 20, 100, 300, 1_000, 2_000)
+_FIXED_ROWS, _FIXED_COLUMNS = 5_000, 20
+# Boosting learns from no more rows than this, and takes long with many columns.
+_MOST_FOR_TREES, _MOST_COLUMNS_FOR_TREES = 100_000, 300
+METHODS = ("closed form", "linear", "bends", "auto")
+
+
+class Point(NamedTuple):
+    """One fit."""
+
+    rows: int
+    columns: int
+    seconds: float
+    bytes: int
+
+
+def call_of(method: str, X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
+    """Return the fit of a method."""
+    if method == "closed form":
+        return lambda: UnevenMarginClassifier(cost=0.25).fit(X, y)
+    return ours(X, y, method)
+
+
+def measure(method: str, n: int, d: int) -> Point:
+    """Fit once or more, and again to see how much memory it takes."""
+    X, y = make_rows(n, d)
+    call = call_of(method, X, y)
+    busy = wall_and_busy({method: call}, 0)[method][1]
+    if busy < 1.0:
+        busy = min(busy, wall_and_busy({method: call}, 3)[method][1])
+    return Point(n, d, busy, peak_extra_bytes(call))
+
+
+def applies(method: str, n: int, d: int) -> bool:
+    """Tell whether a method differs from the one before it at this size."""
+    if method == "auto":
+        return n <= _MOST_FOR_TREES and d <= _MOST_COLUMNS_FOR_TREES
+    return method != "bends" or d <= _MOST_COLUMNS_FOR_TREES // 3
+
+
+def along(sizes: list[tuple[int, int]], axis: int) -> dict[str, list[Point]]:
+    """Measure all methods over sizes; print a table."""
+    found: dict[str, list[Point]] = {}
+    print(f"  {'':<14} {'rows':>12} {'columns':>8} {'processor':>12} {'memory':>10}  grows like")
+    for method in METHODS:
+        for n, d in sizes:
+            if not applies(method, n, d):
+                continue
+            point = measure(method, n, d)
+            known = found.setdefault(method, [])
+            known.append(point)
+            power = f"{point._fields[axis]} ^ {last_power(known, axis):.2f}" if known[1:] else ""
+            print(
+                f"  {method:<14} {n:>12,} {d:>8,} {1e3 * point.seconds:>9.1f} ms "
+                f"{point.bytes / 1e6:>7.1f} MB  {power}",
+                flush=True,
+            )
+    return found
+
+
+def last_power(points: list[Point], axis: int) -> float:
+    """Return the exponent of the time between the last two points."""
+    before, after = points[-2:]
+    return float(np.log(after.seconds / before.seconds) / np.log(after[axis] / before[axis]))
+
+
+def draw(by_rows: dict[str, list[Point]], by_columns: dict[str, list[Point]], path: str) -> None:
+    """Draw both tables, time above and memory below, on logarithmic axes."""
+    import matplotlib as mpl
+
+    mpl.use("Agg")
+    from matplotlib import pyplot as plt
+
+    mpl.rcParams["svg.fonttype"] = "none"
+    mpl.rcParams["svg.hashsalt"] = "growth"
+    figure, axes = plt.subplots(2, 2, figsize=(8, 5.5), sharex="col", layout="constrained")
+    for k, (found, name) in enumerate(((by_rows, "rows"), (by_columns, "columns"))):
+        for method, points in found.items():
+            x = [p[k] for p in points]
+            axes[0, k].loglog(x, [p.seconds for p in points], marker="o", label=method)
+            axes[1, k].loglog(x, [max(p.bytes, 1) / 1e6 for p in points], marker="o")
+        fixed = f"{_FIXED_COLUMNS} columns" if k == 0 else f"{_FIXED_ROWS:,} rows"
+        axes[0, k].set_title(fixed)
+        axes[1, k].set_xlabel(name)
+    axes[0, 0].set_ylabel("processor time, s")
+    axes[1, 0].set_ylabel("memory beyond the rows, MB")
+    axes[0, 0].legend(frameon=False)
+    for axis in axes.ravel():
+        axis.grid(alpha=0.3)
+    figure.savefig(path, metadata={"Date": None} if path.endswith(".svg") else None)
+    plt.close(figure)
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(prog="benchmarks growth", description=__doc__)
+    parser.add_argument("--most-rows", type=int, default=1_000_000)
+    parser.add_argument("--most-columns", type=int, default=2_000)
+    parser.add_argument("--picture", help="file to draw the tables into, .svg or .png")
+    options = parser.parse_args([] if arguments is None else arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        print("What grows how: rows")
+        sizes = [(n, _FIXED_COLUMNS) for n in ROWS if n <= options.most_rows]
+        by_rows = along(sizes, 0)
+        print("\nWhat grows how: columns")
+        sizes = [(_FIXED_ROWS, d) for d in COLUMNS if d <= options.most_columns]
+        by_columns = along(sizes, 1)
+    for axis, (found, goal) in enumerate(((by_rows, 1.1), (by_columns, 2.1))):
+        for method, points in found.items():
+            if len(points) > 1:
+                power = last_power(points, axis)
+                name = "columns" if axis else "rows"
+                print(f"  {method}: {name} ^ {power:.2f}  {verdict(power, goal, at_most=True)}")
+    if options.picture:
+        draw(by_rows, by_columns, options.picture)
+
+
+if __name__ == "__main__":
+    import sys
+
+    main(sys.argv[1:])

@@ -30,7 +30,7 @@ def make_rows(n: int, d: int) -> tuple[np.ndarray, np.ndarray]:
     X = rng.normal(size=(n, d))
     line = X[:, :5] @ np.array([1.5, -1.0, 0.5, 0.5, -0.3]) - 0.5
     clean = rng.random(n) < 1 / (1 + np.exp(-line))
-    return X, clean ^ (rng.random(n) < 0.2)
+    return X, (clean ^ (rng.random(n) < 0.2)).astype(int)
 
 
 def make_texts(n: int, d: int, words: int = 50) -> tuple[Any, np.ndarray]:
@@ -43,7 +43,7 @@ def make_texts(n: int, d: int, words: int = 50) -> tuple[Any, np.ndarray]:
     X.sum_duplicates()
     line = X @ rng.normal(size=d)
     clean = rng.random(n) < 1 / (1 + np.exp(-2 * (line - line.mean()) / line.std()))
-    return X, clean ^ (rng.random(n) < 0.2)
+    return X, (clean ^ (rng.random(n) < 0.2)).astype(int)
 
 
 def ours(X: Any, y: np.ndarray, features: str, noise_model: str = "auto") -> Callable[[], object]:

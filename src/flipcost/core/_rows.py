@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.arrays import Array, ColumnBlock, Flags, Indices
 from flipcost.core.memory import usable_memory
 
-Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array"
+Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array | ColumnBlock"
 Group: TypeAlias = "tuple[int, float, Array, Array]"
 
 # A block of rows is gathered by class into one buffer that stays in a second-level cache. Times for
@@ -36,13 +36,16 @@ def gather(
     sample_weight: ArrayLike | None = None,
 ) -> list[Group]:
     """Return rows, weight, mean and centred scatter of each group; -1 leaves a row out."""
-    rows: Any = _canonical(X) if sparse.issparse(X) else np.asarray(X)
+    rows: Any = X
+    if not isinstance(X, ColumnBlock):
+        rows = _canonical(X) if sparse.issparse(X) else np.asarray(X)
     weight = _check_rows(rows, group, sample_weight)
     read = _gather_sparse if sparse.issparse(rows) else _gather_dense
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is named below
         groups = read(rows, group, n_groups, weight)
     if not all(np.isfinite(mean).all() and np.isfinite(s).all() for _, _, mean, s in groups):
-        raise ValueError(_non_finite_message(rows))
+        found = rows.stacked() if isinstance(rows, ColumnBlock) else rows
+        raise ValueError(_non_finite_message(found))
     return groups
 
 
@@ -170,7 +173,7 @@ def _check_rows(
 
 
 def _gather_dense(
-    X: NDArray[Any], group: NDArray[np.signedinteger], n_groups: int, weight: Array | None
+    X: Any, group: NDArray[np.signedinteger], n_groups: int, weight: Array | None
 ) -> list[Group]:
     """Pool blocks of rows, each sorted by group in a buffer."""
     n, d = X.shape
@@ -184,16 +187,12 @@ def _gather_dense(
     scatters = np.zeros((n_groups, d, d))
     # Memory that is used again need not be asked for again, which some processes pay dearly for.
     buffer = np.empty((min(size, n), d))
-    plain = None if X.dtype == float and X.flags.c_contiguous else np.empty_like(buffer)
+    source = _Source(X, buffer)
     shift = np.zeros(d)
     for b in range(n_blocks):
         rows = slice(b * size, min((b + 1) * size, n))
         order, bounds = sort_groups(group[rows], n_groups)
-        source = X[rows]
-        if plain is not None:
-            source = plain[: len(source)]
-            source[...] = X[rows]
-        block = np.take(source, order, axis=0, out=buffer[: len(order)], mode="clip")
+        block = source.take(rows, order)
         block_weight = None if weight is None else weight[rows][order]
         for g in range(n_groups):
             inside = slice(bounds[g], bounds[g + 1])
@@ -201,12 +200,42 @@ def _gather_dense(
                 continue
             part_weight = None if block_weight is None else block_weight[inside]
             counts[g, b] = inside.stop - inside.start
-            weights[g, b], means[g, b], shift = _add_block(
-                block[inside], part_weight, shift, scatters[g]
-            )
+            part = block[inside]
+            if part.strides[0] < part.strides[1]:  # columns: without gaps their product is faster
+                part = np.ascontiguousarray(part.T).T
+            weights[g, b], means[g, b], shift = _add_block(part, part_weight, shift, scatters[g])
     return [
         (int(counts[g].sum()), *pool(weights[g], means[g], scatters[g])) for g in range(n_groups)
     ]
+
+
+class _Source:
+    """Where blocks of rows are taken from, in another order, into one buffer."""
+
+    def __init__(self, X: Any, buffer: Array):
+        self._X, self._buffer, self._plain = X, buffer, np.empty((0, 0))
+        self._columns = isinstance(X, ColumnBlock)
+        self._direct = not self._columns and X.dtype == float and X.flags.c_contiguous
+        if not (self._columns or self._direct):
+            self._plain = np.empty_like(buffer)
+
+    def take(self, rows: slice, order: Indices) -> Array:
+        """Return rows of a slice in an order, as floats."""
+        block = self._buffer[: len(order)]
+        if self._columns:
+            lying = self._buffer.reshape(-1)[: block.size].reshape(-1, len(order))
+            for line, column in zip(lying, self._X.columns, strict=True):
+                if column.dtype == float:
+                    np.take(column[rows], order, out=line, mode="clip")
+                else:
+                    line[:] = column[rows][order]
+            return lying.T
+        source = self._X[rows]
+        if not self._direct:
+            plain = self._plain[: len(source)]
+            plain[...] = source
+            source = plain
+        return np.take(source, order, axis=0, out=block, mode="clip")
 
 
 def sort_groups(group: NDArray[np.signedinteger], n_groups: int) -> tuple[Indices, Indices]:
@@ -304,7 +333,7 @@ def _shift_of_full_columns(X: sparse.csr_matrix) -> Array:
     return np.where(full, np.ravel(X.sum(axis=0, dtype=float)) / n, 0.0)
 
 
-def _non_finite_message(X: Matrix) -> str:
+def _non_finite_message(X: Any) -> str:
     """Say where X is not finite, or that its squares overflow."""
     if not isinstance(X, np.ndarray):
         values = X.tocoo()

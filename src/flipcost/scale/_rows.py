@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from flipcost.core.arrays import Array, Flags, Keys
+from flipcost.core.arrays import Array, ColumnBlock, Flags, Keys
 from flipcost.core.folds import hash_folds
 from flipcost.data import NumberColumn, TableEncoder, arrow, stack_columns
 from flipcost.exceptions import SourceError
@@ -62,12 +63,26 @@ class PieceRows:
     """Features, labels, weights and fold keys of a piece."""
 
     piece: Piece
-    X: Any
+    made: Any
     y: Any
     weight: Array | None
     keys: Keys | None
     names: tuple[str, ...] | None
     fold_seed: int
+
+    @cached_property
+    def X(self) -> Any:  # noqa: N802 - scikit-learn's name
+        """Features, rows by columns."""
+        return stack_columns(self.made, self.piece.n_rows) if self._in_columns else self.made
+
+    @property
+    def block(self) -> Any:
+        """Features for one pass over them: columns are left where they are."""
+        return ColumnBlock(self.made) if self._in_columns and self.made else self.X
+
+    @property
+    def _in_columns(self) -> bool:
+        return isinstance(self.made, list)
 
     def labels(self) -> tuple[Labels, Flags]:
         """Return the labels that occur, and which rows have the second."""
@@ -195,9 +210,9 @@ class Layout:
             column = arrow.take_column(frame, self.weight, where)
             weight = arrow.numbers(column, self.weight, where).astype(float)
         keys = None if self.fold_by is None else self._keys(frame, where)
-        X = stack_columns(encoder.encode(frame, where), piece.n_rows)
+        columns = encoder.encode(frame, where)
         y = arrow.take_column(frame, self.target, where)
-        return PieceRows(piece, X, y, weight, keys, encoder.feature_names, self.fold_seed)
+        return PieceRows(piece, columns, y, weight, keys, encoder.feature_names, self.fold_seed)
 
     def _array_rows(self, piece: Piece, X: Any, y: Any, weight: Any) -> PieceRows:
         named = piece.frame is None and self.fold_by is not None

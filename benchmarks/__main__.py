@@ -17,6 +17,7 @@ NAMES = (
     "recheck",
     "scale",
     "predict",
+    "engines",
 )
 
 

@@ -11,7 +11,7 @@ pa = pytest.importorskip("pyarrow")
 import pyarrow.parquet as pq  # noqa: E402
 
 _NUMBERS = itertools.count()
-BESIDE = ("ibis", "postgresql", "spark", "spark_frame")
+BESIDE = ("ibis", "postgresql", "spark")
 ENGINES = ("duckdb", "duckdb_relation", "polars", *BESIDE)
 # Ibis and Spark call what newer packages call old; that is not ours to mend.
 _MARKS = [
@@ -112,23 +112,16 @@ def _postgresql(request, folder):
     return opened
 
 
-def _spark(request, folder, *, as_frame=False):
+def _spark(request, folder):
     session = request.getfixturevalue("spark")
 
     def opened(table, name):
         path = folder / f"{name}.parquet"
         pq.write_table(table, path, row_group_size=max(len(table) // 4, 1))
-        frame = session.read.parquet(str(path))
-        if as_frame:
-            return lambda *args, **options: scan_lazy(frame, *args, **options)
-        frame.createOrReplaceTempView(name)
+        session.read.parquet(str(path)).createOrReplaceTempView(name)
         return lambda *args, **options: scan_sql(session, name, *args, **options)
 
     return opened
-
-
-def _spark_frame(request, folder):
-    return _spark(request, folder, as_frame=True)
 
 
 OPENED = {
@@ -138,5 +131,4 @@ OPENED = {
     "ibis": _ibis,
     "postgresql": _postgresql,
     "spark": _spark,
-    "spark_frame": _spark_frame,
 }

@@ -127,6 +127,9 @@ def running_spark():
             .config("spark.driver.bindAddress", "127.0.0.1")
             .config("spark.executor.memory", "512m")
             .config("spark.sql.shuffle.partitions", "2")
+            # A few hundred rows are read faster than code for them is compiled.
+            .config("spark.sql.codegen.wholeStage", "false")
+            .config("spark.sql.codegen.factoryMode", "NO_CODEGEN")
             .config("spark.sql.warehouse.dir", tempfile.mkdtemp(prefix="flipcost-spark-"))
             .getOrCreate()
         )

@@ -136,7 +136,7 @@ def test_a_killed_executor_changes_nothing(spark, tmp_path):
     pq.write_table(data, path, row_group_size=n // 8)
     frame = spark.read.parquet(str(path)).repartition(8)
     table = scan_lazy(frame, "y", ["a", "b", "c"], fold_by="id")
-    before = _executors()
+    before = _executors(2)
     assert len(before) == 2
     killer = threading.Timer(0.3, os.kill, [before[0], signal.SIGKILL])
     killer.start()
@@ -149,11 +149,20 @@ def test_a_killed_executor_changes_nothing(spark, tmp_path):
     assert model.n_features_in_ == 3
 
 
-def _executors():
-    """Return the processes of Spark's executors that this one started."""
-    time.sleep(0.2)
+def _executors(wanted=0, patience=120):
+    """Return the processes of Spark's executors that this one started, once there are so many."""
+    until = time.monotonic() + patience
+    while True:
+        time.sleep(0.2)
+        found = _running("CoarseGrainedExecutorBackend")
+        if len(found) >= wanted or time.monotonic() > until:
+            return found
+
+
+def _running(program):
+    """Return descendants of this process that run a program."""
     lines = subprocess.run(
-        ["ps", "-eo", "pid,ppid,stat,args"], capture_output=True, text=True, check=True
+        ["ps", "-ww", "-eo", "pid,ppid,stat,args"], capture_output=True, text=True, check=True
     ).stdout.splitlines()
     rows = [line.split(None, 3) for line in lines[1:]]
     ours, grown = {os.getpid()}, True
@@ -163,5 +172,5 @@ def _executors():
     return [
         int(pid)
         for pid, _, state, args in rows
-        if int(pid) in ours and "CoarseGrainedExecutorBackend" in args and "Z" not in state
+        if int(pid) in ours and program in args and "Z" not in state
     ]

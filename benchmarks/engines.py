@@ -1,0 +1,237 @@
+"""Where the data already is: moments by queries, against products by hand and our Parquet route.
+
+Rows are made by DuckDB in a file of its own, in a temporary folder: 20 doubles, a label and a key;
+and written to Parquet by it. Times are best of several, taken in turns in one process; processor
+seconds are given too, because they do not depend on what else the machine is doing. PostgreSQL and
+Spark are measured on a tenth of the rows, for the record, when asked for.
+
+Run as ``python -m benchmarks.engines [--rows 2_000_000] [--postgresql ADDRESS] [--spark]``.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+import sys
+import tempfile
+from itertools import combinations_with_replacement
+from pathlib import Path
+from time import perf_counter
+from typing import TYPE_CHECKING, Any
+
+from benchmarks.timing import verdict
+
+if TYPE_CHECKING:
+    from collections.abc import Callable
+
+N_FEATURES, N_FOLDS = 20, 5
+NAMES = [f"x{j}" for j in range(N_FEATURES)]
+# What a warehouse asks for reading a terabyte, on demand; those of 2025 lie about it.
+DOLLARS_A_TERABYTE = 6.25
+PAPER_ROWS = 1_000_000_000
+
+
+def make_rows(connection: Any, n_rows: int) -> None:
+    """Make a table of rows, a fifth of whose labels are wrong."""
+    normal = "sqrt(-2 * ln(1 - random())) * cos(2 * pi() * random())"
+    features = ", ".join(
+        f"{normal} + CASE WHEN {j} < 5 AND clean THEN 0.5 ELSE 0 END AS x{j}"
+        for j in range(N_FEATURES)
+    )
+    connection.execute("SELECT setseed(0.5)")
+    connection.execute(
+        f"CREATE TABLE rows AS SELECT id, CAST(clean <> (random() < 0.2) AS TINYINT) AS y, "
+        f"{features} FROM (SELECT i AS id, random() < 0.3 AS clean FROM range({n_rows}) t(i))"
+    )
+
+
+def by_hand(keys: str) -> str:
+    """Return the query that somebody would write: sums of products by label."""
+    products = ", ".join(f"sum({a} * {b})" for a, b in combinations_with_replacement(NAMES, 2))
+    return f"SELECT {keys}, count(*), {products} FROM rows GROUP BY {keys}"
+
+
+def timed(calls: dict[str, Callable[[], object]], repeats: int) -> dict[str, tuple[float, float]]:
+    """Return the best seconds and processor seconds of each call, taken in turns."""
+    best = {name: (float("inf"), float("inf")) for name in calls}
+    for _ in range(repeats):
+        for name, call in calls.items():
+            times, started = os.times(), perf_counter()
+            call()
+            seconds, now = perf_counter() - started, os.times()
+            processor = now.user + now.system - times.user - times.system
+            best[name] = min(best[name][0], seconds), min(best[name][1], processor)
+    return best
+
+
+def show(found: dict[str, tuple[float, float]]) -> None:
+    """Print a line for each call."""
+    for name, (seconds, processor) in found.items():
+        print(f"  {name:<58} {seconds:8.2f} s {processor:9.2f} processor s")
+
+
+def in_duckdb(folder: Path, n_rows: int, repeats: int) -> None:
+    """Print the figures of DuckDB."""
+    import duckdb
+
+    from flipcost import FlipCostClassifier
+    from flipcost.scale import scan_parquet, scan_sql
+
+    connection = duckdb.connect(str(folder / "rows.duckdb"))
+    make_rows(connection, n_rows)
+    files = folder / "parquet"
+    files.mkdir()
+    connection.execute(f"COPY rows TO '{files}/rows.parquet' (ROW_GROUP_SIZE 500000)")
+    read = f"SELECT * FROM read_parquet('{files}/*.parquet')"
+
+    def moments(source: str) -> object:
+        return scan_sql(connection, source, "y", NAMES, fold_by="id").fold_moments(N_FOLDS)
+
+    def fit(features: str) -> object:
+        table = scan_sql(connection, "rows", "y", NAMES, fold_by="id")
+        return FlipCostClassifier(cost=0.2, features=features).fit_table(table)
+
+    hand, ours = "products by hand, by label", "moments by query, by label and fold"
+    ours_parquet, ours_there = "scan_parquet, moments of folds", "moments by query on Parquet"
+    calls = {
+        hand: lambda: connection.execute(by_hand("y")).fetchall(),
+        "products by hand, by label and id % 5": lambda: connection.execute(
+            by_hand(f"y, id % {N_FOLDS}")
+        ).fetchall(),
+        ours: lambda: moments("rows"),
+        ours_parquet: lambda: scan_parquet(files, "y", NAMES, fold_by="id").fold_moments(N_FOLDS),
+        ours_there: lambda: moments(read),
+    }
+    fits = {
+        "FlipCostClassifier.fit_table, linear": lambda: fit("linear"),
+        "FlipCostClassifier.fit_table, with bends": lambda: fit("auto"),
+    }
+    print(f"\n{n_rows:,} rows x {N_FEATURES} doubles in DuckDB {duckdb.__version__}")
+    found = timed(calls, repeats)
+    show({**found, **timed(fits, 1)})
+    for place, what in enumerate(("seconds", "processor")):
+        ratio = found[ours][place] / found[hand][place]
+        print(f"  by query / by hand, {what:<10} {ratio:6.2f}  {verdict(ratio, 1.5, at_most=True)}")
+        ratio = found[ours][place] / found[ours_parquet][place]
+        print(f"  by query / scan_parquet, {what:<10} {ratio:6.2f}")
+        ratio = found[ours_there][place] / found[ours_parquet][place]
+        print(f"  Parquet by DuckDB / scan_parquet, {what:<10} {ratio:6.2f}")
+    answers(connection, n_rows)
+    connection.close()
+
+
+def answers(connection: Any, n_rows: int) -> None:
+    """Print what leaves the engine, for all rows and for a hundredth of them."""
+    from flipcost import FlipCostClassifier
+    from flipcost.scale import scan_sql
+
+    sizes = []
+    for n in (n_rows // 100, n_rows):
+        table = scan_sql(connection, f"SELECT * FROM rows WHERE id < {n}", "y", NAMES, fold_by="id")
+        table.fold_moments(N_FOLDS)
+        first = table.n_bytes
+        FlipCostClassifier(cost=0.2, features="linear").fit_table(table)
+        sizes.append(first)
+        print(
+            f"  {n:>12,} rows: {first / 1e3:7.1f} kB of moments, "
+            f"{(table.n_bytes - first) / 1e3:7.1f} kB of a linear fit ({table.n_queries} queries)"
+        )
+    print(f"  moments of all rows / of a hundredth, bytes {sizes[1] / sizes[0]:6.2f}  ", end="")
+    print(verdict(sizes[1] / sizes[0], 1.0, at_most=True))
+
+
+def in_postgresql(address: str, n_rows: int) -> None:
+    """Print the figures of a PostgreSQL server, where a table is made and dropped."""
+    import psycopg
+
+    from flipcost.scale import scan_sql
+
+    columns = ", ".join(f"random() + {j} AS x{j}" for j in range(N_FEATURES))
+    with psycopg.connect(address, autocommit=True) as connection:
+        connection.execute(
+            f"CREATE TEMP TABLE rows AS SELECT i AS id, CAST(random() < 0.3 AS int) AS y, "
+            f"{columns} FROM generate_series(1, {n_rows}) i"
+        )
+        connection.execute("ANALYZE rows")
+        print(f"\n{n_rows:,} rows x {N_FEATURES} doubles in PostgreSQL")
+        hand = by_hand("y").replace("sum(", "0 + sum(")
+
+        def moments() -> object:
+            return scan_sql(connection, "rows", "y", NAMES, fold_by="id").fold_moments(N_FOLDS)
+
+        calls = {
+            "products by hand, by label": lambda: connection.execute(hand).fetchall(),
+            "moments by query, by label and fold": moments,
+        }
+        show(timed(calls, 1))
+
+
+def in_spark(n_rows: int) -> None:
+    """Print the figures of Spark in this machine, with two threads."""
+    from pyspark.sql import SparkSession
+
+    from flipcost.scale import scan_lazy
+
+    session = (
+        SparkSession.builder.master("local[2]")
+        .config("spark.ui.enabled", "false")
+        .config("spark.ui.showConsoleProgress", "false")
+        .config("spark.driver.bindAddress", "127.0.0.1")
+        .config("spark.driver.host", "127.0.0.1")
+        .getOrCreate()
+    )
+    session.sparkContext.setLogLevel("OFF")
+    columns = [f"randn({j}) AS x{j}" for j in range(N_FEATURES)]
+    frame = session.range(n_rows).selectExpr("id", "CAST(rand(99) < 0.3 AS int) AS y", *columns)
+    frame = frame.cache()
+    frame.count()
+    frame.createOrReplaceTempView("rows")
+    print(f"\n{n_rows:,} rows x {N_FEATURES} doubles in Spark, cached (seconds of the clock)")
+    calls = {
+        "products by hand, by label": lambda: session.sql(by_hand("y")).collect(),
+        "moments by query, by label and fold": lambda: scan_lazy(
+            frame, "y", NAMES, fold_by="id"
+        ).fold_moments(N_FOLDS),
+    }
+    show(timed(calls, 2))
+    session.stop()
+
+
+def on_paper() -> None:
+    """Print what the two queries read of a billion rows in a warehouse, and what that costs."""
+    width = 8 * (N_FEATURES + 1) + 1
+    read = 2 * width * PAPER_ROWS
+    products = N_FEATURES * (N_FEATURES + 1) // 2
+    print(f"\nOn paper: {PAPER_ROWS:,} rows x {N_FEATURES} doubles in a warehouse")
+    print(f"  two queries read {read / 1e9:,.0f} GB ({width} bytes a row each)")
+    print(
+        f"  at {DOLLARS_A_TERABYTE:g} dollars a terabyte: {read / 1e12 * DOLLARS_A_TERABYTE:.2f} "
+        "dollars, before compression, which most count after"
+    )
+    print(
+        f"  the first adds up {products * PAPER_ROWS:.1e} products; what leaves is what leaves of "
+        "any other number of rows"
+    )
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Make the rows, measure and remove them."""
+    parser = argparse.ArgumentParser(prog="benchmarks.engines", description=__doc__)
+    parser.add_argument("--rows", type=int, default=10_000_000, help="rows to make")
+    parser.add_argument("--repeats", type=int, default=3, help="repetitions")
+    parser.add_argument("--postgresql", default=None, help="address of a server to use too")
+    parser.add_argument("--spark", action="store_true", help="measure Spark too")
+    parser.add_argument("--folder", type=Path, default=None, help="where there is room")
+    options = parser.parse_args([] if arguments is None else arguments)
+    print("Where the data already is")
+    with tempfile.TemporaryDirectory(dir=options.folder, prefix="flipcost-engines-") as folder:
+        in_duckdb(Path(folder), options.rows, options.repeats)
+    if options.postgresql:
+        in_postgresql(options.postgresql, options.rows // 10)
+    if options.spark:
+        in_spark(options.rows // 10)
+    on_paper()
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

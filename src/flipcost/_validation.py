@@ -16,6 +16,8 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from flipcost.core.arrays import Flags
+from flipcost.core.possible import check_total_weight, vanishing_column
+from flipcost.exceptions import FlipCostError
 
 __all__ = [
     "HasMethods",
@@ -24,6 +26,7 @@ __all__ = [
     "StrOptions",
     "assert_all_finite",
     "check_is_fitted",
+    "check_sizes",
     "check_weights",
     "encode_labels",
     "fit_context",
@@ -69,6 +72,30 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
     if sample_weight is None:
         return None
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def check_sizes(X: Any, weight: Any, l2s: Any) -> None:
+    """Refuse numbers that cannot be computed with, in one sentence."""
+    penalties = np.asarray(l2s, dtype=float)
+    if not penalties.size or not np.all((penalties >= 0) & np.isfinite(penalties)):
+        msg = f"`l2s` must hold one penalty at least, none below 0; got {l2s!r}. Give one or more."
+        raise FlipCostError(msg)
+    if weight is not None:
+        # Of the largest weight no sum overflows.
+        largest = float(np.max(weight, initial=0.0))
+        total = float(np.sum(weight / largest)) * largest if largest > 0 else 0.0
+        try:
+            check_total_weight(total, "`sample_weight`")
+        except ValueError as error:
+            raise FlipCostError(str(error)) from error
+    small = vanishing_column(X) if isinstance(X, np.ndarray) and X.dtype.kind == "f" else None
+    if small is not None:
+        column, largest = small
+        msg = (
+            f"Column {column} of `X` must not vanish when squared; its values are at most "
+            f"{largest:g}. Rescale it."
+        )
+        raise FlipCostError(msg)
 
 
 def encode_labels(

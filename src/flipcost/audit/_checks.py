@@ -4,6 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from flipcost.core.possible import check_total_weight, vanishing_column
 from flipcost.data import find_leaks
 from flipcost.exceptions import TableError, shorten
 
@@ -37,6 +40,27 @@ def check_weights(totals: Sequence[float], name: str) -> None:
     if not min(totals) > 0:
         msg = f"Column {name!r} gives one class no weight; correct it."
         raise TableError(msg)
+    try:
+        check_total_weight(sum(totals), f"The weights of column {name!r}")
+    except ValueError as error:
+        raise TableError(str(error)) from error
+
+
+def check_values(reader: ColumnReader, numbers: NDArray[Any]) -> None:
+    """Refuse columns of numbers whose squares vanish or overflow."""
+    names = [reader.schema_[place]["name"] for _, place in reader.sources()]
+    small = vanishing_column(numbers)
+    with np.errstate(over="ignore", invalid="ignore"):
+        large = np.flatnonzero(~np.isfinite(np.nansum(np.square(numbers), axis=0)))
+    if small is None and not len(large):
+        return
+    place, why = (small[0], "vanish") if small is not None else (int(large[0]), "overflow")
+    largest = float(np.nanmax(np.abs(numbers[:, place])))
+    msg = (
+        f"Column {names[place]!r} holds numbers of at most {largest:g}, whose squares {why}; "
+        f"rescale it, or `drop={[names[place]]}`."
+    )
+    raise TableError(msg)
 
 
 def price_warnings(

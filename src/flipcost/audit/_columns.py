@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from flipcost.audit._checks import check_values
 from flipcost.audit._maker import RowMaker
 from flipcost.audit._recheck import gather_answers
 from flipcost.data import (
@@ -78,6 +79,7 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
         msg = f"In the {seen.num_rows:,} rows looked at: {error}"
         raise TableError(msg) from error
     numbers = reader.transform(seen)
+    check_values(reader, numbers)
     features = make_features(reader).fit(numbers)
     n_features = features.transform(numbers[:1]).shape[1]
     are_all, numeric = not source.reading, are_numbers(texts)

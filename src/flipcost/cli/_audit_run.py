@@ -27,6 +27,7 @@ from flipcost.cli._recheck_run import write_batch
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
+from flipcost.core.possible import finite_only
 from flipcost.data import check_sizes, guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.recheck import POOL_FILE
@@ -155,7 +156,7 @@ def run_audit(
     for warning in result.warnings:
         echo(f"flipcost: warning: {warning}", err=True)
     if as_json:
-        typer.echo(json.dumps(result.summary(), indent=1))
+        typer.echo(json.dumps(finite_only(result.summary()), indent=1, allow_nan=False))
     elif not quiet:
         print_audit(result, out, batch)
 
@@ -189,7 +190,9 @@ def _audit_database(database: Database, *args: Any, **options: Any) -> AuditResu
 def _write(result: AuditResult, place: Path) -> None:
     """Write the four files of an audit."""
     (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
-    summary = json.dumps(result.summary(), indent=1, ensure_ascii=False)
+    summary = json.dumps(
+        finite_only(result.summary()), indent=1, ensure_ascii=False, allow_nan=False
+    )
     (place / "summary.json").write_text(summary + "\n", encoding="utf-8")
     save(result.model, place / "model.skops")
     heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]

@@ -19,7 +19,7 @@ def datasets_command(
 
     found = list_datasets()
     if as_json:
-        typer.echo(json.dumps(found, indent=1))
+        typer.echo(json.dumps(found, indent=1, allow_nan=False))
         return
     heads = ["name", "rows", "features", "positive", "cost", "source", "licence"]
     keys = ["name", "rows", "features", "positives", "cost", "source", "licence"]

@@ -65,7 +65,7 @@ def run_recheck(
             "checked_rows": batch.n_checked,
             "expected_saving": vars(batch.saving),
         }
-        typer.echo(json.dumps(found, indent=1))
+        typer.echo(json.dumps(found, indent=1, allow_nan=False))
     elif not quiet:
         echo(next_sentence(batch, cost_check))
         if to == "label-studio":

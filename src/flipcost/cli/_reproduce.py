@@ -54,7 +54,9 @@ def reproduce_command(
         raise typer.Exit(2) from None
     agree, cells = found.agreement
     if as_json:
-        typer.echo(json.dumps({"agree": agree, "cells": cells, "summary": found.summary}))
+        typer.echo(
+            json.dumps({"agree": agree, "cells": cells, "summary": found.summary}, allow_nan=False)
+        )
         return
     share = f" ({agree / cells:.0%})" if cells else ""
     echo(

@@ -13,14 +13,21 @@ likely as before the labels were seen (a uniform share has 0.29), and nothing is
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import ArrayLike
 
+from flipcost.core.arrays import Array
 from flipcost.core.noise import NoiseRateLike, rate_pair
 from flipcost.core.rates import NoiseRate
 
 # Standard error of a clean share from which on labels tell nothing of it.
 _USELESS = 0.25
+# What weights may add up to: fewer rows than the one say nothing, more than the other nobody has.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-3, 1e12
+# The squares of smaller numbers lose digits, or vanish; and rows to look at for larger ones.
+_SMALLEST, _LOOK_ROWS = 1e-140, 1_000
 # Where labels keep more than this of what they tell, it is the rows that are too few, not the rate.
 _NOISY = 0.5
 
@@ -49,6 +56,72 @@ def possible_limits(
     low, high = (least if np.isnan(low) else low), (most if np.isnan(high) else high)
     value, low, high = (float(min(max(x, least), most)) for x in (value, low, high))
     return value, min(low, value), max(high, value)
+
+
+def check_total_weight(total: float, what: str) -> None:
+    """Refuse weights that add up to a number of rows that nobody has.
+
+    Parameters
+    ----------
+    total : float
+        What they add up to; a weight of 2 counts as two rows.
+    what : str
+        What they are called in the message.
+
+    Examples
+    --------
+    >>> check_total_weight(1e15, "`sample_weight`")
+    Traceback (most recent call last):
+        ...
+    ValueError: `sample_weight` must add up to between 0.001 and 1e+12 rows, since a weight of 2 \
+counts as two rows; got 1e+15. Divide all by their mean.
+    """
+    if not _LEAST_WEIGHT <= total <= _MOST_WEIGHT:
+        msg = (
+            f"{what} must add up to between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g} rows, since a "
+            f"weight of 2 counts as two rows; got {total:g}. Divide all by their mean."
+        )
+        raise ValueError(msg)
+
+
+def vanishing_column(X: Array) -> tuple[int, float] | None:
+    """Return the first column whose values are too small for their squares, and the largest of it.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n, d)
+        Rows; NaN is passed over.
+
+    Examples
+    --------
+    >>> vanishing_column(np.array([[1.0, 1e-200], [2.0, -2e-200]]))
+    (1, 2e-200)
+    """
+    # A look at some rows rules most columns out: the others are read whole.
+    look = np.abs(X[:_LOOK_ROWS])
+    with np.errstate(invalid="ignore"):
+        small = ~(look >= _SMALLEST).any(axis=0)
+    for column in np.flatnonzero(small):
+        values = np.abs(X[:, column])
+        largest = float(np.max(values, where=~np.isnan(values), initial=0.0))
+        if 0 < largest < _SMALLEST:
+            return int(column), largest
+    return None
+
+
+def finite_only(value: Any) -> Any:
+    """Return plain data with None in place of numbers that are not finite, which JSON has not.
+
+    Examples
+    --------
+    >>> finite_only({"a": [1.5, float("nan")], "b": "x"})
+    {'a': [1.5, None], 'b': 'x'}
+    """
+    if isinstance(value, dict):
+        return {key: finite_only(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [finite_only(item) for item in value]
+    return None if isinstance(value, float) and not np.isfinite(value) else value
 
 
 def agreement(table: ArrayLike) -> float:

@@ -18,6 +18,7 @@ from flipcost._validation import (
     HasMethods,
     StrOptions,
     check_is_fitted,
+    check_sizes,
     check_weights,
     encode_labels,
     fit_context,
@@ -347,6 +348,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         positive = second if is_second else ~second
         checked = read_trusted(trusted, classes, X.shape[0], second_is_positive=is_second)
         weight = check_weights(sample_weight, X)
+        check_sizes(X, weight, self.l2s)
         if checked is not None:
             check_not_swapped(X, positive, checked, self._learned)
         # What was checked is learned from as it is right; all labels are calibrated as they were.
@@ -378,7 +380,9 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             scorer, scores = estimator_scores(
                 self.estimator, X, learned, weight, folds, forward=forward
             )
-        rows = ScoredRows.from_scores(scores, positive, ties.judged_weight(weight), checked, paid)
+        rows = ScoredRows.from_scores(
+            scores, positive, ties.judged_weight(weight, positive), checked, paid
+        )
         rows = ties.thin(rows, options.level)
         result = fit_scores(rows, options)
         self._store(result, classes, scorer, transformer)

@@ -61,12 +61,18 @@ class Dependence:
         """Whether folds are scored by earlier ones only."""
         return self.kind == "time"
 
-    def judged_weight(self, weight: Array | None) -> Array | None:
+    def judged_weight(self, weight: Array | None, positive: Flags) -> Array | None:
         """Return the weights to judge by: the first of forward folds has nothing before it."""
-        if not self.forward:
-            return weight
-        w = np.ones(len(self.folds)) if weight is None else weight
-        return np.where(self.folds > 0, w, 0.0)
+        judged = weight
+        if self.forward:
+            judged = np.where(self.folds > 0, 1.0 if weight is None else weight, 0.0)
+        if judged is not None and not min(judged @ positive, judged @ ~positive) > 0:
+            msg = (
+                "Both labels must have rows of some weight to judge by; got none of one of them"
+                f"{' after the first span of `time`' if self.forward else ''}. Gather more."
+            )
+            raise FlipCostError(msg)
+        return judged
 
     def thin(self, rows: ScoredRows, level: float) -> ScoredRows:
         """Return rows that count for as many as their dependence leaves."""

@@ -34,6 +34,7 @@ from flipcost.core.quantiles import weighted_quantile
 from flipcost.core.rate_posterior import RatePosterior, rate_posterior
 from flipcost.core.rate_search import integrate_rates
 from flipcost.core.rates import NoiseRate, purest_tail
+from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -392,6 +393,7 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     if isinstance(rate, str):
         if rate == "range":
             return calibrate(rows.bins, [_range(rows, options.noise_model)]), SOURCES[rate]
+        _check_model(rows.bins[0], options.noise_model)
         fit = integrate_rates(rows.bins, options.noise_model)
         if rate == "likelihood":
             best = fit.rates[int(np.argmax(log_sum(fit.log_evidence, axis=0)))]
@@ -417,6 +419,19 @@ def _model_in_doubt(options: FitOptions) -> NoiseModel | None:
     return options.noise_model if inferred else None
 
 
+def _check_model(bins: ScoreBins, noise_model: NoiseModel) -> None:
+    """Refuse a noise model that checked rows contradict: under it they cannot be."""
+    sides = {"missed_positives": ("negative", bins.flips[0, 1]),
+             "wrong_negatives": ("positive", bins.flips[1, 0])}  # fmt: skip
+    side, wrong = sides.get(noise_model, ("", 0.0))
+    if wrong > 0:
+        msg = (
+            f"`noise_model={noise_model!r}` leaves no labels of {side} rows wrong, but some that "
+            "were checked are. Give 'auto'."
+        )
+        raise FlipCostError(msg)
+
+
 def _told_by(options: FitOptions) -> Any:
     """Return the rate that was given; "integrate" where it is an estimate that tells nothing."""
     rate = options.noise_rate
@@ -429,7 +444,8 @@ def _bounds(bins: ScoreBins, level: float) -> NoiseRate:
     high = []
     for odd, order in ((bins.negative, slice(None, None, -1)), (bins.positive, slice(None))):
         tails = np.cumsum(np.column_stack([odd, total])[order], axis=0)
-        tails = tails[tails[:, 1] >= min(_SMALLEST_TAIL, total.sum())]
+        # Sums of weights in another order differ in the last digits.
+        tails = tails[tails[:, 1] >= min(_SMALLEST_TAIL, (1 - 1e-9) * total.sum())]
         high.append(min(1.0, purest_tail(tails, 1 - level).limit))
     value = tuple(limit / 2 for limit in high)
     return NoiseRate(value, (0.0, 0.0), tuple(high), "purest tails of the score", level)  # type: ignore[arg-type]
@@ -514,11 +530,13 @@ def _curves(bins: Sequence[ScoreBins], calibration: Calibration, weight: Array) 
     by_score = weight.sum(axis=1)
     which = np.flatnonzero(by_score > _NEGLIGIBLE * by_score.max())
     share = weight[which] / weight[which].sum()
+    curves = np.einsum("mr,mrt->mt", share, calibration.curves[which])
+    # Rounding must not add up to more than one.
     return ScoreCurves(
         which,
         np.array([bins[int(m)].location for m in which]),
         np.array([bins[int(m)].scale for m in which]),
-        np.einsum("mr,mrt->mt", share, calibration.curves[which]),
+        curves / max(1.0, float(curves.max(axis=1).sum()) * (1 + 1e-15)),
     )
 
 

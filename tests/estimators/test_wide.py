@@ -1,11 +1,15 @@
 """Tables with many columns: dense, and sparse ones of which no scatter is made."""
 
+import os
+
 import numpy as np
+import pytest
 from scipy import sparse
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from flipcost import FlipCostClassifier
+from flipcost.estimators.flipcost import scores
 
 
 def texts(n, d, seed):
@@ -42,3 +46,11 @@ def test_wide_dense_rows_are_the_same_in_either_layout():
         for rows in (X, np.asfortranarray(X))
     ]
     np.testing.assert_allclose(*(fit.oof_probability_ for fit in fits), atol=1e-9)
+
+
+@pytest.mark.parametrize(("load", "threads"), [(0.0, 4), (4.4, 4), (6.0, 2), (40.0, 1)])
+def test_boosting_keeps_to_cores_that_are_free(monkeypatch, load, threads):
+    """Each program that waits for a core takes a thread away, down to one."""
+    monkeypatch.setattr(scores, "cpu_count", lambda: 4)
+    monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
+    assert scores._free_cores() == threads

@@ -8,10 +8,12 @@ boosting with a smooth score follow the noise less than boosting alone.
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from joblib import cpu_count
 from scipy import sparse
 from scipy.special import logit
 from sklearn.base import clone
@@ -386,7 +388,7 @@ def pooled_scores(
     if boost and dense and allows_trees(positive, X.shape[1]):
         cells = columns.cells(X)
         trees = boosting_classifier(columns.is_category, seed)
-        limits = None if len(positive) >= _ROWS_FOR_THREADS else 1
+        limits = _free_cores() if len(positive) >= _ROWS_FOR_THREADS else 1
         with threadpool_limits(limits=limits, user_api="openmp"):
             few = folds if forward else folds % _TREE_FOLDS
             fitted, own = estimator_scores(trees, cells, positive, weight, few, forward=forward)
@@ -397,6 +399,16 @@ def pooled_scores(
     single = dict(enumerate(scores))
     mixed = [scorer._combined(single, parts) for parts in averages]  # noqa: SLF001 - its maker
     return scorer, np.concatenate([scores, mixed]) if mixed else scores
+
+
+def _free_cores() -> int:
+    """Return how many threads can run at once: cores that this process may use, less busy ones."""
+    cores = int(cpu_count())
+    try:
+        waiting = os.getloadavg()[0] - cores
+    except (AttributeError, OSError):  # not every system tells
+        return cores
+    return int(np.clip(cores - round(max(waiting, 0.0)), 1, cores))
 
 
 def _location_and_scale(scores: Array) -> tuple[Array, Array]:

@@ -105,6 +105,32 @@ class SourceError(TableError):
     """
 
 
+class CellError(TableError):
+    """A cell of a table cannot be read; the message says which row, where that is known.
+
+    Parameters
+    ----------
+    message : str
+        What is wrong.
+    row : int
+        Place of the row among those that were read, the first being 0.
+
+    Examples
+    --------
+    >>> error = CellError("Column 'age' held numbers and does not now; correct it.", 4)
+    >>> print(error.at(100))
+    Column 'age' held numbers and does not now; correct it. It is in row 105.
+    """
+
+    def __init__(self, message: str, row: int) -> None:
+        super().__init__(message)
+        self.row = row
+
+    def at(self, start: int) -> str:
+        """Return the message with the number of the row, so many rows having been read before."""
+        return f"{self} It is in row {start + self.row + 1:,}."
+
+
 class ModelFileError(FlipCostError):
     """A model file cannot be loaded; the message says why, and what to do."""
 

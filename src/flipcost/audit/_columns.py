@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -31,6 +32,11 @@ if TYPE_CHECKING:
 
     from flipcost.audit._options import AuditOptions
     from flipcost.audit._rows import RowSource
+
+# Rows from which on a rising column is taken for one that numbers them, and by how much it rises
+# from row to row, at most, on the whole.
+_ENOUGH, _SMALL_STEP = 50, 10.0
+_NAMES = re.compile(r"(^|[_\W]|(?<=[a-z]))(id|ID|Id|no|nr|num|number|key|code)$")
 
 
 def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> RowMaker:
@@ -67,6 +73,7 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
         msg = f"{name} holds no rows; give at least a few dozen."
         raise TableError(msg)
     columns = _without_counters(blocks, columns, options.categorical, notes)
+    _note_names(blocks, [c for c in columns if c not in options.categorical], notes)
     seen = concatenate([block for block, _ in blocks])
     codes, texts = label_codes(take_column(seen, roles.target, name), roles.target)
     if texts and codes.min() < 0:  # rows without a label are not learned from
@@ -103,15 +110,43 @@ def _without_counters(
     return kept
 
 
+def _whole_numbers(column: Any) -> NDArray[np.int64] | None:
+    """Return a column as whole numbers, or None if it is none or has gaps."""
+    if column.null_count or not len(column):
+        return None
+    try:
+        return np.asarray(column.cast(pa.int64()).to_numpy())
+    except (ValueError, NotImplementedError):  # not whole numbers
+        return None
+
+
 def _counts(arrow: Any, rows: NDArray[Any], name: str) -> bool:
     column = take_column(arrow, name, "The table")
-    if column.null_count or not len(column):
+    values = _whole_numbers(column)
+    if values is None:
         return False
-    try:
-        values = column.cast(pa.int64()).to_numpy()
-    except (ValueError, NotImplementedError):  # not whole numbers
-        return False
-    return bool(np.all(values - values[0] == rows - rows[0]))
+    if np.all(values - values[0] == rows - rows[0]):
+        return True
+    # Numbers of rows of which some were taken out: always rising, and not by much.
+    steps = np.diff(values) / np.maximum(np.diff(rows), 1)
+    return bool(len(values) >= _ENOUGH and np.all(steps > 0) and np.median(steps) <= _SMALL_STEP)
+
+
+def _note_names(blocks: list[Any], columns: list[str], notes: list[str]) -> None:
+    """Notice numbers that are called like names of rows, and differ on every row."""
+    for name in columns:
+        if not _NAMES.search(name):
+            continue
+        values = [_whole_numbers(take_column(arrow, name, "The table")) for arrow, _ in blocks]
+        found = [block for block in values if block is not None]
+        if len(found) < len(values):
+            continue
+        joined = np.concatenate(found)
+        if len(joined) >= _ENOUGH and len(np.unique(joined)) == len(joined):
+            notes.append(
+                f"Column {name!r} differs on every row and looks like a name of rows: if it is "
+                f"one, give `id={name!r}` or `drop={[name]}`."
+            )
 
 
 def _reader(
@@ -120,13 +155,25 @@ def _reader(
     """Return a reader of the columns that can be used; refuse the others, or leave them out."""
     reader = ColumnReader(columns, tuple(options.categorical)).fit(arrow)
     unusable = unusable_columns(reader.schema_, arrow.num_rows)
+    texts = [name for name, why in unusable.items() if why == "levels"]
     if not options.drop_unusable:
-        check_features(reader.schema_, arrow.num_rows)
+        # Text says nothing to the model, and its columns are left out; what is empty is a mistake.
+        others = [column for column in reader.schema_ if column["name"] not in texts]
+        check_features(others, arrow.num_rows)
     if not unusable:
         return reader
     kept = [name for name in columns if name not in unusable]
     if not kept:
         msg = "No column can be used: all are empty, constant or have too many levels."
         raise TableError(msg)
-    notes.append(f"Columns that cannot be used were left out: {shorten(unusable)}.")
+    if texts:
+        one = len(texts) == 1
+        notes.append(
+            f"{'Column' if one else 'Columns'} {shorten(texts)} {'has' if one else 'have'} too "
+            "many categories to learn from (text or names of rows?), and "
+            f"{'was' if one else 'were'} left out."
+        )
+    rest = [name for name in unusable if name not in texts]
+    if rest:
+        notes.append(f"Columns that cannot be used were left out: {shorten(rest)}.")
     return ColumnReader(kept, tuple(options.categorical)).fit(arrow)

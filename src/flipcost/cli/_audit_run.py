@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import csv
 import json
+import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -246,10 +247,14 @@ def _rate(text: str) -> Any:
         rate: Any = parts[0] if len(parts) == 1 else tuple(parts)
         rate_pair(rate)
     except ValueError as error:
+        hint = re.search(r"did you mean (.*?)\?", str(error))
         msg = (
             "A noise rate must be a number from 0 to below 0.5, or two with a sum below 1, as in "
             f"0.3,0.1; got {text!r}."
         )
+        if hint is not None:
+            meant = hint[1].strip("()").replace(" ", "")
+            msg += f" Rates are shares, not per cent: did you mean {meant}?"
         raise UserError(msg) from error
     return rate
 

@@ -27,7 +27,10 @@ def predict_command(
         Path, typer.Argument(help="Model written by `flipcost audit`.", rich_help_panel=ROWS)
     ],
     data: Annotated[
-        Path, typer.Argument(help="CSV or Parquet file of new rows.", rich_help_panel=ROWS)
+        Path,
+        typer.Argument(
+            help="CSV or Parquet file of new rows; or a folder or a pattern.", rich_help_panel=ROWS
+        ),
     ],
     *,
     out: Annotated[
@@ -37,6 +40,14 @@ def predict_command(
     id_column: Annotated[
         str | None, typer.Option("--id", help="Column of names of the rows.", rich_help_panel=ROWS)
     ] = None,
+    keep_columns: Annotated[
+        bool,
+        typer.Option(
+            "--keep-columns",
+            help="Write the columns of the rows too, before the predictions.",
+            rich_help_panel=RESULTS,
+        ),
+    ] = False,
     delimiter: Annotated[
         str | None, typer.Option(help="Between fields, if not found out.", rich_help_panel=ROWS)
     ] = None,

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import sys
 import tempfile
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
@@ -23,11 +25,17 @@ from flipcost.data import (
     ColumnReader,
     as_text,
     guard_column,
+    is_many,
+    list_files,
     read_batches,
     row_prices,
     take_column,
 )
-from flipcost.exceptions import ModelFileError, TableError, UserError
+from flipcost.exceptions import CellError, ModelFileError, TableError, UserError
+
+# What the reader makes of a level that was not there when the model was made.
+_UNSEEN = -1.0
+_SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".bz2", ".zst", ".xz", ".zip")
 
 
 def run_predict(
@@ -37,6 +45,7 @@ def run_predict(
     out: Path,
     overwrite: bool,
     id_column: str | None,
+    keep_columns: bool,
     delimiter: str | None,
     encoding: str | None,
     max_bytes: int | None,
@@ -48,13 +57,17 @@ def run_predict(
     if out.suffix not in (".csv", ".parquet"):
         msg = f"--out must end in .csv or .parquet; got {out}."
         raise UserError(msg)
-    check_file(out, overwrite=overwrite, inputs=[data, model])
+    files = files_of(data)
+    check_file(out, overwrite=overwrite, inputs=[*files, model])
     pipeline = load_pipeline(model)
-    batches = read_batches(data, delimiter=delimiter, encoding=encoding, max_bytes=max_bytes)
+    text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "max_bytes": max_bytes}
+    batches = chain.from_iterable(read_batches(path, **text) for path in files)
     limit = read_limit(capacity, capacity_by)
     with ExitStack() as stack:
-        place = stack.enter_context(staged_file(out, overwrite=overwrite, inputs=[data, model]))
-        scored = _scored(pipeline, batches, id_column, data, limit)
+        place = stack.enter_context(staged_file(out, overwrite=overwrite, inputs=[*files, model]))
+        unseen: Counter[str] = Counter()
+        known = (id_column, data, limit, unseen)
+        scored = _scored(pipeline, batches, *known, keep_columns=keep_columns)
         if limit is not None:
             aside = tempfile.TemporaryDirectory(prefix=".flipcost-", dir=out.absolute().parent)
             spill = Path(stack.enter_context(aside)) / "scored.parquet"
@@ -67,17 +80,61 @@ def run_predict(
         label = pipeline[-1].pos_label
         which = "" if limit is None else ", those whose call saves most"
         echo(f"{rows:,} rows, {called:,} of them called {label!r}{which}, written to {out}")
+        if unseen:
+            counts = ", ".join(f"{name} ({n:,})" for name, n in unseen.most_common(5))
+            echo(f"Rows with a level that the model has not seen, by column: {counts}")
     sys.stdout.flush()
 
 
+def files_of(data: Path) -> list[Path]:
+    """Return the files that a path stands for: itself, or those of a folder or a pattern."""
+    if not is_many(data):
+        return [data]
+    try:
+        return [Path(path) for path in list_files(data, _SUFFIXES)[1]]
+    except FileNotFoundError as error:
+        msg = f"There is no file at {data}; check the folder or the pattern."
+        raise TableError(msg) from error
+
+
 def _scored(
-    pipeline: Any, batches: Iterable[pa.RecordBatch], id_column: str | None, data: Path, limit: Any
+    pipeline: Any,
+    batches: Iterable[pa.RecordBatch],
+    id_column: str | None,
+    data: Path,
+    limit: Any,
+    unseen: Counter[str],
+    *,
+    keep_columns: bool = False,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the predictions of batches of rows."""
-    rows = 0
+    """Yield the predictions of batches of rows, and count levels that were not seen before."""
+    rows, schema = 0, None
     for batch in batches:
-        yield _score(pipeline, batch, rows, id_column, data, limit)
+        found = _score(pipeline, batch, rows, id_column, data, limit, unseen)
         rows += batch.num_rows
+        if keep_columns:
+            found = _with_columns(batch, found, schema)
+            schema = found.schema
+        yield found
+
+
+def _with_columns(batch: pa.RecordBatch, found: pa.RecordBatch, schema: Any) -> pa.RecordBatch:
+    """Return the rows as they were, and their predictions behind; all batches alike."""
+    own = [name if name not in batch.schema.names else f"{name}_" for name in found.schema.names]
+    names = [*batch.schema.names, *own]
+    columns = [*batch.columns, *found.columns]
+    if schema is not None:
+        try:
+            by_name = dict(zip(names, columns, strict=True))
+            columns = [by_name[field.name].cast(field.type) for field in schema]
+        except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            msg = (
+                "--keep-columns needs columns that are the same in all files and all rows; "
+                f"{error} is not. Leave it out, and join the results by row."
+            )
+            raise TableError(msg) from error
+        return pa.RecordBatch.from_arrays(columns, schema=schema)
+    return pa.RecordBatch.from_arrays(columns, names=names)
 
 
 def _write(place: Path, scored: Iterator[pa.RecordBatch]) -> tuple[int, int]:
@@ -122,15 +179,21 @@ def _score(
     start: int,
     id_column: str | None,
     data: Path,
-    limit: Limit | None = None,
+    limit: Limit | None,
+    unseen: Counter[str],
 ) -> pa.RecordBatch:
     """Return the predictions of a batch of rows."""
     table = pa.Table.from_batches([batch])
     try:
         numbers = pipeline[0].transform(table)
     except TableError as error:
-        msg = f"{data}: {error}"
+        said = error.at(start) if isinstance(error, CellError) else str(error)
+        msg = f"{data}: {said}"
         raise TableError(msg) from error
+    for j, (name, place) in enumerate(pipeline[0].sources()):
+        if pipeline[0].schema_[place]["kind"] == "category":
+            unseen[name] += int(np.count_nonzero(numbers[:, j] == _UNSEEN))
+    unseen += Counter()  # columns without any go
     X = np.asarray(pipeline[1].transform(numbers), dtype=float)
     classifier = pipeline[-1]
     place = int(np.flatnonzero(classifier.classes_ == classifier.pos_label)[0])

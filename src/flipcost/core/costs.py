@@ -312,6 +312,10 @@ def cost_share(cost: CostLike) -> float:
     >>> cost_share(0.25), cost_share(Costs(fn=3, fp=1))
     (0.25, 0.25)
     """
+    if isinstance(cost, Mapping):
+        meant = ", ".join(f"{name}={price!r}" for name, price in cost.items())
+        msg = f"`cost` must be a number or Costs; got {cost!r}. Did you mean Costs({meant})?"
+        raise ValueError(msg)
     share = cost.alpha if isinstance(cost, Costs) else float(cost)
     if not 0 < share < 1:
         msg = (

@@ -34,6 +34,15 @@ class Estimated(Protocol):
 NoiseRateLike: TypeAlias = "float | tuple[float, float] | Estimated | None"
 
 
+def _hint(rates: Array) -> str:
+    """Return what was meant by rates that look like percentages, as a sentence, or nothing."""
+    if np.all(rates >= 0) and 1 <= np.max(rates) <= 100 and np.sum(rates) < 100:
+        meant = ", ".join(f"{rate / 100:g}" for rate in np.ravel(rates))
+        shown = f"({meant})" if rates.ndim else meant
+        return f"Rates are shares, not per cent: did you mean {shown}? "
+    return ""
+
+
 def rate_pair(noise_rate: NoiseRateLike) -> tuple[float, float]:
     """Return any noise rate as a checked pair ``(rho_pos, rho_neg)``.
 
@@ -65,8 +74,9 @@ def rate_pair(noise_rate: NoiseRateLike) -> tuple[float, float]:
     if rates.ndim == 0:
         if not 0 <= rates < 0.5:
             msg = (
-                f"`noise_rate` must lie in [0, 0.5); got {float(rates):g}. At one half the labels "
-                "say nothing about the classes; above it they say the opposite: swap the labels."
+                f"`noise_rate` must lie in [0, 0.5); got {float(rates):g}. {_hint(rates)}At one "
+                "half the labels say nothing about the classes; above it they say the opposite: "
+                "swap the labels."
             )
             raise ValueError(msg)
         return float(rates), float(rates)
@@ -74,8 +84,8 @@ def rate_pair(noise_rate: NoiseRateLike) -> tuple[float, float]:
     if not (rho_pos >= 0 and rho_neg >= 0 and rho_pos + rho_neg < 1):
         msg = (
             "`noise_rate` as a pair (rho_pos, rho_neg) must be non-negative with a sum below 1; "
-            f"got ({rho_pos:g}, {rho_neg:g}). At a sum of one the labels say nothing about the "
-            "classes; above it they say the opposite: swap the labels."
+            f"got ({rho_pos:g}, {rho_neg:g}). {_hint(rates)}At a sum of one the labels say nothing "
+            "about the classes; above it they say the opposite: swap the labels."
         )
         raise ValueError(msg)
     return rho_pos, rho_neg

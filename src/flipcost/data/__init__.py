@@ -10,7 +10,14 @@ from flipcost.data._checks import check_features, unusable_columns
 from flipcost.data._encoder import LevelColumn, NumberColumn, TableEncoder, stack_columns
 from flipcost.data._features import make_features
 from flipcost.data._formulas import guard_cell, guard_column, unguard_cell
-from flipcost.data._infer import FALSE_WORDS, TRUE_WORDS, describe_column, read_cells, text_type
+from flipcost.data._infer import (
+    FALSE_WORDS,
+    ISO_FORMAT,
+    TRUE_WORDS,
+    describe_column,
+    read_cells,
+    text_type,
+)
 from flipcost.data._leaks import find_leaks
 from flipcost.data._limits import check_cells, check_sizes, parquet_batches
 from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, is_many, list_files
@@ -32,6 +39,7 @@ from flipcost.data.arrow import as_arrow, as_text, concatenate, take_column
 
 __all__ = [
     "FALSE_WORDS",
+    "ISO_FORMAT",
     "TRUE_WORDS",
     "ColumnReader",
     "FileFormat",

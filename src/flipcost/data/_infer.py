@@ -30,6 +30,13 @@ _DATE_FORMATS = (
     "%d.%m.%Y",
     "%d-%m-%Y",
 )
+# ISO 8601 as programs write it: a T or a blank, seconds or none, fractions, Z or an offset. Times
+# with an offset are read as UTC; those without are taken as they are.
+ISO_FORMAT = "%Y-%m-%dT%H:%M:%S%z"
+_ISO = (
+    r"^(?P<date>\d{4}-\d{2}-\d{2})(?:[Tt ](?P<time>\d{2}:\d{2})(?::(?P<second>\d{2})(?:[.,]\d+)?)?"
+    r"(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?)?$"
+)
 # Squares of larger numbers, and sums of them, are beyond what a float holds.
 _LARGEST = 1e100
 # A column of which at least this share, but not all, are numbers is a column of numbers with
@@ -156,7 +163,36 @@ def _date_format(distinct: Any) -> str | None:
     for written in _DATE_FORMATS:
         if not _read_dates(distinct, written, strict=False).null_count:
             return written
+    if not _read_iso(distinct, strict=False).null_count:
+        return ISO_FORMAT
     return None
+
+
+def _read_iso(column: Any, *, strict: bool = True) -> Any:
+    """Read ISO timestamps as seconds of UTC."""
+    parts = pc.extract_regex(column, _ISO)
+    unread = pc.and_(pc.is_valid(column), pc.is_null(parts))
+    if strict and pc.any(unread).as_py():
+        msg = f"found {column.filter(unread)[0].as_py()!r}"
+        raise ValueError(msg)
+
+    def part(name: str, missing: str) -> Any:
+        found = pc.struct_field(parts, name)
+        return pc.if_else(pc.equal(found, ""), missing, found)
+
+    local = pc.binary_join_element_wise(
+        part("date", ""), "T", part("time", "00:00"), ":", part("second", "00"), ""
+    )
+    moments = _read_dates(local, "%Y-%m-%dT%H:%M:%S", strict=strict)
+    zone = pc.replace_substring_regex(part("zone", "Z"), "[Zz]", "+0000")
+    zone = pc.replace_substring(zone, ":", "")
+    hours = pc.utf8_slice_codeunits(zone, 1, 3).cast(pa.int64())
+    minutes = pc.utf8_slice_codeunits(zone, 3, 5)
+    minutes = pc.if_else(pc.equal(minutes, ""), "0", minutes).cast(pa.int64())
+    sign = pc.if_else(pc.starts_with(zone, "-"), -1, 1)
+    offset = pc.multiply(sign, pc.add(pc.multiply(hours, 3600), pc.multiply(minutes, 60)))
+    seconds = pc.subtract(moments.cast(pa.int64()), offset)
+    return seconds.cast(pa.timestamp("s"))
 
 
 def _read_dates(column: Any, written: str, *, strict: bool = True) -> Any:
@@ -255,7 +291,7 @@ def read_cells(column: Any, kind: Any) -> Any:
     if column.type == kind:
         return column
     if isinstance(kind, str):
-        moments = _read_dates(column, kind)
+        moments = _read_iso(column) if kind == ISO_FORMAT else _read_dates(column, kind)
         return moments if "%H" in kind else moments.cast(pa.date32())
     if not pa.types.is_boolean(kind):
         return column.cast(kind)

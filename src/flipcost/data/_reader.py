@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from flipcost.core.arrays import Array
 from flipcost.data._infer import describe_column, read_cells, refuse_infinite
 from flipcost.data.arrow import as_arrow, take_column
-from flipcost.exceptions import TableError, shorten, unknown_column
+from flipcost.exceptions import CellError, TableError, shorten, unknown_column
 
 _DAY = 86400.0
 _CYCLE_DIGITS = 12
@@ -160,7 +160,21 @@ def _numbers(column: Any, described: dict[str, Any]) -> Array:
             f"Column {described['name']!r} held {_WORDS[kind]} when the model was made and does "
             f"not now ({reason}); correct the column."
         )
-        raise TableError(msg) from error
+        raise CellError(msg, _first_unread(column, described)) from error
+
+
+def _first_unread(column: Any, described: dict[str, Any]) -> int:
+    """Return the place of the first cell that cannot be read, found by halving."""
+    first, last = 0, len(column)
+    while last - first > 1:
+        middle = (first + last) // 2
+        try:
+            _READ[described["kind"]](column.slice(first, middle - first), described)
+        except (ValueError, NotImplementedError):
+            last = middle
+        else:
+            first = middle
+    return first
 
 
 def _float(column: Any) -> Array:

@@ -15,7 +15,7 @@ from flipcost.core.rates import NoiseRate
 
 # What `_parameter_constraints` say of the parameters that many of them have.
 COST_AND_RATE = {
-    "cost": [Real, Costs],
+    "cost": [Real, Costs, dict],  # the last for a hint
     "noise_rate": [Real, "array-like", NoiseRate, None],
     "pos_label": "no_validation",
 }

@@ -92,7 +92,7 @@ class ForwardLogisticClassifier(LinearScoreClassifier):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
-        "cost": [Real, Costs],
+        "cost": [Real, Costs, dict],  # the last for a hint
         "noise_rate": [StrOptions({"likelihood"}), Real, "array-like", NoiseRate, None],
         "noise_model": [StrOptions({"symmetric", "class_conditional"})],
         "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],

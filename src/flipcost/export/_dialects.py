@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
+from flipcost.data import ISO_FORMAT
 from flipcost.exceptions import ExportError
 
 DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake"]
@@ -75,6 +76,12 @@ class Dialect:
 
     def days(self, column: str, written: str | None) -> str:
         """Return days since 1970 of a date, or of text with dates."""
+        if written == ISO_FORMAT:
+            msg = (
+                f"Column {column} held times as text with zones or fractions, which databases read "
+                "in their own ways; make it a column of timestamps before the audit."
+            )
+            raise ExportError(msg)
         if written is None:
             seconds = self.seconds.format(column)
         else:

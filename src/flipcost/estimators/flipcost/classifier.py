@@ -212,7 +212,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
-        "cost": [Real, Costs],
+        "cost": [Real, Costs, dict],  # the last for a hint
         "noise_rate": [StrOptions(set(SOURCES)), Real, "array-like", NoiseRate],
         "noise_model": [StrOptions(set(get_args(NoiseModel)))],
         "estimator": [HasMethods(["fit"]), None],

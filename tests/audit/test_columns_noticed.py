@@ -1,0 +1,60 @@
+"""Columns that say nothing of the rows: text and counters are left out, names are noticed."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from flipcost.audit import audit
+from flipcost.core.costs import cost_share
+from flipcost.core.noise import rate_pair
+from flipcost.estimators import FlipCostClassifier, UnevenMarginClassifier
+from tests.audit.helpers import noisy_table
+
+
+def audited(**columns):
+    table = noisy_table(400).drop_columns("truth")
+    for name, values in columns.items():
+        table = table.append_column(name, pa.array(values))
+    return audit(table, "ill", 0.3, model="linear")
+
+
+def test_text_is_left_out_with_a_warning():
+    """A column of text does not stop the run."""
+    result = audited(note=[f"called at {k} o'clock" for k in range(400)])
+    assert "note" not in [c["name"] for c in result.schema]
+    assert any("'note' has too many categories" in w and "left out" in w for w in result.warnings)
+
+
+def test_counters_with_gaps_are_left_out():
+    """Numbers that rise by little from row to row name the rows."""
+    rng = np.random.default_rng(0)
+    result = audited(claim=(1_000_000 + np.cumsum(rng.integers(1, 5, 400))).tolist())
+    assert "claim" not in [c["name"] for c in result.schema]
+    assert any("only number the rows" in w and "claim" in w for w in result.warnings)
+
+
+def test_names_of_rows_are_noticed():
+    """Numbers in any order that differ on every row and are called like names are pointed out."""
+    numbers = np.random.default_rng(1).permutation(10_000)[:400]
+    result = audited(customer_id=numbers.tolist(), income=(3 * numbers).tolist())
+    noted = [w for w in result.warnings if "looks like a name of rows" in w]
+    assert len(noted) == 1
+    assert "`id='customer_id'` or `drop=['customer_id']`" in noted[0]
+
+
+@pytest.mark.parametrize(("given", "meant"), [(20, "0.2"), (30.0, "0.3"), ((30, 10), "(0.3, 0.1)")])
+def test_percentages_get_a_hint(given, meant):
+    """Rates are shares: who gives per cent is told what was meant."""
+    with pytest.raises(ValueError, match="Rates are shares") as caught:
+        rate_pair(given)
+    assert f"did you mean {meant}?" in str(caught.value)
+
+
+@pytest.mark.parametrize("estimator", [FlipCostClassifier, UnevenMarginClassifier])
+def test_prices_in_a_dict_get_a_hint(estimator):
+    """Who gives a dict is told of `Costs`."""
+    prices = {"fn": 4, "fp": 1}
+    with pytest.raises(ValueError, match=r"Did you mean Costs\(fn=4, fp=1\)\?"):
+        cost_share(prices)
+    with pytest.raises(ValueError, match=r"Did you mean Costs\(fn=4, fp=1\)\?"):
+        estimator(cost=prices).fit(np.arange(40.0)[:, None], np.arange(40) % 3 > 0)

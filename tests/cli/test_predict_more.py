@@ -1,0 +1,88 @@
+"""`flipcost predict`: columns kept, levels that are new, rows of errors, folders of files."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.csv as pc
+import pyarrow.parquet as pq
+import pytest
+
+import flipcost as fc
+from flipcost.audit import audit
+from flipcost.cli import main
+
+WORDS = np.array(["no", "yes"], dtype=object)
+
+
+def make_rows(n, seed=0):
+    rng = np.random.default_rng(seed)
+    ill = rng.random(n) < 0.4
+    towns = rng.choice(["Lyon", "Nice"], n)
+    return pa.table({"age": rng.normal(size=n) + ill, "town": towns, "ill": WORDS[ill.astype(int)]})
+
+
+@pytest.fixture(scope="module")
+def model(tmp_path_factory):
+    path = tmp_path_factory.mktemp("model") / "model.skops"
+    fc.save(audit(make_rows(300), "ill", 0.3, model="linear").model, path)
+    return path
+
+
+def predict(model, data, out, *more):
+    return main(["predict", str(model), str(data), "--out", str(out), *more])
+
+
+@pytest.mark.parametrize("kind", ["csv", "parquet"])
+def test_columns_are_kept(model, tmp_path, kind):
+    """The rows stand before their predictions, as they were."""
+    rows = make_rows(40, seed=1).append_column("prediction", [["old"] * 40])
+    pc.write_csv(rows, tmp_path / "new.csv")
+    out = tmp_path / f"out.{kind}"
+    assert predict(model, tmp_path / "new.csv", out, "--keep-columns") == 0
+    found = pc.read_csv(out) if kind == "csv" else pq.read_table(out)
+    assert found.column_names[:4] == ["age", "town", "ill", "prediction"]
+    assert found["prediction"].to_pylist() == ["old"] * 40
+    assert set(found["prediction_"].to_pylist()) <= {"no", "yes"}
+    np.testing.assert_allclose(np.array(found["age"], float), rows["age"])
+
+
+def test_levels_that_are_new_are_counted(model, tmp_path, capsys):
+    """The screen says how many rows hold a level that the model has not seen."""
+    rows = make_rows(30, seed=2).set_column(1, "town", [["Brest"] * 7 + ["Lyon"] * 23])
+    pc.write_csv(rows, tmp_path / "new.csv")
+    assert predict(model, tmp_path / "new.csv", tmp_path / "out.csv") == 0
+    assert "that the model has not seen, by column: town (7)" in capsys.readouterr().out
+    pc.write_csv(make_rows(30), tmp_path / "old.csv")
+    assert predict(model, tmp_path / "old.csv", tmp_path / "out2.csv") == 0
+    assert "has not seen" not in capsys.readouterr().out
+
+
+def test_an_error_names_its_row(model, tmp_path, capsys):
+    """Where numbers turn to text, the first such row of the file is named."""
+    ages = [*map(str, range(25)), "old", "older", *map(str, range(13))]
+    pc.write_csv(pa.table({"age": ages, "town": ["Lyon"] * 40}), tmp_path / "new.csv")
+    assert predict(model, tmp_path / "new.csv", tmp_path / "out.csv") == 2
+    said = capsys.readouterr().err
+    assert "Column 'age' held numbers" in said
+    assert "It is in row 26." in said
+    assert not (tmp_path / "out.csv").exists()
+
+
+def test_a_folder_is_read_as_one_table(model, tmp_path, capsys):
+    """Files in order of their names, rows numbered through, as audit takes them."""
+    folder = tmp_path / "new"
+    folder.mkdir()
+    for k in (0, 1):
+        pc.write_csv(make_rows(20 + k, seed=k), folder / f"part-{k}.csv")
+    assert predict(model, folder, tmp_path / "out.parquet") == 0
+    assert "41 rows" in capsys.readouterr().out
+    found = pq.read_table(tmp_path / "out.parquet")
+    assert found["row"].to_pylist() == list(range(1, 42))
+    assert predict(model, folder / "*.csv", tmp_path / "again.parquet") == 0
+    assert pq.read_table(tmp_path / "again.parquet").equals(found)
+
+
+def test_an_empty_folder_is_named(model, tmp_path, capsys):
+    """A folder without files ends in one sentence."""
+    (tmp_path / "none").mkdir()
+    assert predict(model, tmp_path / "none", tmp_path / "out.csv") == 2
+    assert "none" in capsys.readouterr().err

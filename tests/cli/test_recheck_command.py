@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+import time
 from pathlib import Path
 
 import pyarrow as pa
@@ -198,3 +199,25 @@ def test_a_kill_leaves_whole_files_only(folder, tmp_path):
     asked = [row["row"] for path in files for row in rows_of(path)]
     assert len(asked) == 2 * len(files) == len(set(asked))
     assert main(["recheck", str(out), "--n", "2", "--quiet"]) == 0
+
+
+@pytest.mark.slow
+def test_a_killed_audit_leaves_answers_as_they_were(folder, truth, tmp_path):
+    """Killed at any moment of a second audit, the files of the first round stay whole."""
+    args = audit_args(folder)
+    args[args.index("--out") + 1] = str(tmp_path)
+    assert main([*args, "--quiet"]) == 0
+    fill(tmp_path / "recheck.csv", truth)
+    answers = (tmp_path / "recheck.csv").read_bytes()
+    more = ["--overwrite", "--quiet", "--checked", str(tmp_path / "recheck.csv")]
+    script = "import sys; from flipcost.cli import main; sys.exit(main(sys.argv[1:]))"
+    for pause in (1.5, 2.5, 3.5):
+        run = subprocess.Popen([sys.executable, "-c", script, *args, *more])
+        time.sleep(pause)
+        run.kill()
+        run.wait()
+        assert (tmp_path / "recheck.csv").read_bytes() == answers
+        assert json.loads((tmp_path / "summary.json").read_text())
+    assert main([*args, *more]) == 0
+    assert (tmp_path / "recheck.csv").read_bytes() == answers
+    assert not list(tmp_path.glob(".flipcost-*"))

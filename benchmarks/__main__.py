@@ -15,6 +15,7 @@ NAMES = (
     "limits",
     "real_noise",
     "recheck",
+    "decisions",
     "scale",
     "predict",
     "engines",

@@ -192,3 +192,37 @@ def test_checked_rows_and_prices_go_together():
     called = model.oof_probability_ > prices.threshold
     low, high = model.cost_interval_
     assert low <= prices.paid(CLEAN == 1, called).mean() <= high
+
+
+def test_the_closed_form_weighs_rows_by_their_prices():
+    """With the documented weights the closed form is the one at one half, and pays off."""
+    from flipcost import UnevenMarginClassifier
+    from flipcost.core.row_prices import price_weights
+
+    frame, y, _ = make_rows(4000, seed=7)
+    rates = (0.3, 0.1)
+    noisy = flip_labels(y, rates, random_state=8)
+    prices = COSTS.by_row(frame)
+    X = np.column_stack([frame[["x", "z"]], np.log(frame["amount"])])
+    model = UnevenMarginClassifier(noise_rate=rates, l2=0.01).fit(X, noisy, prices=prices)
+    weight = price_weights(noisy == 1, prices, rates)
+    same = UnevenMarginClassifier(cost=0.5, l2=0.01).fit(X, noisy, sample_weight=weight)
+    np.testing.assert_allclose(model.coef_, same.coef_)
+    one_price = UnevenMarginClassifier(
+        Costs(fn=float(prices.fn.mean()), fp=10), noise_rate=rates, l2=0.01
+    ).fit(X, noisy)
+    paid = [prices.paid(y == 1, m.predict(X) == 1).mean() for m in (model, one_price)]
+    assert paid[0] < paid[1]
+    columns = UnevenMarginClassifier(COSTS, noise_rate=rates, l2=0.01).fit(frame, noisy)
+    assert set(columns.predict(frame)) == {0, 1}
+    with pytest.raises(ValueError, match="have no one share"):
+        UnevenMarginClassifier(COSTS).partial_fit(frame, noisy)
+
+
+def test_estimators_that_need_one_share_say_so():
+    """Re-sampling and logistic losses decide by one share, and refuse prices by row clearly."""
+    from flipcost import CostResamplingClassifier, WeightedLogisticClassifier
+
+    for make in (CostResamplingClassifier, WeightedLogisticClassifier):
+        with pytest.raises(ValueError, match="use what takes prices by row"):
+            make(cost=COSTS).fit(FRAME, NOISY)

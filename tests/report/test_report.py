@@ -129,3 +129,12 @@ def test_known_rates_are_reported_too(rate):
     html = render_report(audit(noisy_table(300), "ill", PRICES, noise_rate=rate, drop=["truth"]))
     assert "How noisy the labels are" in html
     assert "nan" not in html.lower().replace("nancy", "")
+
+
+def test_pictures_of_decisions_are_drawn_and_told(result):
+    """Depth, prices and what was asked have parts of their own, with data for their sliders."""
+    html = render_report(result)
+    for name in ("depth-profit", "depth-lift", "price-benefit", "price-price"):
+        assert f'id="{name}"' in html
+    assert 'id="depth-slider"' in html
+    assert 'id="part-asked"' not in html  # nothing was asked

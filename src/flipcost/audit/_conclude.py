@@ -122,7 +122,7 @@ def conclude(
         n_effective=classifier.n_effective_,
         prices_are_assumed=options.cost is None,
         recheck=plan_recheck(rows, classifier, effects, suspects),
-        decisions=more_decisions(rows, classifier, candidates[0]),
+        decisions=more_decisions(rows, classifier, candidates[0], costs),
     )
 
 

@@ -13,6 +13,7 @@ from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.depth import MEASURES, DepthCurve, depth_curve
+from flipcost.core.price_curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.prices import Prices
 from flipcost.core.segments import Segment, segment_figures
 from flipcost.data import as_text, row_prices, take_column
@@ -98,6 +99,8 @@ class Decisions:
     ----------
     curve : DepthCurve
         What calling the best rows brings at every depth.
+    benefit, price : BandCurve
+        Net benefit, and the cost of a row in money, at every price ratio of the grid.
     capacity : str or None
         How many rows can be called, in words.
     called : list of Called
@@ -111,6 +114,8 @@ class Decisions:
     """
 
     curve: DepthCurve
+    benefit: BandCurve
+    price: BandCurve
     capacity: str | None
     called: list[Called]
     by: str | None
@@ -118,7 +123,9 @@ class Decisions:
     ranges: list[RangeFound]
 
 
-def more_decisions(rows: Audited, classifier: FlipCostClassifier, best: Candidate) -> Decisions:
+def more_decisions(
+    rows: Audited, classifier: FlipCostClassifier, best: Candidate, costs: NDArray[np.float64]
+) -> Decisions:
     """Return what holds beyond one price and all rows.
 
     Parameters
@@ -129,6 +136,8 @@ def more_decisions(rows: Audited, classifier: FlipCostClassifier, best: Candidat
         Fitted.
     best : Candidate
         The winner, whose calls parts are judged by.
+    costs : ndarray
+        The grid of costs.
     """
     judged, options = rows.judged, rows.options
     posterior = likely_posterior(classifier, measured=judged.checked is not None)
@@ -150,8 +159,15 @@ def more_decisions(rows: Audited, classifier: FlipCostClassifier, best: Candidat
         ) if isinstance(capacity, dict) else str(capacity)  # fmt: skip
         if options.capacity_by is not None and not isinstance(capacity, dict):
             said += f" of each {options.capacity_by}"
+    known = (judged.positive, classifier.oof_probability_)
+    ratios = (1 - costs) / costs
+    share = classifier.cost_share_
     return Decisions(
         curve,
+        net_benefit_curve(*known, posterior, costs, judged.weight, options.level),
+        price_curve(
+            *known, prices, posterior, ratios / ((1 - share) / share), judged.weight, options.level
+        ),
         said,
         called,
         options.by,

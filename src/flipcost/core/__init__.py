@@ -62,6 +62,7 @@ Decisions
 - `capacity`: which rows to call when only so many can be
 - `depth`: precision, recall, lift and profit at every depth
 - `segments`: parts of a table, partially pooled
+- `price_curves`: net benefit over thresholds, cost over prices
 - `decision`: the rule, the constants, the guard, minimax regret
 - `possible`: figures kept to what can be
 - `information`: labels needed, labels that are likely wrong, the value of the rate, savings

@@ -18,6 +18,7 @@ from flipcost._validation import (
 )
 from flipcost.core.costs import Costs, cost_share, margin_value
 from flipcost.core.moments import ClassMoments
+from flipcost.core.row_prices import price_weights, prices_of
 from flipcost.core.solve import denoised_systems, path_of_systems
 from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._linear import LinearMomentsClassifier
@@ -140,8 +141,8 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
-        """Learn from all rows, forgetting what was seen before.
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> Self:
+        r"""Learn from all rows, forgetting what was seen before.
 
         Parameters
         ----------
@@ -151,6 +152,14 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
             Labels: any two values.
         sample_weight : array-like of shape (n,), or Dask collection, optional
             Non-negative weights; a weight counts as that many repetitions.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``; as in `cost` where
+            that is made of columns of X. Rows are then weighed by
+            `flipcost.core.row_prices.price_weights`: with :math:`\tau` the threshold of the row on
+            the noisy probability, by :math:`(a + b)(1 - \tau)` if its label is positive and
+            :math:`(a + b)\,\tau` if not, at a cost of one half and without a noise rate. The sign
+            of the score then decides at the prices that rows like it have; `predict` takes none,
+            and `predict_proba` speaks of rows so weighed.
 
         Returns
         -------
@@ -158,9 +167,16 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         """
         if is_dask(X):
             return self.fit_table(dask_table(X, y, sample_weight))
+        paid = prices_of(self.cost, prices, X)
         X = validate_rows(self, X, reset=True)
         classes, second = encode_labels(self, y, X.shape[0])
-        return self._learn(None, classes, X, second, sample_weight)
+        if paid is None:
+            return self._learn(None, classes, X, second, sample_weight)
+        given = check_weights(sample_weight, X)
+        positive = second if positive_index(classes, self.pos_label) == 1 else ~second
+        weight = price_weights(positive, paid, self.noise_rate)
+        moments = ClassMoments.from_rows(X, positive, weight if given is None else weight * given)
+        return self._solve(moments, classes, by_row=True)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -250,15 +266,16 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         name_features(self, labelled.names)
         return self
 
-    def _solve(self, moments, classes):
+    def _solve(self, moments, classes, *, by_row=False):
         if not moments.weight.sum() > 0:
             msg = (
                 "There must be rows with a positive weight to learn from; got none. "
                 "Check `sample_weight`, or what the moments were gathered from."
             )
             raise ValueError(msg)
-        cost, margin = cost_share(self.cost), margin_value(self.margin)
-        system = denoised_systems(moments, [self.noise_rate])[0]
+        # Prices by row are in the weights already, and so is the noise.
+        cost, margin = 0.5 if by_row else cost_share(self.cost), margin_value(self.margin)
+        system = denoised_systems(moments, [None if by_row else self.noise_rate])[0]
         path = path_of_systems(
             [system],
             [cost],

@@ -14,6 +14,7 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flipcost.exceptions import shorten
+from flipcost.report._bands import make_asked, make_depth, make_price
 from flipcost.report._figures import draw_curve, draw_path, draw_posterior
 from flipcost.report._numbers import amounts, scale_of, span
 from flipcost.report._payload import make_payload
@@ -153,6 +154,9 @@ PARTS = (
     Part("curve", "Cost over all price ratios", _curve, half=True),
     Part("calls", "Right and wrong calls in 1,000 rows", _calls, half=True),
     Part("candidates", "What the candidates cost", _candidates),
+    Part("asked", "Decisions that were asked about", make_asked),
+    Part("depth", "If only so many rows can be called", make_depth),
+    Part("price", "If prices were others", make_price),
     Part("help", "What would help most", _help),
     Part("way", "What checked rows have brought", make_way),
     Part("workbench", "Labels that look wrong, and rows to check", make_workbench),

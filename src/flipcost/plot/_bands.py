@@ -1,0 +1,356 @@
+"""Curves with bands on clean labels: decision curve, lift, profit, cost over the price."""
+
+from __future__ import annotations
+
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flipcost.core.arrays import Array
+from flipcost.core.costs import Costs
+from flipcost.core.depth import depth_curve
+from flipcost.core.noise import rate_pair
+from flipcost.core.price_curves import net_benefit_curve, price_curve
+from flipcost.core.prices import Prices
+from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.row_prices import prices_of
+from flipcost.plot._common import (
+    pos_label_of,
+    positive_probability,
+    read_positive,
+    read_probability,
+    take_axes,
+)
+
+_THRESHOLDS = np.linspace(0.02, 0.9, 45)
+_FACTORS = 2.0 ** np.linspace(-3, 3, 37)
+
+
+class BandDisplay:
+    """A curve on clean labels with its band, beside "as labelled" and the two constants.
+
+    Parameters
+    ----------
+    x : ndarray of shape (K,)
+        What it is drawn over.
+    clean : ndarray of shape (K, 3)
+        Value, lower and upper limit on clean labels.
+    observed : ndarray of shape (K,)
+        The same by the labels as they are.
+    constants : dict of str to ndarray of shape (K,)
+        The constant answers.
+    name : str, default=None
+        Name in the legend.
+
+    Attributes
+    ----------
+    line_, observed_line_, band_, constant_lines_ : matplotlib artists
+        What was drawn.
+    ax_, figure_ : matplotlib axes and figure
+        Where.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from flipcost.plot import BandDisplay
+    >>> x = np.linspace(0, 1, 5)
+    >>> display = BandDisplay(x, np.column_stack([x, x - 0.1, x + 0.1]), x, {"none": 0 * x}).plot()
+    >>> [line.get_label() for line in display.ax_.get_lines()]
+    ['on clean labels', 'as labelled', 'none']
+    """
+
+    _x_name, _y_name = "", ""
+
+    def __init__(
+        self,
+        x: Array,
+        clean: Array,
+        observed: Array,
+        constants: dict[str, Array],
+        name: str | None = None,
+    ) -> None:
+        self.x = x
+        self.clean = clean
+        self.observed = observed
+        self.constants = constants
+        self.name = name
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; new axes when None.
+        name : str, default=None
+            Name in the legend.
+        **kwargs : dict
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = take_axes(ax)
+        self.figure_ = self.ax_.figure
+        label = name or self.name or "on clean labels"
+        (self.line_,) = self.ax_.plot(self.x, self.clean[:, 0], **{"label": label, **kwargs})
+        color = self.line_.get_color()
+        self.band_ = self.ax_.fill_between(
+            self.x, self.clean[:, 1], self.clean[:, 2], color=color, alpha=0.15, linewidth=0
+        )
+        (self.observed_line_,) = self.ax_.plot(
+            self.x, self.observed, color=color, linestyle="--", label="as labelled"
+        )
+        self.constant_lines_ = [
+            self.ax_.plot(self.x, values, color="grey", linestyle=style, label=words)[0]
+            for (words, values), style in zip(self.constants.items(), (":", "-."), strict=False)
+        ]
+        self.ax_.set(xlabel=self._x_name, ylabel=self._y_name)
+        self.ax_.legend()
+        return self
+
+    @classmethod
+    def _compute(
+        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+    ) -> tuple[Any, Any, Any, Any]:
+        raise NotImplementedError
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        cost: Any = 0.5,
+        prices: Any = None,
+        noise_rate: Any = None,
+        sample_weight: ArrayLike | None = None,
+        level: float = 0.95,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of probabilities.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels, noisy.
+        y_prob : array-like of shape (n,)
+            Probability of the positive class on clean labels, of rows that were not trained on.
+        cost : float or Costs, default=0.5
+            Share of the cost that a false positive bears, or the prices.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, default=None
+            Prices by row, in place of `cost`.
+        noise_rate : float, pair of floats, RatePosterior or None, default=None
+            Rate at which the labels were flipped, or what is known of it.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows.
+        level : float, default=0.95
+            Level of the band.
+        pos_label : label, default=None
+            The positive class; the second in order when None.
+        name : str, default=None
+            Name in the legend.
+        ax : matplotlib axes, default=None
+            Where to draw.
+        **kwargs : dict
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        display
+        """
+        positive = read_positive(y, pos_label)
+        probability = read_probability(y_prob, len(positive))
+        paid = prices_of(cost, prices, np.empty((len(positive), 1)))
+        if paid is None:
+            miss, alarm = cost.extra if isinstance(cost, Costs) else (1 - float(cost), float(cost))
+            paid = Prices(np.full(len(positive), miss), np.full(len(positive), alarm))
+        known = noise_rate
+        if not isinstance(known, RatePosterior):
+            known = RatePosterior(np.array([rate_pair(noise_rate)]), np.ones(1))
+        found = cls._compute(
+            positive, probability, paid, known, sample_weight=sample_weight, level=level
+        )
+        return cls(*found, name=name).plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        pos_label: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of a fitted classifier on rows that it was not trained on.
+
+        The prices and what is known of the noise rate are the estimator's own, if it has them.
+
+        Parameters
+        ----------
+        estimator : classifier with `predict_proba`
+            Fitted.
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels, noisy.
+        pos_label : label, default=None
+            The positive class; the estimator's own when None.
+        name : str, default=None
+            Name in the legend; that of the class when None.
+        **kwargs : dict
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display
+        """
+        probability = positive_probability(estimator, X, pos_label)
+        known = {"cost": getattr(estimator, "cost", 0.5)}
+        paid = prices_of(known["cost"], kwargs.pop("prices", None), X)
+        if paid is not None:
+            known["prices"] = paid
+        posterior = getattr(estimator, "rate_posterior_", getattr(estimator, "noise_rate", None))
+        known["noise_rate"] = posterior
+        return cls.from_predictions(
+            y,
+            probability,
+            pos_label=pos_label_of(estimator, pos_label),
+            name=name or type(estimator).__name__,
+            **{**known, **kwargs},
+        )
+
+
+class DecisionCurveDisplay(BandDisplay):
+    """Net benefit over the threshold, denoised: the decision curve of Vickers and Elkin.
+
+    Parameters
+    ----------
+    x, clean, observed, constants, name
+        As in `BandDisplay`: thresholds, and net benefit in true positives a row.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from flipcost.plot import DecisionCurveDisplay
+    >>> display = DecisionCurveDisplay.from_predictions(
+    ...     [0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], noise_rate=0.1
+    ... )
+    >>> display.clean.shape
+    (45, 3)
+    """
+
+    _x_name, _y_name = "threshold on the clean probability", "net benefit of a row"
+
+    @classmethod
+    def _compute(
+        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+    ) -> tuple[Any, Any, Any, Any]:
+        del prices
+        curve = net_benefit_curve(positive, probability, posterior, _THRESHOLDS, **more)
+        constants = {"all positive": curve.all_positive, "all negative": curve.all_negative}
+        return curve.x, curve.clean, curve.observed, constants
+
+
+class PriceCurveDisplay(BandDisplay):
+    """Cost of a row over the price of a miss, decided at each price, denoised.
+
+    Parameters
+    ----------
+    x, clean, observed, constants, name
+        As in `BandDisplay`: prices of a miss, on the mean, and costs in the units of the prices.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from flipcost import Costs
+    >>> from flipcost.plot import PriceCurveDisplay
+    >>> display = PriceCurveDisplay.from_predictions(
+    ...     [0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8], cost=Costs(fn=4, fp=1), noise_rate=0.1
+    ... )
+    >>> float(display.x[18])
+    4.0
+    """
+
+    _x_name, _y_name = "price of a miss", "cost of a row"
+
+    @classmethod
+    def _compute(
+        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+    ) -> tuple[Any, Any, Any, Any]:
+        curve = price_curve(positive, probability, prices, posterior, _FACTORS, **more)
+        constants = {"all positive": curve.all_positive, "all negative": curve.all_negative}
+        mean = prices.mean(more.get("sample_weight"))[0]
+        return mean * curve.x, curve.clean, curve.observed, constants
+
+
+class LiftDisplay(BandDisplay):
+    """Lift over the share of rows that are called, denoised.
+
+    Parameters
+    ----------
+    x, clean, observed, constants, name
+        As in `BandDisplay`: depths, and how many times as many positives as among random rows.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from flipcost.plot import LiftDisplay
+    >>> y, p = [0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20
+    >>> display = LiftDisplay.from_predictions(y, p, noise_rate=0.1)
+    >>> bool(display.clean[0, 0] > display.clean[-1, 0])
+    True
+    """
+
+    _x_name, _y_name = "share of rows called", "lift"
+
+    @classmethod
+    def _compute(
+        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+    ) -> tuple[Any, Any, Any, Any]:
+        curve = depth_curve(positive, probability, prices, posterior, **more)
+        constants = {"random rows": np.ones(len(curve.depth))}
+        return curve.depth, curve.clean["lift"], curve.observed["lift"], constants
+
+
+class ProfitDisplay(BandDisplay):
+    """What calling rows saves, over the share of them that are called, denoised.
+
+    Parameters
+    ----------
+    x, clean, observed, constants, name
+        As in `BandDisplay`: depths, and money for each row of the table, against calling nobody.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from flipcost import Costs
+    >>> from flipcost.plot import ProfitDisplay
+    >>> y, p = [0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20
+    >>> display = ProfitDisplay.from_predictions(y, p, cost=Costs(fn=4, fp=1), noise_rate=0.1)
+    >>> sorted(display.constants)
+    ['all negative', 'all positive']
+    """
+
+    _x_name, _y_name = "share of rows called", "profit of a row"
+
+    @classmethod
+    def _compute(
+        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+    ) -> tuple[Any, Any, Any, Any]:
+        curve = depth_curve(positive, probability, prices, posterior, **more)
+        every = np.full(len(curve.depth), curve.everyone.value)
+        constants = {"all positive": every, "all negative": np.zeros(len(curve.depth))}
+        return curve.depth, curve.clean["profit"], curve.observed["profit"], constants

@@ -13,6 +13,7 @@ NAMES = (
     "eta_quality",
     "noise_tax",
     "limits",
+    "dependence",
     "real_noise",
     "recheck",
     "decisions",

@@ -38,7 +38,7 @@ def prices_of(cost: Any, prices: Any, X: Any, *, fitted: bool = False) -> Prices
     >>> prices_of(Costs(fn=4, fp=1), None, [[0.0]]) is None
     True
     """
-    n_rows = X.shape[0] if hasattr(X, "shape") else len(X)
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
     if isinstance(prices, Prices):
         if len(prices) != n_rows:
             msg = f"`prices` must be of the same {n_rows} rows as `X`; got {len(prices)}."

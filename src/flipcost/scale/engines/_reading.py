@@ -20,6 +20,8 @@ Layer = Mapping[str, Expression]
 
 # Codes of labels after the two: none, and any other.
 NO_LABEL, OTHER_LABEL = 2, 3
+# Below it, twice the prime times a multiplier fits in 64 bits.
+_SMALL = 1 << 30
 
 
 @dataclass(frozen=True)
@@ -190,7 +192,9 @@ def hashed(layer: Layer, key: str, name: str, seed: int) -> list[Layer]:
     prime = literal(PRIME)
     kept = {known: column(known) for known in layer}
     # The remainder of a negative key is negative in some engines.
-    inside = (column(key) % prime + prime) % prime
+    inside = column(key) % prime + prime
+    if multiplier >= _SMALL:
+        inside = inside % prime
     start = (inside * literal(multiplier) + literal(offset)) % prime
     a, b = f"{name}_1", f"{name}_2"
     square = column(b) * column(b) % prime

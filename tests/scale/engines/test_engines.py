@@ -192,6 +192,8 @@ def noisy():
     return pa.table({**columns, "y": y, "id": id_, "fold": fold.astype(np.int64)})
 
 
+# Files take the column of folds for groups, and say so.
+@pytest.mark.filterwarnings("ignore::flipcost.exceptions.DependenceWarning")
 def test_the_classifiers_fit_as_from_files(engine, noisy):
     """With the folds of files, every classifier is the one that files give."""
     names = ["a", "b", "c"]
@@ -252,3 +254,10 @@ def test_a_fit_with_bends_finds_the_noise(engine, noisy):
     assert model.scorer_.basis.n_columns > 3
     assert list(model.feature_names_in_) == ["a", "b", "c"]
     assert table.n_bytes < 500_000
+
+
+def test_keys_that_repeat_are_groups(engine, rows):
+    """A key that names each row alone makes no groups; one that rows share does."""
+    table = rows.arrow().append_column("key", pa.array(np.arange(len(rows.X))))
+    for fold_by, expected in (("key", False), ("id", True)):
+        assert engine(table, "y", columns=NAMES, fold_by=fold_by).has_groups() is expected

@@ -24,6 +24,7 @@ from flipcost.data import arrow
 from flipcost.estimators._folds import fold_numbers
 from flipcost.estimators.flipcost.columns import FeatureColumns, is_mixed
 from flipcost.exceptions import FlipCostError
+from flipcost.scale import EngineTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -243,7 +244,7 @@ def grouping_of(table: Any) -> Callable[[Any], Indices] | None:
     True
     """
     name = getattr(getattr(table, "layout", None), "fold_by", None)
-    if name is None:
+    if name is None or (isinstance(table, EngineTable) and not table.has_groups()):
         return None
 
     def groups_of(frame: Any) -> Indices:

@@ -85,6 +85,8 @@ class Dialect:
         if answer.of is None:
             return "COUNT(*)"
         inside = self.write(answer.of)
+        if answer.kind == "distinct":
+            return f"COUNT(DISTINCT {inside})"
         if answer.kind == "median":
             return self._median(inside)
         if answer.kind.startswith("quantile"):

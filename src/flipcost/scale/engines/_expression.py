@@ -159,9 +159,9 @@ def total(terms: Sequence[Expression]) -> Expression:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What is asked of a group: ``count`` of rows or values, ``sum``, ``min``, ``max``, ``median``.
+    """What is asked of a group: ``count``, ``sum``, ``min``, ``max``, ``median``, ``distinct``.
 
-    `of` is None for rows.
+    Or ``quantile`` and its level. `of` is None for a count of rows.
     """
 
     kind: str

@@ -116,6 +116,8 @@ def _aggregate(answer: Aggregate) -> Any:
     of = _write(answer.of)
     if answer.kind.startswith("quantile"):
         return of.quantile(float(answer.kind.split()[1]), interpolation="nearest")
+    if answer.kind == "distinct":
+        return of.n_unique()
     return getattr(of, answer.kind)()
 
 

@@ -15,7 +15,7 @@ from flipcost.exceptions import SourceError
 from flipcost.scale._histogram import ScoreHistogram
 from flipcost.scale._labels import LabeledMoments
 from flipcost.scale._table import Table, check_coefficients, check_labels
-from flipcost.scale.engines._expression import ROWS, Question
+from flipcost.scale.engines._expression import ROWS, Aggregate, Question, column
 from flipcost.scale.engines._groups import Rows, Subset
 from flipcost.scale.engines._moments import changed, gather
 from flipcost.scale.engines._reading import Reading
@@ -144,6 +144,20 @@ class EngineTable(Table):
         found = gather(rows)
         scaled = [_reweighed(part, labels, self._weights, found.parts) for part in found.parts]
         return basis, LabeledMoments(labels, tuple(scaled), None)
+
+    def has_groups(self) -> bool:
+        """Tell whether rows share keys of folds, as far as the first rows show.
+
+        Rows of an engine need a key to be put into folds, which may well name each row alone.
+        """
+        if self._layout.fold_by is None or self._rule == "modulus":
+            return False
+        key = column("k")
+        answers = (Aggregate("count", key), Aggregate("distinct", key))
+        (found,) = self._engine.ask(
+            Question(({"k": self._reading.key},), answers, first_rows=_LOOK_ROWS)
+        )
+        return int(found.values[1]) < int(found.values[0])
 
     def confusions(self, coefficients: ArrayLike, labels: tuple[Any, ...]) -> ConfusionCounts:
         path = check_coefficients(coefficients)

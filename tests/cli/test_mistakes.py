@@ -38,7 +38,7 @@ FILES = [
     ("mixed_types.csv", [], "'dose' mixes numbers with 'twelve' (first in line 19)"),
     ("latin1.csv", [], "--encoding latin-1"),
     ("utf16.csv", [], "--encoding utf-16"),
-    ("many_categories.csv.gz", ["--strict"], "'name' has too many categories"),
+    ("many_categories.csv.gz", ["--strict", "--quiet"], "'name' has too many categories"),
     ("good.csv", ["--positive", "maybe"], "--positive must be one of"),
     ("good.csv", ["--drop", "agee"], "did you mean 'age'?"),
     ("good.csv", ["--id", "nosuch"], "no column 'nosuch'"),

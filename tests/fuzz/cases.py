@@ -153,6 +153,7 @@ def _model(rng, folder):
 
 def load_model(path, folder):
     """Load a model file, watched, and predict by what came of it."""
+    good_files()  # whatever must be imported is imported now
     events, model = [], None
     with warnings.catch_warnings(), np.errstate(all="ignore"):
         warnings.simplefilter("ignore")

@@ -6,7 +6,7 @@ import sys
 import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -31,7 +31,7 @@ from flipcost.data import (
     row_prices,
     take_column,
 )
-from flipcost.exceptions import CellError, ModelFileError, TableError, UserError
+from flipcost.exceptions import CellError, FlipCostError, ModelFileError, TableError, UserError
 
 # What the reader makes of a level that was not there when the model was made.
 _UNSEEN = -1.0
@@ -97,6 +97,21 @@ def files_of(data: Path) -> list[Path]:
         raise TableError(msg) from error
 
 
+@contextmanager
+def _applying(data: Path) -> Iterator[None]:
+    """Say of a model, not of ourselves, that it cannot be applied."""
+    try:
+        yield
+    except FlipCostError:
+        raise
+    except (ArithmeticError, AttributeError, LookupError, TypeError, ValueError) as error:
+        msg = (
+            f"The model cannot be applied to {data} ({type(error).__name__}: {error}); if its "
+            "file was changed, or made by another version, make it again."
+        )
+        raise ModelFileError(msg) from error
+
+
 def _scored(
     pipeline: Any,
     batches: Iterable[pa.RecordBatch],
@@ -110,7 +125,8 @@ def _scored(
     """Yield the predictions of batches of rows, and count levels that were not seen before."""
     rows, schema = 0, None
     for batch in batches:
-        found = _score(pipeline, batch, rows, id_column, data, limit, unseen)
+        with _applying(data):
+            found = _score(pipeline, batch, rows, id_column, data, limit, unseen)
         rows += batch.num_rows
         if keep_columns:
             found = _with_columns(batch, found, schema)

@@ -174,8 +174,8 @@ def _is(number: str, exact: Decimal) -> bool:
     return bool(_NUMBER.fullmatch(number)) and Decimal(number) == exact
 
 
-# Squares of smaller numbers, and of the inverse of this one, are beyond what a float holds.
-_SMALLEST = 1e-100
+# Weights count rows: neither a trillionth of one nor a trillion.
+_SMALLEST = 1e-12
 
 
 def read_numbers(column: Any, name: str, *, what: str) -> Array:

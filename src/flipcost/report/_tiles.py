@@ -24,7 +24,9 @@ def tiles(result: AuditResult) -> list[tuple[str, str, str]]:
     limits = f"{limits} {under}".rstrip()
     if under.startswith("if"):
         limits += f"; up to {amounts(scale * best.clean.high)[0]} if they do"
-    found = [_noise_tile(result), ("cost of 1,000 rows on clean labels", cost, limits)]
+    # Where nothing can be said of mistakes there is but one cost.
+    on_clean = "" if under.startswith("by") else " on clean labels"
+    found = [_noise_tile(result), (f"cost of 1,000 rows{on_clean}", cost, limits)]
     rival, words = rival_of(result)
     if np.any(rival.called != best.called):
         saved = _value_and_limits(rival.saving_likely, scale)

@@ -207,7 +207,9 @@ def cost_sentence(result: AuditResult) -> str:
             "rule that out."
         )
     elif supposed(result):
-        said.append(f"All this {supposed(result)}: of mistakes in them nothing can be said.")
+        said.append(
+            f"All this is counted {supposed(result)}: of mistakes in them nothing can be said."
+        )
     return " ".join(said)
 
 

@@ -148,6 +148,7 @@ def more_decisions(
         prices,
         posterior,
         judged.weight,
+        design=max(1.0, sum(rows.counts) / classifier.n_effective_),
         level=options.level,
     )
     said, called = None, []

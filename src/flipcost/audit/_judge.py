@@ -180,6 +180,7 @@ def _clean_cost(
         table=judged.table(called),
         checked=judged.checked,
         probability=classifier.oof_probability_,
+        design=max(1.0, sum(rows.counts) / classifier.n_effective_),
         level=rows.options.level,
     )
 

@@ -38,6 +38,8 @@ def prices_of(cost: Any, prices: Any, X: Any, *, fitted: bool = False) -> Prices
     >>> prices_of(Costs(fn=4, fp=1), None, [[0.0]]) is None
     True
     """
+    if prices is None and not (isinstance(cost, Costs) and cost.is_by_row):
+        return None
     n_rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
     if isinstance(prices, Prices):
         if len(prices) != n_rows:
@@ -48,15 +50,14 @@ def prices_of(cost: Any, prices: Any, X: Any, *, fitted: bool = False) -> Prices
         return prices.by_row(X, n_rows)
     if prices is not None:
         return read_prices(prices, n_rows)
-    if not (isinstance(cost, Costs) and cost.is_by_row):
-        return None
-    if fitted and cost.needs_arrays:
+    costs: Costs = cost
+    if fitted and costs.needs_arrays:
         msg = (
             "`cost` has arrays, which are prices of the rows that were fitted: give those of these "
             "rows as `prices`, or name columns in place of arrays."
         )
         raise ValueError(msg)
-    return cost.by_row(X, n_rows)
+    return costs.by_row(X, n_rows)
 
 
 def share_and_unit(

@@ -12,9 +12,8 @@ from html import escape
 
 # Colours follow the notebook where it says what they are, else what the reader prefers.
 STYLE = """
-:host {
-  all: initial; display: block; color-scheme: light dark;
-  --plain: light-dark(#17202a, #e8ebef);
+:host { all: initial; display: block; color-scheme: light dark; }
+:host {--plain: light-dark(#17202a, #e8ebef);
   --ink: var(--jp-content-font-color1, var(--vscode-editor-foreground, var(--plain)));
   --soft: var(--jp-content-font-color2, light-dark(#54606c, #a2adb8));
   --rule: var(--jp-border-color2, light-dark(#d6dbe1, #323b46));

@@ -112,7 +112,7 @@ class CellError(TableError):
     ----------
     message : str
         What is wrong.
-    row : int
+    row : int, default=0
         Place of the row among those that were read, the first being 0.
 
     Examples
@@ -122,7 +122,7 @@ class CellError(TableError):
     Column 'age' held numbers and does not now; correct it. It is in row 105.
     """
 
-    def __init__(self, message: str, row: int) -> None:
+    def __init__(self, message: str, row: int = 0) -> None:
         super().__init__(message)
         self.row = row
 

@@ -126,6 +126,9 @@ class CellError(TableError):
         super().__init__(message)
         self.row = row
 
+    def __reduce__(self) -> tuple[type[CellError], tuple[str, int]]:
+        return CellError, (str(self), self.row)
+
     def at(self, start: int) -> str:
         """Return the message with the number of the row, so many rows having been read before."""
         return f"{self} It is in row {start + self.row + 1:,}."

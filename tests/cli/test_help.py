@@ -79,12 +79,9 @@ def test_without_prices_both_mistakes_cost_the_same(tmp_path, capsys):
     assert "No prices were given" in screen
     assert "set yours by --cost-fn and --cost-fp" in screen
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
-    assert summary["costs"] == {
-        "false_negative": 1.0,
-        "false_positive": 1.0,
-        "share": 0.5,
-        "assumed": True,
-    }
+    costs = summary["costs"]
+    assert (costs["false_negative"], costs["false_positive"], costs["share"]) == (1.0, 1.0, 0.5)
+    assert costs["assumed"] is True
     page = (tmp_path / "out" / "report.html").read_text()
     assert "set yours by --cost-fn and --cost-fp" in page
 

@@ -11,6 +11,7 @@ Rows and moments
 - `hinge_moments`: their moments, without expanded copies of the rows
 - `even`: the closed form at cost 1/2 and margin 1
 - `sparse_scores`: the same of wide sparse rows
+- `wide`: tables of more columns than rows
 - `additive`: new rows scored fast
 - `dependence`: rows that depend on each other, and for how many they count
 - `memory`: the one limit of memory

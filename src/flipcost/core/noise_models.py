@@ -85,7 +85,7 @@ def model_prior(noise_model: NoiseModel, rarer: float = np.inf) -> dict[str, flo
         msg = f"`noise_model` must be one of {', '.join(get_args(NoiseModel))}; got {noise_model}."
         raise ValueError(msg)
     prior = PRIOR if noise_model == "auto" else {"none": PRIOR["none"], noise_model: 1.0}
-    noisy = (1 - PRIOR["none"]) / (1 + (_FEW / rarer) ** 2)
+    noisy = (1 - PRIOR["none"]) / (1 + (_FEW / max(rarer, 1.0)) ** 2)
     others = sum(prior.values()) - prior["none"]
     return {
         name: 1 - noisy if name == "none" else noisy * weight / others

@@ -140,7 +140,7 @@ def agreement(table: ArrayLike) -> float:
     Examples
     --------
     >>> round(agreement([[40, 10], [10, 40]]), 1), round(agreement([[10, 40], [40, 10]]), 1)
-    (5.4, -5.4)
+    (5.5, -5.5)
     """
     # Haldane's half a row more makes the odds ratio and its standard error finite.
     (a, b), (c, d) = np.asarray(table, dtype=float) + 0.5

@@ -69,7 +69,7 @@ class Dependence:
             judged = np.where(self.folds > 0, 1.0 if weight is None else weight, 0.0)
         if judged is not None and not min(judged @ positive, judged @ ~positive) > 0:
             msg = (
-                "Both labels must have rows of some weight to judge by; got none of one of them"
+                "Both classes must have rows of some weight to judge by; got none of one of them"
                 f"{' after the first span of `time`' if self.forward else ''}. Gather more."
             )
             raise FlipCostError(msg)
@@ -194,6 +194,8 @@ class SampleTies:
             return rows
         given = self._groups_of is not None
         self.groups = self._groups_of(drawn.frame) if given else repeated_rows(drawn.X)
+        if self.groups is not None and len(np.unique(self.groups)) == len(self.groups):
+            self.groups = None  # all of their own
         if self.groups is None:
             return rows
         # Pairs of drawn rows stand for those of all rows.

@@ -11,7 +11,7 @@ from flipcost import Costs, PriceRange
 from flipcost.audit import audit, audit_files
 from flipcost.exceptions import FlipCostError, TableError
 from flipcost.noise import flip_labels
-from flipcost.report import answers, render_report, segment_table
+from flipcost.report import answers, render_report, segment_table, worth_of_checks
 
 PRICES = Costs(fn=20, fp=5)
 
@@ -150,3 +150,22 @@ def test_parts_need_two_values(table):
     one = table.append_column("same", pa.array(["a"] * len(table)))
     with pytest.raises(TableError, match="one value throughout"):
         audit(one, "ill", PRICES, drop=["truth", "same"], model="linear", by="same")
+
+
+def test_parts_say_nothing_of_labels_that_no_column_speaks_of():
+    """Where the columns say nothing, no part has a share of wrong labels, and checks no saving."""
+    rng = np.random.default_rng(0)
+    table = pa.table(
+        {
+            "x": rng.normal(size=1500),
+            "part": rng.choice(["a", "b"], 1500),
+            "ill": np.where(rng.random(1500) < 0.3, "yes", "no"),
+        }
+    )
+    result = audit(table, "ill", Costs(fn=4, fp=1), by="part")
+    assert result.state == "no_signal"
+    heads, rows = segment_table(result)
+    assert "labels wrong" not in heads
+    assert {len(row) for row in rows} == {len(heads)}
+    assert "Nobody can tell" in dict(answers(result))["Where by 'part' are labels worst?"]
+    assert "other columns first" in worth_of_checks(result)

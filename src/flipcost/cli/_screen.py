@@ -19,10 +19,10 @@ from flipcost.report import (
     candidate_table,
     found_words,
     headline,
-    next_sentence,
     reading_words,
     segment_table,
     way_table,
+    worth_of_checks,
 )
 
 if TYPE_CHECKING:
@@ -69,7 +69,7 @@ def _print_recheck(result: AuditResult) -> None:
     heads, rows = way_table(result)
     if rows:
         print_table(heads, rows, right={0, 2})
-    _say(next_sentence(result.recheck.batch, result.recheck.cost_check))
+    _say(worth_of_checks(result))
 
 
 def _ask(question: str) -> None:

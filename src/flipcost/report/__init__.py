@@ -2,7 +2,7 @@
 
 from flipcost.report._decisions import segment_table
 from flipcost.report._notebook import render_markdown, render_snippet
-from flipcost.report._recheck import next_sentence, way_table
+from flipcost.report._recheck import next_sentence, way_table, worth_of_checks
 from flipcost.report._render import render_report
 from flipcost.report._state import headline
 from flipcost.report._words import answers, candidate_table, found_words, reading_words
@@ -19,4 +19,5 @@ __all__ = [
     "render_snippet",
     "segment_table",
     "way_table",
+    "worth_of_checks",
 ]

@@ -92,20 +92,24 @@ def segments_sentence(result: AuditResult) -> str:
     """Say which part's labels are worst, and how surely."""
     found = result.decisions
     assert found is not None  # noqa: S101 - asked by the caller
+    if result.state == "no_signal":
+        return "Nobody can tell: the columns say nothing about the labels, in any part."
     worst = max(found.segments, key=lambda s: s.chance_worst)
     first = found.segments[0]
+    measured = result.n_checked or result.rate_is_known
+    supposing = "" if measured else " All this supposes that mistakes do not follow the columns."
     if worst.chance_worst < 0.5:
         limits = band(first.wrong_share.low, first.wrong_share.high)
         return (
             f"None stands out: {first.name!r} comes first with about "
             f"{percent(first.wrong_share.value)} wrong ({limits}), and is the worst with "
-            f"probability {first.chance_worst:.2f}."
+            f"probability {first.chance_worst:.2f}.{supposing}"
         )
     limits = band(worst.wrong_share.low, worst.wrong_share.high)
     return (
         f"In {worst.name!r}: about {percent(worst.wrong_share.value)} of the labels are wrong "
         f"({limits}); it is the worst with probability {worst.chance_worst:.2f}. Figures of small "
-        "parts are drawn towards those of all."
+        f"parts are drawn towards those of all.{supposing}"
     )
 
 
@@ -122,7 +126,10 @@ def segment_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     if found is None or not found.segments:
         return [], []
     heads = [str(found.by), "rows", "labels wrong", "cost of 1,000 rows", "precision", "recall"]
-    return heads, [_segment_row(s) for s in found.segments]
+    rows = [_segment_row(s) for s in found.segments]
+    if result.state == "no_signal":  # what is wrong cannot be told; the rest is by the labels
+        return [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
+    return heads, rows
 
 
 def _segment_row(segment: Segment) -> list[str]:

@@ -50,6 +50,26 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
     return f"{said}, {_against(batch, cost_check)}"
 
 
+def worth_of_checks(result: AuditResult) -> str:
+    """Say what the next checks of an audit are worth, where that can be said.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> found = SimpleNamespace(batch=None, cost_check=None)
+    >>> worth_of_checks(SimpleNamespace(recheck=found, state="noisy"))
+    'Every row was checked: none is left.'
+    """
+    if result.recheck is None:
+        return ""
+    if result.state == "no_signal" and result.recheck.batch is not None:
+        return (
+            "Checked rows would tell how many labels are wrong; a rule that saves something takes "
+            "other columns first."
+        )
+    return next_sentence(result.recheck.batch, result.recheck.cost_check)
+
+
 def _saved(saving: Interval) -> str:
     """Return what 1,000 rows are expected to cost less, with its interval."""
     value, low, high = (1000 * x for x in (saving.value, saving.low, saving.high))

@@ -10,7 +10,7 @@ import numpy as np
 
 from flipcost.recheck import csv_cells, csv_header
 from flipcost.report._figures import BOTTOM, LEFT, RIGHT, TOP, axes, axis_top, svg
-from flipcost.report._recheck import next_sentence, way_table
+from flipcost.report._recheck import way_table, worth_of_checks
 from flipcost.report._words import suspects_sentence
 
 if TYPE_CHECKING:
@@ -53,7 +53,7 @@ def make_workbench(result: AuditResult) -> dict[str, Any]:
         "rows": shown,
         "labels": [result.negative, result.positive],
         "said": suspects_sentence(result),
-        "worth": "" if found is None else next_sentence(batch, found.cost_check),
+        "worth": worth_of_checks(result),
         "n_next": len(drawn),
         "data": {
             # What was answered is kept under a name of its own, in the page's own storage.
@@ -87,7 +87,7 @@ def make_way(result: AuditResult) -> dict[str, Any] | None:
         "cost": draw_way("way-cost", checked, costs, "Cost of 1,000 rows on clean labels", 1000),
         "heads": heads,
         "rows": rows,
-        "said": next_sentence(result.recheck.batch, result.recheck.cost_check),
+        "said": worth_of_checks(result),
     }
 
 

@@ -10,6 +10,7 @@ Columns are divided by their standard deviation, or by that of the column of the
 theirs is less: standardized, words that hardly ever come would speak as loud as those that often
 do. On three draws of texts the area under the curve was 0.70, 0.76 and 0.76 with each column
 standardized, 0.87, 0.86 and 0.89 so (logistic regression at its best penalty: 0.88, 0.87, 0.90).
+The scaling was chosen on these draws.
 """
 
 from __future__ import annotations

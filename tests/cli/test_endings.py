@@ -150,3 +150,11 @@ def test_benchmarks_of_others_are_not_run(tmp_path, monkeypatch, capsys):
     monkeypatch.chdir(tmp_path)
     assert main(["bench", "--list"]) == 0
     assert "closed_form" in capsys.readouterr().out
+
+
+def test_more_columns_than_an_audit_looks_at(tmp_path, capsys):
+    """A table of very many columns is refused at once, in a sentence that says what takes more."""
+    rows = np.random.default_rng(0).normal(size=(40, 5_001)).round(2)
+    wide = {f"c{k}": column for k, column in enumerate(rows.T)}
+    pq.write_table(pa.table({**wide, "y": ["yes", "no"] * 20}), tmp_path / "a.parquet")
+    refused(capsys, "5,001 columns to learn from", tmp_path / "a.parquet", tmp_path / "out")

@@ -345,3 +345,22 @@ def test_a_notebook_cannot_break_what_it_shows(browser, case, tmp_path, scheme):
     assert (found[1], found[3]) == ("17px", "3px")
     assert contrast(luminance(found[0]), luminance(found[2])) > 7
     assert browser.execute_script("return document.querySelectorAll('script').length") == 1
+
+
+def test_the_capacity_slider_moves_calls_and_what_they_save(browser, case):
+    """To its end every row is called and every positive found; the words follow."""
+    _, path = case
+    open_page(browser, path)
+    said = [
+        browser.execute_script(
+            "const slider = document.getElementById('depth-slider');"
+            f"slider.value = slider.{end};"
+            "slider.dispatchEvent(new Event('input'));"
+            "return [slider.getAttribute('aria-valuetext'),"
+            "document.getElementById('depth-said').textContent]"
+        )
+        for end in ("min", "max")
+    ]
+    assert said[0] != said[1]
+    assert said[1][0].endswith("(100.0 %)")
+    assert "find 100 %" in said[1][1]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -38,6 +39,9 @@ if TYPE_CHECKING:
 _ENOUGH, _SMALL_STEP = 50, 10.0
 _NAMES = re.compile(r"(^|[_\W]|(?<=[a-z]))(id|ID|Id|no|nr|num|number|key|code)$")
 
+# 300 rows x 2,000 columns take 12 s, most of them for what each column is and does.
+_MOST_COLUMNS = 5_000
+
 
 def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> RowMaker:
     """Look at a source, and return what turns its pieces into rows.
@@ -56,11 +60,17 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
     RowMaker
     """
     roles, name = options.roles, source.name
-    repeated = sorted({n for n in source.names if source.names.count(n) > 1})
+    repeated = sorted(n for n, count in Counter(source.names).items() if count > 1)
     if repeated:
         msg = f"{name} has more than one column named {repeated[0]!r}; rename them."
         raise TableError(msg)
     columns = roles.features(source.names, name)
+    if len(columns) > _MOST_COLUMNS:
+        msg = (
+            f"{name} has {len(columns):,} columns to learn from; an audit, which looks at each, "
+            f"takes at most {_MOST_COLUMNS:,}. Leave some out; FlipCostClassifier takes more."
+        )
+        raise TableError(msg)
     price_columns(options.prices, source.names, name)
     for column in options.grouping:
         if column not in source.names:

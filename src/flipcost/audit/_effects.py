@@ -24,8 +24,9 @@ _MOST_LEVELS = 12
 _QUANTILES = (0.1, 0.3, 0.5, 0.7, 0.9)
 # Rows whose values are shuffled to see what a column is worth.
 _SHUFFLED = 1_000
-# Of more columns those that go most with the score are looked at: each takes a scoring of the rows.
-_MOST_COLUMNS = 100
+# Of more columns than the first, as many as the second are looked at, those that go most with the
+# score: each takes six scorings of rows, which are wide then.
+_MOST_COLUMNS, _LOOKED_AT = 100, 30
 
 
 @dataclass(frozen=True)
@@ -149,7 +150,7 @@ def columns_to_look_at(reader: ColumnReader, numbers: Array, score: Score) -> li
     length = np.sqrt((off**2).sum(axis=0))
     together = np.abs((base - base.mean()) @ off) / np.where(length > 0, length, 1.0)
     largest = np.array([together[where].max() for where in column_places(reader)])
-    return sorted(int(j) for j in np.argsort(-largest, kind="stable")[:_MOST_COLUMNS])
+    return sorted(int(j) for j in np.argsort(-largest, kind="stable")[:_LOOKED_AT])
 
 
 def _known_mean(rows: Array) -> Array:

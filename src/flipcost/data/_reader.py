@@ -108,7 +108,8 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         table = as_arrow(X)
-        missing = [c["name"] for c in self.schema_ if c["name"] not in table.column_names]
+        names = set(table.column_names)
+        missing = [c["name"] for c in self.schema_ if c["name"] not in names]
         if len(missing) == 1:
             raise unknown_column(missing[0], table.column_names, "The table")
         if missing:

@@ -67,7 +67,8 @@ def take_column(table: Any, name: str, where: str) -> Any:
     >>> take_column(pa.table({"age": [50, 31]}), "age", "a.csv").to_pylist()
     [50, 31]
     """
-    if name not in table.schema.names:
+    # Names are looked at one by one only where there is none, or two of them.
+    if table.schema.get_field_index(name) < 0 and name not in table.schema.names:
         raise unknown_column(name, table.schema.names, where)
     column = table.column(name)
     if isinstance(column, pa.ChunkedArray):

@@ -10,7 +10,9 @@
   }
   function move() {
     const k = Number(slider.value), calls = Math.round(part.depth[k] * part.n);
-    el("depth-out").textContent = show(calls, 0) + " (" + show(100 * part.depth[k], 1) + " %)";
+    const called = show(calls, 0) + " (" + show(100 * part.depth[k], 1) + " %)";
+    el("depth-out").textContent = called;
+    slider.setAttribute("aria-valuetext", called);
     const money = part.profit[k].map((x) => x * part.n);
     const digits = Math.max(...money.map(Math.abs)) >= 10 ? 0 : 2;
     el("depth-said").textContent = "They save " + span(money, 1, digits, "") + " in all; " +

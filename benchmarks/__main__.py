@@ -8,6 +8,7 @@ import importlib
 NAMES = (
     "closed_form",
     "fit",
+    "audit",
     "growth",
     "kernel_estimators",
     "eta_quality",

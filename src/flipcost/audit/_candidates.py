@@ -16,8 +16,8 @@ from sklearn.model_selection import cross_val_predict
 from flipcost._validation import check_is_fitted
 from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.cost_curves import confusions_at_costs
-from flipcost.core.decision import bayes_calls, decide
+from flipcost.core.cost_curves import confusions_at_costs, mean_costs
+from flipcost.core.decision import CONSTANTS, Answer, bayes_calls, decide, guard
 from flipcost.core.dependence import training_rows
 from flipcost.core.folds import group_folds, random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
@@ -178,29 +178,53 @@ def _flipcost(
     judged: JudgedRows, model: FlipCostClassifier, costs: NDArray[np.float64], index: int
 ) -> Candidate:
     """Return the chosen model: its rule, or the constant that beats it, at each cost."""
-    probability, posterior = model.oof_probability_, model.rate_posterior_
-    known = (judged.positive, probability)
-    decisions = [
-        decide(
-            *known,
-            cost,
-            posterior,
-            judged.weight,
-            call_squares=judged.call_squares,
-            checked=judged.checked,
-        )
-        for cost in costs
-    ]
+    probability = model.oof_probability_
+    chosen, tables = _chosen_at(judged, model, costs)
 
     def predict(X: Any) -> NDArray[np.bool_]:
         return np.asarray(model.predict(X) == model.pos_label)
 
-    called = bayes_calls(probability, costs[index], decisions[index].chosen)
-    tables = ConfusionCounts(
-        np.stack([decision.table.counts for decision in decisions]),
-        np.stack([decision.table.squares for decision in decisions]),
-    )
+    called = bayes_calls(probability, costs[index], chosen[index])
     return Candidate("flipcost", "flipcost", called, tables, predict)
+
+
+def _chosen_at(
+    judged: JudgedRows, model: FlipCostClassifier, costs: NDArray[np.float64]
+) -> tuple[list[Answer], ConfusionCounts]:
+    """Return what is decided at each cost, and the table of it."""
+    positive, weight = judged.positive, judged.weight
+    probability, posterior = model.oof_probability_, model.rate_posterior_
+    if judged.checked is not None:
+        options: Any = {"call_squares": judged.call_squares, "checked": judged.checked}
+        found = [
+            decide(positive, probability, cost, posterior, weight, **options) for cost in costs
+        ]
+        tables = [decision.table for decision in found]
+        return [decision.chosen for decision in found], ConfusionCounts(
+            np.stack([table.counts for table in tables]),
+            np.stack([table.squares for table in tables]),
+        )
+    by_answer: dict[Answer, ConfusionCounts] = {
+        "rule": confusions_at_costs(positive, probability, costs, weight)
+    }
+    for name in CONSTANTS:
+        calls = np.full(len(positive), name == "all_positive")
+        table = ConfusionCounts.from_labels(positive, calls, weight)
+        by_answer[name] = _at_all_costs(table, len(costs))
+    paid = {name: mean_costs(tables, costs, posterior) for name, tables in by_answer.items()}
+    chosen, counts, squares = [], [], []
+    for k, cost in enumerate(costs):
+        each = {name: Interval(values[k], values[k], values[k]) for name, values in paid.items()}
+        answer = guard(probability, cost, each, weight)
+        table = by_answer[answer]
+        chosen.append(answer)
+        counts.append(table.counts[k])
+        squares.append(
+            table.squares[k]
+            if judged.call_squares is None
+            else judged.call_squares(bayes_calls(probability, cost, answer))
+        )
+    return chosen, ConfusionCounts(np.stack(counts), np.stack(squares))
 
 
 def _constant(judged: JudgedRows, key: str, label: str, n_costs: int) -> Candidate:

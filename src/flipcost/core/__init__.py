@@ -53,6 +53,7 @@ Probabilities
 - `simplex`: likelihood over a simplex
 - `ratios`: probabilities from two ratios
 - `quantiles`: weighted quantiles
+- `mixtures`: central intervals of mixtures of normal distributions
 
 Decisions
 ---------

@@ -18,9 +18,10 @@ from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import Interval
+from flipcost.core.mixtures import mixture_intervals
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-from flipcost.core.possible import possible_limits
-from flipcost.core.rate_posterior import RatePosterior, mixture_interval
+from flipcost.core.possible import possible_bands, possible_limits
+from flipcost.core.rate_posterior import RatePosterior
 
 if TYPE_CHECKING:
     from flipcost.core.prices import Prices
@@ -30,15 +31,16 @@ if TYPE_CHECKING:
 class LabelSums:
     """Sums over rows of slopes and bases, by group of rows and label.
 
-    Groups are sets of rows in which no more can be positive than there are: calls, mostly.
+    Groups are sets of rows in which no more can be positive than there are: calls, mostly. Axes
+    before that of the groups are of several means over the same rows.
 
     Attributes
     ----------
-    first : ndarray of shape (G, 2, 3)
+    first : ndarray of shape (..., G, 2, 3)
         Sums of weight times ``(1, slope, base)``; negative labels first.
-    second : ndarray of shape (G, 2, 3, 3)
+    second : ndarray of shape (..., G, 2, 3, 3)
         Sums of squared weight times the products of these.
-    reach : ndarray of shape (G, 2)
+    reach : ndarray of shape (..., G, 2)
         Sums of weight times the slopes below nothing, and above: how far the mean can be moved.
 
     Examples
@@ -119,7 +121,7 @@ class LabelSums:
     @property
     def noisy_share(self) -> float:
         """Share of positive labels."""
-        weight = self.first[..., 0].sum(axis=0)
+        weight = self.first[..., 0].sum(axis=-2).reshape(-1, 2)[0]
         return float(weight[1] / weight.sum())
 
     def at(self, unmix: Array) -> tuple[Array, Array]:
@@ -132,20 +134,24 @@ class LabelSums:
 
         Returns
         -------
-        value, error : ndarray of shape (R,)
+        value, error : ndarray of shape (..., R)
             Means are cut to what can be.
         """
-        weight = self.first[..., 0].sum()
+        weight = self.first[..., 0].sum(axis=(-2, -1))[..., None]
         told = unmix[:, 1, :]
-        slopes = np.einsum("rl,gl->rg", told, self.first[..., 1])
-        cut = np.clip(slopes, self.reach[:, 0], self.reach[:, 1])
-        base = self.first[..., 2].sum()
-        value = (cut.sum(axis=1) + base) / weight
-        plain = (slopes.sum(axis=1) + base) / weight
-        ones = np.ones_like(told)
-        by_row = np.stack([-plain[:, None] * ones, told, ones], axis=-1)
-        second = self.second.sum(axis=0)
-        variance = np.einsum("rli,lij,rlj->r", by_row, second, by_row)
+        slopes = self.first[..., 1] @ told.T
+        cut = np.clip(slopes, self.reach[..., :1], self.reach[..., 1:])
+        base = self.first[..., 2].sum(axis=(-2, -1))[..., None]
+        value = (cut.sum(axis=-2) + base) / weight
+        plain = (slopes.sum(axis=-2) + base) / weight
+        second = self.second.sum(axis=-4)
+        variance = np.zeros_like(plain)
+        for label in (0, 1):  # a quadratic form in (-mean, what a label tells, 1)
+            row = (-plain, told[:, label], 1.0)
+            for i in range(3):
+                for j in range(i + 1):
+                    times = 1.0 if i == j else 2.0
+                    variance += times * second[..., label, i, j, None] * row[i] * row[j]
         return value, np.sqrt(np.maximum(variance, 0.0)) / weight
 
     def smooth(self) -> LabelSums:
@@ -153,22 +159,26 @@ class LabelSums:
 
         So that a cell that happens to be empty does not pass for certainty.
         """
-        total = self.first[..., 0].sum()
-        typical = self.second[..., 0, 0].sum() / total
-        mass = self.first[..., 0].sum(axis=1)
-        mean = self.first.sum(axis=1) / np.where(mass > 0, mass, 1.0)[:, None]
-        used = (mass > 0)[:, None, None]
-        row = mean[:, None, :] * used
-        first = self.first + 0.5 * typical * row
-        second = self.second + 0.5 * typical**2 * (row[..., :, None] * row[..., None, :])
-        more = 1 + typical / np.where(mass > 0, mass, 1.0)
-        return LabelSums(first, second, self.reach * more[:, None])
+        total = self.first[..., 0].sum(axis=(-2, -1))
+        typical = self.second[..., 0, 0].sum(axis=(-2, -1)) / total
+        mass = self.first[..., 0].sum(axis=-1)
+        mean = self.first.sum(axis=-2) / np.where(mass > 0, mass, 1.0)[..., None]
+        used = (mass > 0)[..., None, None]
+        row, half = mean[..., None, :] * used, 0.5 * typical[..., None, None, None]
+        first = self.first + half * row
+        products = row[..., :, None] * row[..., None, :]
+        second = self.second + (half * typical[..., None, None, None])[..., None] * products
+        more = 1 + typical[..., None] / np.where(mass > 0, mass, 1.0)
+        return LabelSums(first, second, self.reach * more[..., None])
 
     def limits(self) -> tuple[float, float]:
         """Return the least and the most that the mean can be, whatever is truly positive."""
-        base, weight = self.first[..., 2].sum(), self.first[..., 0].sum()
-        low, high = (float(x) for x in (self.reach.sum(axis=0) + base) / weight)
-        return low, high
+        low, high = np.moveaxis(self._limits(), -1, 0)
+        return float(low), float(high)
+
+    def _limits(self) -> Array:
+        base, weight = (self.first[..., k].sum(axis=(-2, -1))[..., None] for k in (2, 0))
+        return np.asarray((self.reach.sum(axis=-2) + base) / weight)
 
     def mean(self, posterior: RatePosterior, level: float = 0.95) -> Interval:
         """Return the mean on clean labels, the rate integrated out.
@@ -180,16 +190,35 @@ class LabelSums:
         level : float, default=0.95
             Level of the interval, for sampling and for not knowing the rate.
         """
-        value = float(posterior.weight @ self.by_rate(posterior))
+        value, low, high = (float(x) for x in self.means(posterior, level).reshape(3))
+        return Interval(value, low, high)
+
+    def means(self, posterior: RatePosterior, level: float = 0.95) -> Array:
+        """Return several means on clean labels, the rate integrated out, as `mean` does one.
+
+        Parameters
+        ----------
+        posterior, level
+            As in `mean`.
+
+        Returns
+        -------
+        ndarray of shape (..., 3)
+            Value, lower and upper limit.
+        """
+        value = self.by_rate(posterior) @ posterior.weight
         unmix, weight = posterior.unmixings(self.noisy_share, wide=True)
-        least, most = self.limits()
+        least, most = np.moveaxis(self._limits(), -1, 0)
         values, errors = self.smooth().at(unmix)
-        errors = np.minimum(errors, (most - least) / 2)
-        low, high = mixture_interval(values, errors, weight, level)
-        return Interval(*possible_limits(value, low, high, least, most))
+        errors = np.minimum(errors, ((most - least) / 2)[..., None])
+        flat = (-1, len(weight))
+        low, high = mixture_intervals(values.reshape(flat), errors.reshape(flat), weight, level)
+        return possible_bands(
+            value, low.reshape(value.shape), high.reshape(value.shape), least, most
+        )
 
     def by_rate(self, posterior: RatePosterior) -> Array:
-        """Return the mean on clean labels under each rate of the posterior, shape (R,)."""
+        """Return the mean on clean labels under each rate of the posterior, shape (..., R)."""
         unmix, _ = posterior.unmixings(self.noisy_share, wide=False)
         return self.at(unmix)[0]
 

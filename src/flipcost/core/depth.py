@@ -21,9 +21,10 @@ from flipcost.core.arrays import Array
 from flipcost.core.capacity import saving_order
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import Interval
-from flipcost.core.possible import possible_limits
+from flipcost.core.mixtures import mixture_intervals
+from flipcost.core.possible import possible_bands
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior, mixture_interval
+from flipcost.core.rate_posterior import RatePosterior
 
 MEASURES = ("precision", "recall", "lift", "profit")
 # Rows on either side of the cut that tell what rows at the margin bring, as a share of all.
@@ -120,21 +121,9 @@ def depth_curve(
     clean = {}
     for name in MEASURES:
         least, most = sums.limits(name)
-        rows = [
-            possible_limits(
-                values[name][k],
-                *mixture_interval(
-                    centre[name][:, k],
-                    np.minimum(errors[name][:, k], (most[k] - least[k]) / 2),
-                    wide_mass,
-                    level,
-                ),
-                least[k],
-                most[k],
-            )
-            for k in range(len(wanted))
-        ]
-        clean[name] = np.array(rows)
+        error = np.minimum(errors[name], (most - least) / 2)
+        low, high = mixture_intervals(centre[name].T, error.T, wide_mass, level)
+        clean[name] = possible_bands(values[name], low, high, least, most)
     as_labelled = _values(sums, np.array([[0.0, 1.0]]))
     observed = {name: as_labelled[name][0] for name in MEASURES}
     everyone = _everyone(labels, prices, weight, posterior, level)

@@ -58,6 +58,34 @@ def possible_limits(
     return value, min(low, value), max(high, value)
 
 
+def possible_bands(
+    value: Array, low: Array, high: Array, least: ArrayLike, most: ArrayLike
+) -> Array:
+    """Return estimates cut to what can be, with limits that contain them, as `possible_limits`.
+
+    Parameters
+    ----------
+    value, low, high : ndarray of shape (K,)
+        Estimates and their limits; limits that are not numbers are those of what can be.
+    least, most : array-like of shape (K,)
+        What can be.
+
+    Returns
+    -------
+    ndarray of shape (K, 3)
+        Value, lower and upper limit.
+
+    Examples
+    --------
+    >>> possible_bands(np.array([-0.1]), np.array([0.2]), np.array([np.nan]), [0.0], [0.8])
+    array([[0. , 0. , 0.8]])
+    """
+    least, most = np.asarray(least, dtype=float), np.asarray(most, dtype=float)
+    low, high = np.where(np.isnan(low), least, low), np.where(np.isnan(high), most, high)
+    cut = [np.minimum(np.maximum(x, least), most) for x in (value, low, high)]
+    return np.stack([cut[0], np.minimum(cut[1], cut[0]), np.maximum(cut[2], cut[0])], axis=-1)
+
+
 def check_total_weight(total: float, what: str) -> None:
     """Refuse weights that add up to a number of rows that nobody has.
 

@@ -8,15 +8,15 @@ clean label, so that they are denoised as means (`clean_means`).
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
-from flipcost.core.clean_means import LabelSums, cost_sums
-from flipcost.core.decision import bayes_calls
+from flipcost.core.clean_means import LabelSums
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.prices import Prices
 from flipcost.core.rate_posterior import RatePosterior
 
@@ -79,14 +79,33 @@ def net_benefit_curve(
     >>> print(curve.clean[0, 0], curve.all_positive[0])
     0.5 0.0
     """
-    eta, cuts = np.asarray(probability, dtype=float), np.asarray(thresholds, dtype=float)
+    cuts = np.asarray(thresholds, dtype=float)
+    tables = confusions_at_costs(positive, probability, cuts, sample_weight)
+    odds = cuts / (1 - cuts)
+    slope = np.stack([np.zeros(len(cuts)), 1 + odds], axis=-1)
+    base = np.stack([np.zeros(len(cuts)), -odds], axis=-1)
+    every = _all_called(tables)
+    none = ConfusionCounts(every.counts[..., ::-1], every.squares[..., ::-1])
+    own, called, left = (_sums_of_tables(one, slope, base) for one in (tables, every, none))
+    return _curve(cuts, own, called, left, posterior, level)
 
-    def sums(k: int, called: NDArray[np.bool_]) -> LabelSums:
-        odds = cuts[k] / (1 - cuts[k])
-        slope, base = called * (1 + odds), -odds * called
-        return LabelSums.of_rows(positive, slope, base, sample_weight, called, 2)
 
-    return _curve(cuts, sums, lambda k: eta > cuts[k], len(eta), posterior, level)
+def _all_called(tables: ConfusionCounts) -> ConfusionCounts:
+    """Return the same rows, all of them called."""
+    parts = (t.sum(axis=-1, keepdims=True) for t in (tables.counts, tables.squares))
+    return ConfusionCounts(*(np.concatenate([0 * part, part], axis=-1) for part in parts))
+
+
+def _sums_of_tables(tables: ConfusionCounts, slope: Array, base: Array) -> LabelSums:
+    """Return sums from tables of shape (K, 2, 2) and what is the same for a call, shape (K, 2)."""
+    vector = np.stack([np.ones_like(slope), slope, base], axis=-1)[..., None, :]
+    counts, squares = (np.swapaxes(t, -1, -2)[..., None] for t in (tables.counts, tables.squares))
+    reach = np.stack([np.minimum(slope, 0.0), np.maximum(slope, 0.0)], axis=-1)
+    return LabelSums(
+        counts * vector,
+        squares[..., None] * (vector[..., :, None] * vector[..., None, :]),
+        counts.sum(axis=-2) * reach,
+    )
 
 
 def price_curve(
@@ -118,30 +137,90 @@ def price_curve(
     >>> curve.clean[:, 0]
     array([0.2, 0.5, 0.5])
     """
-    eta, times = np.asarray(probability, dtype=float), np.asarray(factors, dtype=float)
-    scaled = [prices.scaled(float(factor)) for factor in times]
+    times = np.asarray(factors, dtype=float)
+    sums = _priced_sums(
+        positive, np.asarray(probability, dtype=float), prices, times, sample_weight
+    )
+    return _curve(times, *sums, posterior, level)
 
-    def sums(k: int, called: NDArray[np.bool_]) -> LabelSums:
-        return cost_sums(positive, called, scaled[k], sample_weight)
 
-    return _curve(times, sums, lambda k: bayes_calls(eta, scaled[k]), len(eta), posterior, level)
+def _priced_sums(
+    positive: ArrayLike,
+    eta: Array,
+    prices: Prices,
+    factors: Array,
+    sample_weight: ArrayLike | None,
+) -> tuple[LabelSums, LabelSums, LabelSums]:
+    """Return sums of costs over factors: of the best calls, of all rows called, and of none.
+
+    A row is called at the factors above the one that it breaks even at, so that sums over the rows
+    between two factors are all that is needed.
+    """
+    n, labels = len(factors), np.asarray(positive, dtype=np.intp)
+    w = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    gained, lost = prices.miss * eta, prices.alarm * (1 - eta)
+    even = np.where(lost < 0, -np.inf, np.inf)
+    np.divide(lost, gained, out=even, where=gained > 0)
+    ascending = np.argsort(factors, kind="stable")
+    cell = np.searchsorted(factors[ascending], even, side="right") + (n + 1) * labels
+
+    def between(x: Array) -> Array:
+        """Sum over rows of each label that break even between two factors, shape (n + 1, 2, 7)."""
+        parts = [w, w * x, w**2, w**2 * x, w**2 * x**2]
+        parts += [w * np.minimum(x, 0.0), w * np.maximum(x, 0.0)]
+        sums = [np.bincount(cell, part, 2 * (n + 1)).reshape(2, n + 1).T for part in parts]
+        return np.stack(sums, axis=-1)
+
+    of_alarms, of_misses = between(prices.alarm), between(prices.miss)
+    called, left = np.empty((2, n, 2, 7))
+    called[ascending] = np.cumsum(of_alarms, axis=0)[:-1]
+    left[ascending] = np.cumsum(of_misses[::-1], axis=0)[::-1][1:]
+    every, none = (np.broadcast_to(part.sum(axis=0), (n, 2, 7)) for part in (of_alarms, of_misses))
+    found = (called, left), (every, 0 * every), (0 * none, none)
+    best, all_called, none_called = (
+        _joined(_group(no, factors, 0.0), _group(yes, -np.ones(n), 1.0)) for yes, no in found
+    )
+    return best, all_called, none_called
+
+
+def _group(sums: Array, slope: Array, base: float) -> LabelSums:
+    """Return sums where slope and base of a row are so many times a price of it.
+
+    Parameters
+    ----------
+    sums : ndarray of shape (K, 2, 7)
+        Of weight, weight times price; of squared weight, that times price and times its square;
+        of weight times prices below nothing, and above.
+    slope : ndarray of shape (K,)
+        What the price is multiplied by.
+    base : float
+        The same.
+    """
+    turn = np.zeros((len(slope), 1, 3, 2))
+    turn[..., 0, 0], turn[..., 1, 1], turn[..., 2, 1] = 1.0, slope[:, None], base
+    first = (turn @ sums[..., :2, None])[..., 0]
+    squares = sums[..., [2, 3, 3, 4]].reshape(*sums.shape[:-1], 2, 2)
+    ends = slope[:, None] * sums[..., 5:].sum(axis=1)
+    reach = np.stack([ends.min(axis=-1), ends.max(axis=-1)], axis=-1)
+    second = turn @ squares @ np.swapaxes(turn, -1, -2)
+    return LabelSums(first[:, None], second[:, None], reach[:, None])
+
+
+def _joined(one: LabelSums, other: LabelSums) -> LabelSums:
+    """Return the groups of both."""
+    parts = zip(
+        (one.first, one.second, one.reach), (other.first, other.second, other.reach), strict=True
+    )
+    return LabelSums(*(np.concatenate(both, axis=1) for both in parts))
 
 
 def _curve(
     x: Array,
-    sums: Callable[[int, NDArray[np.bool_]], LabelSums],
-    calls: Callable[[int], NDArray[np.bool_]],
-    n_rows: int,
+    own: LabelSums,
+    every: LabelSums,
+    none: LabelSums,
     posterior: RatePosterior,
     level: float,
 ) -> BandCurve:
-    clean, observed, constants = [], [], []
-    for k in range(len(x)):
-        own = sums(k, calls(k))
-        found = own.mean(posterior, level)
-        clean.append((found.value, found.low, found.high))
-        observed.append(float(own.by_rate(_CLEAN)[0]))
-        both = (sums(k, np.full(n_rows, side)) for side in (True, False))
-        constants.append([float(posterior.weight @ one.by_rate(posterior)) for one in both])
-    every, none = np.array(constants).T
-    return BandCurve(x, np.array(clean), np.array(observed), every, none)
+    constants = [one.by_rate(posterior) @ posterior.weight for one in (every, none)]
+    return BandCurve(x, own.means(posterior, level), own.by_rate(_CLEAN)[:, 0], *constants)

@@ -1,0 +1,86 @@
+"""Central intervals of many mixtures of normal distributions at once."""
+
+from __future__ import annotations
+
+import numpy as np
+from scipy.special import ndtr, ndtri
+
+from flipcost.core.arrays import Array
+
+# Steps at most, and the width, in smallest standard errors or parts of the range, to stop at.
+_STEPS, _CLOSE = 100, 1e-10
+_ROOT_2PI = float(np.sqrt(2 * np.pi))
+
+
+def mixture_intervals(
+    values: Array, errors: Array, weight: Array, level: float
+) -> tuple[Array, Array]:
+    """Return the central intervals of mixtures of normal distributions.
+
+    Parameters
+    ----------
+    values, errors : ndarray of shape (K, W)
+        Means and standard deviations of the parts of each mixture.
+    weight : ndarray of shape (W,)
+        Weights of the parts, the same for all mixtures.
+    level : float
+        Level of the intervals.
+
+    Returns
+    -------
+    low, high : ndarray of shape (K,)
+
+    Notes
+    -----
+    Newton steps on the distribution functions, kept inside brackets that are halved where a step
+    would leave them or does not close in.
+
+    Examples
+    --------
+    >>> low, high = mixture_intervals(np.zeros((2, 1)), np.array([[1.0], [2.0]]), np.ones(1), 0.95)
+    >>> low.round(2), high.round(2)
+    (array([-1.96, -3.92]), array([1.96, 3.92]))
+    """
+    share = weight / weight.sum()
+    kept = share > 0
+    share, values = share[kept], values[:, kept]
+    errors = np.maximum(errors[:, kept], 1e-12)
+    mean = values @ share
+    spread = np.sqrt((errors**2 + (values - mean[:, None]) ** 2) @ share)
+    first, last = (values - 10 * errors).min(axis=1), (values + 10 * errors).max(axis=1)
+    ends = [
+        _solve(values, errors, share, target, mean + spread * float(ndtri(target)), first, last)
+        for target in ((1 - level) / 2, (1 + level) / 2)
+    ]
+    return ends[0], ends[1]
+
+
+def _solve(
+    values: Array, errors: Array, share: Array, target: float, x: Array, low: Array, high: Array
+) -> Array:
+    """Return where each distribution function reaches the target."""
+    found, open_ = np.clip(x, low, high), np.arange(len(x))
+    low, high = low.copy(), high.copy()
+    close = _CLOSE * np.maximum(errors.min(axis=1), 1e-6 * (high - low))
+    step = before = high - low
+    for _ in range(_STEPS):
+        x = found[open_]
+        z = (x[:, None] - values[open_]) / errors[open_]
+        off = ndtr(z) @ share - target
+        low[open_], high[open_] = (
+            np.where(off < 0, x, low[open_]),
+            np.where(off < 0, high[open_], x),
+        )
+        density = (np.exp(-0.5 * z**2) / errors[open_]) @ share / _ROOT_2PI
+        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
+            newton = -off / density
+        middle = (low[open_] + high[open_]) / 2
+        inside = (x + newton > low[open_]) & (x + newton < high[open_])
+        newton = np.where(inside & (2 * np.abs(newton) <= np.abs(before)), newton, middle - x)
+        found[open_] = x + newton
+        done = np.abs(newton) <= close[open_]
+        before, step = step[~done], newton[~done]
+        open_ = open_[~done]
+        if not len(open_):
+            break
+    return found

@@ -1,0 +1,26 @@
+"""Intervals of many mixtures at once: where the distribution functions reach the level."""
+
+import numpy as np
+from scipy.special import ndtr
+
+from flipcost.core.mixtures import mixture_intervals
+
+
+def test_ends_have_the_level_below_them():
+    """Few parts or many, close or far apart, of any spread: the ends cut off what they should."""
+    rng = np.random.default_rng(0)
+    for _ in range(60):
+        n = int(rng.integers(1, 200))
+        values = rng.normal(size=(3, n)) * 10 ** rng.uniform(-4, 3)
+        errors = np.abs(rng.normal(size=(3, n))) * 10 ** rng.uniform(-3, 2)
+        weight = rng.random(n) ** 8
+        ends = mixture_intervals(values, errors, weight, 0.9)
+        for end, target in zip(ends, (0.05, 0.95), strict=True):
+            below = ndtr((end[:, None] - values) / errors) @ weight / weight.sum()
+            np.testing.assert_allclose(below, target, atol=1e-8)
+
+
+def test_certain_parts_are_steps():
+    """Without spread the ends are the parts at which the weight passes the level."""
+    low, high = mixture_intervals(np.arange(100.0)[None], np.zeros((1, 100)), np.ones(100), 0.9)
+    np.testing.assert_allclose([low[0], high[0]], [5, 94], atol=1.01)

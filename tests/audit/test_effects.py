@@ -50,6 +50,37 @@ def test_effects_are_those_of_the_score(rows):
     assert noise.change == pytest.approx(0.0, abs=1e-12)
 
 
+def test_shapes_of_categories_rise_from_start_to_end(rows):
+    """Levels stand in the order of their probability, so that the ends are those that are named."""
+    _, reader, numbers, score = rows
+    town = column_effects(reader, numbers, score, np.random.default_rng(1))[1]
+    assert [word for word, _ in town.shape] == ["Brest", "Lyon", "Nice"]
+    assert np.all(np.diff([p for _, p in town.shape]) > 0)
+
+
+def test_importance_is_what_calls_move_by_times_what_they_cost(rows):
+    """Counts by label and call at each cost: rows stay, only columns that are used move calls."""
+    _, reader, numbers, score = rows
+    labels = np.arange(N) % 2 == 1
+    edges = np.array([-5.0, -3.0])
+
+    def count(odds, places):
+        called = odds[:, None] > edges
+        both = [called[labels[places] == label] for label in (False, True)]
+        return np.stack([[(~c).sum(0), c.sum(0)] for c in both]).transpose(2, 0, 1) / len(places)
+
+    found = column_effects(
+        reader, numbers, score, np.random.default_rng(1), count, lambda moved: moved[0, 1, 0]
+    )
+    by_name = {effect.column: effect for effect in found}
+    assert not np.any(by_name["noise"].moved)
+    for effect in found:
+        assert effect.moved.shape == (2, 2, 2)
+        np.testing.assert_allclose(effect.moved.sum(axis=2), 0.0, atol=1e-12)
+        assert effect.importance == effect.moved[0, 1, 0]
+    assert np.any(by_name["age"].moved)
+
+
 def test_the_typical_row_has_medians_and_frequent_levels(rows):
     """The middle of each number, and the level of most rows."""
     _, reader, numbers, _ = rows

@@ -11,6 +11,7 @@ import pytest
 from flipcost.audit import audit
 from flipcost.cli import main
 from flipcost.report import answers, found_words, headline, render_report
+from flipcost.report._numbers import amounts, scale_of
 from flipcost.report._payload import assumed_rates
 from flipcost.report._state import next_step
 from tests.audit.helpers import PRICES, noisy_table
@@ -116,7 +117,9 @@ def test_the_first_sentence_is_one_and_says_it_all(state, result):
     assert labels
     assert then
     assert re.match("(the safe choice is|use|answer|until there are more)", use)
-    money = r"per 1,000 rows (?:against .*|)\(.*-?[\d,.]+ to -?[\d,.]+\)"
+    money = (
+        r"per 1,000 rows (?:against .*|)\(.*[\d,.]+(?: more| less)? to [\d,.]+(?: more| less)?\)"
+    )
     assert (re.search(money, use) is None) == (state == "small")
 
 
@@ -143,7 +146,9 @@ def test_what_the_first_figures_suppose_is_said(state, result):
     if state == "clean":
         assert ours.likely.high - ours.likely.low < 0.5 * (ours.clean.high - ours.clean.low)
         assert "Intervals hold if mistakes do not follow the columns." in said
-        assert "; up to " in render_report(result)
+        worst = f"would make it {amounts(scale_of(result) * ours.clean.high)[0]}."
+        assert worst in said
+        assert worst in render_report(result)
     elif state in ("no_signal", "small"):
         assert ours.likely.value == pytest.approx(ours.observed.value)
         assert "by the labels as they are" in said

@@ -55,7 +55,7 @@ def test_the_posterior_is_not_cut():
         assert low < 1e-3
         assert high > 1e-3
     assert model.wrong_share_.low < 1e-3 < model.wrong_share_.high
-    assert "0 % to" in model.summary() or "under 0.5 %" in model.summary()
+    assert "up to" in model.summary() or "under 0.5 %" in model.summary()
 
 
 def test_missed_positives_are_found():

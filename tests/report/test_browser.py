@@ -13,10 +13,11 @@ import pytest
 
 from flipcost.audit import audit
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.cost_curves import confusion_cells, possible_cost
+from flipcost.core.cost_curves import confusion_cells, per_row_cost, possible_cost
 from flipcost.core.costs import Costs
 from flipcost.report import render_report
 from flipcost.report._payload import make_payload
+from flipcost.report._plots import calibration_bins
 from tests.audit.helpers import noisy_table
 
 pytestmark = pytest.mark.slow
@@ -157,6 +158,51 @@ def test_the_sliders_move_the_figures_to_the_librarys_values(browser, case, inde
         for i, j, name in ((0, 0, "tn"), (0, 1, "fp"), (1, 0, "fn"), (1, 1, "tp")):
             found = figures(browser, f"{kind}-{name}")
             np.testing.assert_allclose(found, cells[i, j], rtol=1e-7, atol=1e-6)
+
+
+def drawn_points(browser, name):
+    """Return the points of the denoised line of a square picture, as shares across and up."""
+    line = f"document.querySelector('#{name} polyline.denoised')"
+    text = browser.execute_script(f"return {line}.getAttribute('points')")
+    x, y = np.array([place.split(",") for place in text.split()], dtype=float).T
+    return (x - 38) / 252, (244 - y) / 216
+
+
+@pytest.mark.parametrize(("index", "part"), [(None, None), (10, 0.0), (30, 0.8)])
+def test_quality_and_importance_follow_the_sliders(browser, case, index, part):
+    """Calibration, ROC, precision and importance are the library's at the assumed rates."""
+    result, path = case
+    open_page(browser, path)
+    about = make_payload(result)["rate"]
+    k, pair = result.cost_index, tuple(about["value"])
+    if index is not None:
+        k = index
+        move(browser, "cost", index)
+        pair = move_rates(browser, about, part)
+    bins = calibration_bins(result)
+    precision, recall = result.bins.precision_recall(pair)
+    expected = {
+        "calibration": (bins.probability, bins.share(pair)),
+        "roc": result.bins.roc(pair),
+        "precision": (recall, precision),
+    }
+    for name, points in expected.items():
+        # Points are written with one decimal, of some 216 to 252.
+        np.testing.assert_allclose(drawn_points(browser, name), points, atol=0.051 / 216)
+    area = "return Number(document.getElementById('roc-area').dataset.value)"
+    assert browser.execute_script(area) == pytest.approx(result.bins.area(pair), abs=1e-9)
+    cost = float(result.costs[k])
+    price = 1000 * result.mean_prices[1] / cost * per_row_cost(cost, pair)
+    shown = sorted(result.effects, key=lambda e: (-e.importance, -abs(e.change)))
+    found = browser.execute_script(
+        "return [...document.querySelectorAll('[id^=worth-]')].map((n) => n.dataset.value)"
+        ".filter((v) => v !== undefined).map(Number)"
+    )
+    worth = [max(0.0, float(np.sum(price * effect.moved[k]))) for effect in shown]
+    np.testing.assert_allclose(found, worth, rtol=1e-7, atol=1e-6)
+    if index is None:
+        stored = [1000 * result.unit * max(0.0, effect.importance) for effect in shown]
+        np.testing.assert_allclose(found, stored, rtol=1e-7, atol=1e-6)
 
 
 def test_the_calls_of_every_candidate_can_be_seen(browser, case):

@@ -79,7 +79,7 @@ def conclude(
         wrong[given != ""] = 0.0
     rng = np.random.default_rng(options.seed)
     suspects = _suspects(rows, wrong, score, classifier.state_)
-    effects = _effects(rows, classifier, score, rng)
+    effects = _effects(rows, classifier, score, rng, costs, index)
     say("choosing the rows to check next")
     return AuditResult(
         name=rows.name,
@@ -152,20 +152,32 @@ def _scorer(rows: Audited, classifier: Any) -> Callable[[NDArray[np.float64]], N
 
 
 def _effects(
-    rows: Audited, classifier: FlipCostClassifier, score: Any, rng: np.random.Generator
+    rows: Audited,
+    classifier: FlipCostClassifier,
+    score: Any,
+    rng: np.random.Generator,
+    costs: NDArray[np.float64],
+    index: int,
 ) -> list[Effect]:
     """Return how columns move the model, and what rows cost more without each."""
     typical = rows.judged.typical(rng)
-    labels = rows.judged.positive[typical].astype(int)
+    labels = rows.judged.positive[typical]
     # Where prices differ by row, figures are money, and a row is taken at mean prices here.
     unit = 1.0 if rows.judged.prices is None else classifier.cost_unit_
-    price = unit * per_row_cost(classifier.cost_share_, tuple(classifier.rate_posterior_.mean))
-    edge = float(log_odds(np.array(classifier.cost_share_)))
+    price = unit * per_row_cost(classifier.cost_share_, classifier.noise_rate_)
+    edges = log_odds(costs)
 
-    def paid(odds: NDArray[np.float64], places: NDArray[np.intp]) -> float:
-        return float(price[labels[places], (odds > edge).astype(int)].mean())
+    def count(odds: NDArray[np.float64], places: NDArray[np.intp]) -> NDArray[np.float64]:
+        called = odds[:, None] > edges
+        of_label = [labels[places] == label for label in (False, True)]
+        positive = np.stack([called[chosen].sum(axis=0) for chosen in of_label], axis=1)
+        rows_of = np.array([chosen.sum() for chosen in of_label])
+        return np.stack([rows_of - positive, positive], axis=2) / len(places)
 
-    return column_effects(rows.maker.reader, rows.numbers[typical], score, rng, paid)
+    def worth(moved: NDArray[np.float64]) -> float:
+        return float(np.sum(price * moved[index]))
+
+    return column_effects(rows.maker.reader, rows.numbers[typical], score, rng, count, worth)
 
 
 def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any, state: str) -> list[Suspect]:

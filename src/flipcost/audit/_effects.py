@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -45,7 +45,11 @@ class Effect:
     importance : float
         What a row costs more when the values of the column are shuffled, denoised.
     shape : tuple of pairs
-        Values along the column, and the mean probability of the positive label at each.
+        Values along the column, and the mean probability of the positive label at each; levels of
+        a category from the least probable to the most.
+    moved : ndarray of shape (K, 2, 2), optional
+        By how much the shares of rows, by label and call, change when its values are shuffled, at
+        each of the costs that were asked about.
     """
 
     column: str
@@ -54,6 +58,7 @@ class Effect:
     end: str
     importance: float = 0.0
     shape: tuple[tuple[str, float], ...] = ()
+    moved: Array | None = field(default=None, repr=False, compare=False)
 
 
 def column_effects(
@@ -61,7 +66,8 @@ def column_effects(
     numbers: Array,
     score: Score,
     rng: np.random.Generator,
-    paid: Callable[[Array, NDArray[np.intp]], float] | None = None,
+    count: Callable[[Array, NDArray[np.intp]], Array] | None = None,
+    worth: Callable[[Array], float] | None = None,
 ) -> list[Effect]:
     """Return the effects of the columns, the largest first; of very many, those of some.
 
@@ -75,8 +81,11 @@ def column_effects(
         Numbers to log-odds of the positive class.
     rng : numpy.random.Generator
         Draws the rows over which effects are averaged.
-    paid : callable, optional
-        From log-odds of rows, and where these are, to what they cost; importance needs it.
+    count : callable, optional
+        From log-odds of rows, and where these are, to their shares by label and call at some costs,
+        of shape (K, 2, 2).
+    worth : callable, optional
+        From changes of such shares to what they cost; importance needs both.
 
     Returns
     -------
@@ -86,7 +95,7 @@ def column_effects(
     if len(numbers) > _SAMPLE:
         rows = numbers[rng.choice(len(numbers), _SAMPLE, replace=False)]
     looked = columns_to_look_at(reader, rows, score)
-    importance = _importance(reader, numbers, score, rng, paid, looked)
+    all_moved = _shuffled(reader, numbers, score, rng, count, looked)
     places = column_places(reader)
     effects = []
     for j in looked:
@@ -101,40 +110,41 @@ def column_effects(
             found = score(moved)
             means.append(float(found.mean()))
             likely.append(float(expit(found).mean()))
-        first, last = (0, -1)
+        order = np.arange(len(settings))
         if column["kind"] == "category":
-            first, last = int(np.argmin(means)), int(np.argmax(means))
-        change = means[last] - means[first]
-        shape = tuple((word, p) for (word, _), p in zip(settings, likely, strict=True))
-        ends = (settings[first][0], settings[last][0])
-        worth = importance.get(column["name"], 0.0)
-        effects.append(Effect(column["name"], change, *ends, worth, shape))
+            order = np.argsort(means, kind="stable")
+        first, last = order[0], order[-1]
+        shape = tuple((settings[k][0], likely[k]) for k in order)
+        shuffled = all_moved.get(column["name"])
+        saved = 0.0 if shuffled is None or worth is None else worth(shuffled)
+        change, ends = means[last] - means[first], (settings[first][0], settings[last][0])
+        effects.append(Effect(column["name"], change, *ends, saved, shape, shuffled))
     return sorted(effects, key=lambda effect: -abs(effect.change))
 
 
-def _importance(
+def _shuffled(
     reader: ColumnReader,
     numbers: Array,
     score: Score,
     rng: np.random.Generator,
-    paid: Callable[[Array, NDArray[np.intp]], float] | None,
+    count: Callable[[Array, NDArray[np.intp]], Array] | None,
     looked: Sequence[int],
-) -> dict[str, float]:
-    """Return what each column saves: the cost of rows with its values shuffled, less theirs."""
-    if paid is None:
+) -> dict[str, Array]:
+    """Return how calls move with each column: counts with its values shuffled, less theirs."""
+    if count is None:
         return {}
     places = np.arange(len(numbers))
     if len(numbers) > _SHUFFLED:
         places = np.sort(rng.choice(len(numbers), _SHUFFLED, replace=False))
     rows = numbers[places]
-    before = paid(score(rows), places)
+    before = count(score(rows), places)
     found = {}
     all_places = column_places(reader)
     for j in looked:
         column, where = reader.schema_[j], all_places[j]
         moved = rows.copy()
         moved[:, where] = rows[rng.permutation(len(rows))][:, where]
-        found[column["name"]] = paid(score(moved), places) - before
+        found[column["name"]] = count(score(moved), places) - before
     return found
 
 

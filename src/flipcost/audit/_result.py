@@ -350,7 +350,7 @@ class AuditResult(ShownResult):
         return {"area_observed": self.bins.area(), "area_denoised": self.bins.area(rates)}
 
     def _effect(self, effect: Effect) -> dict[str, Any]:
-        found = dict(vars(effect))
+        found = {name: value for name, value in vars(effect).items() if name != "moved"}
         found["importance"] = effect.importance * self.unit
         found["shape"] = [{"at": word, "probability": p} for word, p in effect.shape]
         return found

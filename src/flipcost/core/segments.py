@@ -196,7 +196,7 @@ def segment_posteriors(
             seen = both[1] + (1 - both.sum()) * eta
             chance = np.where(positive, seen, 1 - seen)
             fits[:, r, m] = np.bincount(code, weight * np.log(np.maximum(chance, 1e-12)), n_parts)
-    share = _pooled_moves(fits, mass)
+    share = _pooled_moves(fits, mass, keep_rates=wide)
     flat = moved.reshape(-1, 2)
     return [RatePosterior(flat, part.reshape(-1)) for part in share]
 
@@ -214,8 +214,12 @@ def _leading(posterior: RatePosterior, *, wide: bool) -> tuple[Array, Array]:
     return rates[drawn], np.full(_RATES, 1 / _RATES)
 
 
-def _pooled_moves(fits: Array, mass: Array) -> Array:
-    """Return the weights of rates and moves for each part, shape (J, R, M)."""
+def _pooled_moves(fits: Array, mass: Array, *, keep_rates: bool) -> Array:
+    """Return the weights of rates and moves for each part, shape (J, R, M).
+
+    Where the rates of the table may be such as their model would not allow, how well parts fit says
+    nothing of them: each keeps its weight, and only how much parts differ is learned.
+    """
     prior = np.exp(-0.5 * (_MOVES / _WIDTHS[:, None]) ** 2)
     prior /= prior.sum(axis=1, keepdims=True)
     top = fits.max(axis=2, keepdims=True)
@@ -226,7 +230,11 @@ def _pooled_moves(fits: Array, mass: Array) -> Array:
     log_all = (
         np.log(mass)[:, None] + log_part.sum(axis=0) - fits[:, :, len(_MOVES) // 2].sum(0)[:, None]
     )
-    joint = np.exp(log_all - log_all.max())
+    if keep_rates:
+        joint = np.exp(log_all - log_all.max(axis=1, keepdims=True))
+        joint *= (mass / joint.sum(axis=1))[:, None]
+    else:
+        joint = np.exp(log_all - log_all.max())
     joint /= joint.sum()
     found = np.einsum(
         "rw,jrm,wm,jrw->jrm", joint, likelihood, prior, 1 / np.maximum(by_width, 1e-300)

@@ -19,13 +19,14 @@ if TYPE_CHECKING:
     from flipcost.audit import AuditResult
 
 
-WIDTH, HEIGHT = 520.0, 310.0
+WIDTH, HEIGHT = 534.0, 312.0
 LEFT, RIGHT, TOP, BOTTOM = 76.0, 508.0, 14.0, 256.0
 _POINTS = 46
 _CURVE_POINTS = 91
 # Grids of rates are coarse where the posterior is wide: curves are smoothed by this share of the
 # axis.
 _SMOOTH = 0.045
+_APART = 0.75
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TICKS = 4
 
@@ -101,7 +102,10 @@ def draw_posterior(result: AuditResult) -> Markup:
     most = max(0.1, np.ceil(10.5 * max(limits.max(), np.max(result.noise_rate))) / 10)
     most = min(most, 1.0)
     rates, weight = posterior.rates, posterior.weight
-    if posterior.wide_rates is not None and posterior.wide_weight is not None:
+    # Where labels look right what is shown holds if mistakes do not follow the columns, as the
+    # limits do; elsewhere that they may is counted in.
+    clean = result.state == "clean" and not result.n_checked
+    if not clean and posterior.wide_rates is not None and posterior.wide_weight is not None:
         rates, weight = posterior.wide_rates, posterior.wide_weight
 
     def place(r: Any) -> Any:
@@ -181,14 +185,19 @@ def _percent_tick(rate: float) -> str:
 def _density(rates: Array, weight: Array, most: float) -> tuple[Array, Array]:
     """Return a smooth curve of the density of a weighted sample, mirrored at nothing."""
     grid = np.linspace(0.0, most, _CURVE_POINTS)
-    width = _SMOOTH * most
+    values, place = np.unique(rates, return_inverse=True)
+    # Points that lie further apart than the curve is smoothed would each show as a hill.
+    apart = np.gradient(values)[place] if len(values) > 1 else np.zeros(len(rates))
+    order = np.argsort(apart)
+    reach = np.searchsorted(np.cumsum(weight[order]), 0.8 * weight.sum())
+    width = max(_SMOOTH * most, _APART * float(apart[order[min(reach, len(order) - 1)]]))
     curve = sum(np.exp(-0.5 * ((grid[:, None] - r) / width) ** 2) @ weight for r in (rates, -rates))
     return grid, np.asarray(curve)
 
 
 def _even_ticks(most: float) -> Array:
     """Return ticks of an axis of rates from nothing."""
-    step = next(s for s in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if most / s <= 8 or s == 0.2)
+    step = next(s for s in (0.005, 0.01, 0.02, 0.05, 0.1, 0.2) if most / s <= 6 or s == 0.2)
     return np.arange(0.0, most + 1e-9, step).round(3)
 
 
@@ -221,14 +230,11 @@ def axes(
     """Draw axes: ticks across, a name under them, and four even steps up to the largest."""
     parts = [f'<line class="axis" x1="{LEFT}" x2="{RIGHT}" y1="{BOTTOM}" y2="{BOTTOM}"/>']
     for x, text in ticks:
-        # A label in the corner must not leave the picture.
-        anchor = "end" if x > RIGHT - 8 and len(text) > 3 else "middle"
-        at = min(x, RIGHT + 8) if anchor == "end" else x
-        where = f'x="{at:.1f}" y="{BOTTOM + 19}"'
-        parts.append(f'<text class="xtick" {where} text-anchor="{anchor}">{text}</text>')
+        where = f'x="{x:.1f}" y="{BOTTOM + 22}" text-anchor="middle"'
+        parts.append(f'<text class="xtick" {where}>{text}</text>')
     middle = (LEFT + RIGHT) / 2
     parts.append(
-        f'<text class="name" x="{middle}" y="{HEIGHT - 10}" text-anchor="middle">{name}</text>'
+        f'<text class="name" x="{middle}" y="{HEIGHT - 8}" text-anchor="middle">{name}</text>'
     )
     if largest is not None:
         for k in range(_TICKS + 1):

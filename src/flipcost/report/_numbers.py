@@ -11,6 +11,8 @@ if TYPE_CHECKING:
 
 # Amounts below this are written with decimals.
 _WHOLE = 10.0
+# Of amounts from here on, three figures are said: more would be finer than any interval.
+_LARGE = 10_000.0
 
 
 def money(amount: float) -> str:
@@ -20,10 +22,23 @@ def money(amount: float) -> str:
     --------
     >>> money(1234.5), money(2.53), money(0.001), money(-40.2)
     ('1,234', '2.5', 'less than 0.1', '-40')
+    >>> money(123_456.7)
+    '123,000'
     """
     if 0 <= amount < 0.1:
         return "less than 0.1"
-    return f"{amount:,.0f}" if abs(amount) >= _WHOLE else f"{amount:,.1f}"
+    return f"{shown(amount):,.0f}" if abs(amount) >= _WHOLE else f"{amount:,.1f}"
+
+
+def shown(amount: float) -> float:
+    """Return an amount as it is shown: of a large one, three figures.
+
+    Examples
+    --------
+    >>> shown(1234.5), shown(123_456.7), shown(-45_670.0)
+    (1234.5, 123000.0, -45700.0)
+    """
+    return float(f"{amount:.3g}") if abs(amount) >= _LARGE else amount
 
 
 def amounts(*values: float) -> list[str]:
@@ -36,7 +51,7 @@ def amounts(*values: float) -> list[str]:
     """
     digits = 0 if max(map(abs, values)) >= _WHOLE else 2
     # Adding zero turns what would print as -0 into 0.
-    return [f"{round(x, digits) + 0.0:,.{digits}f}" for x in values]
+    return [f"{round(shown(x), digits) + 0.0:,.{digits}f}" for x in values]
 
 
 def span(interval: Interval, scale: float) -> str:
@@ -52,9 +67,36 @@ def span(interval: Interval, scale: float) -> str:
     return f"{value} ({low} to {high})"
 
 
+def unbroken(text: str) -> str:
+    """Return a figure whose interval stays on one line.
+
+    Examples
+    --------
+    >>> unbroken("100 (50 to 200)").split()
+    ['100', '(50', 'to', '200)']
+    >>> unbroken("100 (50 to 200)").split(" ")[0]
+    '100'
+    """
+    value, opened, limits = text.partition(" (")
+    return value + opened + limits.replace(" ", "\u00a0")
+
+
 def scale_of(result: AuditResult) -> float:
     """Return what turns a cost of the library into the user's prices of 1,000 rows."""
     return 1000 * result.unit
+
+
+def more_or_less(saving: Interval, scale: float) -> str:
+    """Return the limits of a saving that may be a loss.
+
+    Examples
+    --------
+    >>> from flipcost.core.confusion import Interval
+    >>> more_or_less(Interval(-0.05, -0.1, 0.3), 1000)
+    '300 less to 100 more'
+    """
+    less, more = amounts(scale * saving.high, -scale * saving.low)
+    return f"{less} less to {more} more"
 
 
 def saving_words(saving: Interval, scale: float, against: str) -> str:
@@ -68,7 +110,7 @@ def saving_words(saving: Interval, scale: float, against: str) -> str:
     >>> saving_words(Interval(-0.018, -0.033, -0.003), 1000, "boosting")
     'costs 18 more per 1,000 rows (3 to 33) than boosting'
     >>> saving_words(Interval(0.2, -0.1, 0.3), 1000, "boosting")
-    'is estimated to save 200 per 1,000 rows against boosting (not certain: -100 to 300)'
+    'is estimated to save 200 per 1,000 rows against boosting (not certain: 100 more to 300 less)'
     >>> saving_words(Interval(-0.05, -0.1, 0.3), 1000, "boosting")
     'costs about as much as boosting (per 1,000 rows 300 less to 100 more)'
     """
@@ -80,9 +122,9 @@ def saving_words(saving: Interval, scale: float, against: str) -> str:
     if saving.low > 0:
         return f"saves {value} per 1,000 rows ({low} to {high}) against {against}"
     if saving.value > 0 and float(value.replace(",", "")) > 0:
+        more_ = low.replace("-", "")
         return (
-            f"is estimated to save {value} per 1,000 rows against {against} (not certain: {low} to "
-            f"{high})"
+            f"is estimated to save {value} per 1,000 rows against {against} (not certain: {more_} "
+            f"more to {high} less)"
         )
-    less, more_ = amounts(scale * saving.high, -scale * saving.low)
-    return f"costs about as much as {against} (per 1,000 rows {less} less to {more_} more)"
+    return f"costs about as much as {against} (per 1,000 rows {more_or_less(saving, scale)})"

@@ -16,9 +16,16 @@ from typing import TYPE_CHECKING, Any
 from flipcost.exceptions import shorten
 from flipcost.report._bands import make_asked, make_depth, make_price
 from flipcost.report._figures import draw_curve, draw_path, draw_posterior
-from flipcost.report._numbers import amounts, scale_of, span
+from flipcost.report._numbers import amounts, money, scale_of, span
 from flipcost.report._payload import make_payload
-from flipcost.report._plots import draw_calibration, draw_precision, draw_roc, draw_shape
+from flipcost.report._plots import (
+    calibration_bins,
+    draw_calibration,
+    draw_precision,
+    draw_roc,
+    draw_shape,
+    ranking_areas,
+)
 from flipcost.report._state import rate_sentence
 from flipcost.report._words import (
     candidate_table,
@@ -32,8 +39,11 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.audit import AuditResult
+    from flipcost.core.arrays import Array
 
 _EFFECTS_SHOWN = 20
+# Log-odds that move by less do not move for anybody who looks.
+_NO_CHANGE = 0.005
 
 
 @dataclass(frozen=True)
@@ -82,9 +92,12 @@ def _candidates(result: AuditResult) -> dict[str, Any]:
 
 
 def _model(result: AuditResult) -> dict[str, Any] | None:
-    """Return the largest effects with the width of their bars in per cent, and their shapes."""
+    """Return the largest effects with the width of their bars in per cent, and their shapes.
+
+    None where there is nothing to see: the answer is a constant.
+    """
     shown = sorted(result.effects, key=lambda e: (-e.importance, -abs(e.change)))[:_EFFECTS_SHOWN]
-    if not shown:
+    if all(abs(e.change) < _NO_CHANGE and e.importance <= 0 for e in shown):
         return None
     scale = scale_of(result)
     largest = max((e.importance for e in shown), default=0.0) or 1.0
@@ -97,20 +110,31 @@ def _model(result: AuditResult) -> dict[str, Any] | None:
         }
         for e in shown
     ]
-    return {"rows": rows}
+    moved = [_flat(e.moved) for e in shown if e.moved is not None]
+    return {"rows": rows, "data": moved}
+
+
+def _flat(tables: Array) -> list[list[float]]:
+    """Return tables of shares, cell by cell, as short as they are exact."""
+    return [[float(f"{x:.10g}") for x in table.ravel()] for table in tables]
 
 
 def _calibration(result: AuditResult) -> dict[str, Any]:
-    return {"picture": draw_calibration(result)}
+    bins = calibration_bins(result)
+    data = {"probability": bins.probability.tolist(), "counts": bins.counts.tolist()}
+    return {"picture": draw_calibration(result), "data": data}
 
 
-def _ranking(result: AuditResult) -> dict[str, Any]:
-    found = result.summary()["ranking"]
+def _roc(result: AuditResult) -> dict[str, Any]:
     return {
-        "roc": draw_roc(result),
-        "precision": draw_precision(result),
-        "areas": [f"{found[f'area_{kind}']:.3f}" for kind in ("observed", "denoised")],
+        "picture": draw_roc(result),
+        "areas": ranking_areas(result),
+        "data": {"counts": result.bins.counts.tolist()},
     }
+
+
+def _precision(result: AuditResult) -> dict[str, Any]:
+    return {"picture": draw_precision(result)}
 
 
 def _data(result: AuditResult) -> dict[str, Any]:
@@ -137,7 +161,7 @@ def _check_bars(result: AuditResult) -> list[tuple[str, str, float]]:
             f"{found.n_rows:,} rows {words}"
             if words != "the most suspicious"
             else f"the {found.n_rows:,} most suspicious",
-            span(saving, scale),
+            f"{money(scale * saving.value)} ({span(saving, scale).split(' (')[1]}",
             round(100 * saving.value / largest, 1),
         )
         for words, saving in ways.items()
@@ -162,7 +186,8 @@ PARTS = (
     Part("workbench", "Labels that look wrong, and rows to check", make_workbench),
     Part("model", "What the model looks at", _model),
     Part("calibration", "Are the probabilities right?", _calibration, half=True),
-    Part("ranking", "How well rows are ranked", _ranking, half=True),
+    Part("roc", "Found against false alarms", _roc, half=True),
+    Part("precision", "How many calls are right", _precision, half=True),
     Part("data", "What the table holds", _data),
     Part("how", "How this was found", _how),
 )

@@ -1,4 +1,7 @@
-"""Pictures that do not move: the state of the labels, how good probabilities are, shapes."""
+"""Smaller pictures: the state of the labels, how good probabilities are, shapes of effects.
+
+The script moves the second kind with the sliders: it finds lines and dots by their classes.
+"""
 
 from __future__ import annotations
 
@@ -16,12 +19,13 @@ if TYPE_CHECKING:
 
     from flipcost.audit import AuditResult, Effect
     from flipcost.core.arrays import Array
+    from flipcost.core.quality import LabelBins
 
 # The square plots: box, and where the axes are.
 _WIDE, _HIGH = 300.0, 290.0
 _LEFT, _RIGHT, _TOP, _BOTTOM = 38.0, 290.0, 28.0, 244.0
 # The strip that shows the state.
-_STRIP, _EDGE = 420.0, 8.0
+_STRIP, _EDGE = 420.0, 10.0
 _STRIP_TICKS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 _CALIBRATION_BINS = 10
 
@@ -44,18 +48,30 @@ def draw_state(result: AuditResult) -> Markup:
         shapes += f'<circle class="dot" cx="{x:.1f}" cy="17" r="6"/>'
     words = f"Share of wrong labels: {percent(max(wrong.value, 1e-9))}, {band(low, high)}"
     if kind == "undecided":
-        words = f"Share of wrong labels: anything from {band(low, high)}"
+        words = f"Share of wrong labels: anything {band(low, high)}"
     return _strip(words, shapes)
+
+
+def calibration_bins(result: AuditResult) -> LabelBins:
+    """Return the bins of the probability in which calibration is shown."""
+    return result.bins.coarser(_CALIBRATION_BINS)
+
+
+def ranking_areas(result: AuditResult) -> list[str]:
+    """Return areas under the ROC curve, as labelled and denoised, as they are written."""
+    found = result.summary()["ranking"]
+    return [f"{found[f'area_{kind}']:.3f}" for kind in ("observed", "denoised")]
 
 
 def draw_calibration(result: AuditResult) -> Markup:
     """Draw the share of positives against the probability: as labelled and denoised."""
-    bins = result.bins.coarser(_CALIBRATION_BINS)
+    bins = calibration_bins(result)
     rates = rate_pair(result.noise_rate)
     shapes = _diagonal()
     for kind, shares in (("observed", bins.share()), ("denoised", bins.share(rates))):
         shapes += _line(kind, bins.probability, shares, dots=True)
     return _square(
+        "calibration",
         "Share of positives against the probability that the model gives",
         "probability that the model gives",
         "share that is positive",
@@ -70,6 +86,7 @@ def draw_roc(result: AuditResult) -> Markup:
     for kind, rate in (("observed", None), ("denoised", rates)):
         shapes += _line(kind, *result.bins.roc(rate))
     return _square(
+        "roc",
         "ROC curve: positives found against false alarms",
         "share of negatives called",
         "share of positives called",
@@ -85,7 +102,11 @@ def draw_precision(result: AuditResult) -> Markup:
         precision, recall = result.bins.precision_recall(rate)
         shapes += _line(kind, recall, precision)
     return _square(
-        "Precision against recall", "share of positives called", "share of calls right", shapes
+        "precision",
+        "Precision against recall",
+        "share of positives called",
+        "share of calls right",
+        shapes,
     )
 
 
@@ -114,7 +135,8 @@ def _strip(words: str, shapes: str, mark: str = "") -> Markup:
     )
     if mark:
         ticks += f'<text class="mark" x="{_STRIP / 2}" y="23" text-anchor="middle">{mark}</text>'
-    track = f'<rect class="track" {_bar(0.0, 0.5)}/>'
+    # The track goes a little further than the scale, so that a dot at an end lies on it.
+    track = f'<rect class="track" x="1" y="8" width="{_STRIP - 2:g}" height="18" rx="9"/>'
     about = f'class="state" viewBox="0 0 {_STRIP:g} 50" role="img" aria-label="{words}"'
     return _markup(f"<svg {about}>{track}{shapes}{ticks}</svg>")
 
@@ -166,7 +188,7 @@ def _line(kind: str, xs: Iterable[float], ys: Iterable[float], *, dots: bool = F
     return drawn
 
 
-def _square(title: str, across: str, up: str, shapes: str) -> Markup:
+def _square(name: str, title: str, across: str, up: str, shapes: str) -> Markup:
     parts = []
     for share in (0.0, 0.25, 0.5, 0.75, 1.0):
         x, y = float(_x(np.array(share))), float(_y(np.array(share)))
@@ -176,7 +198,8 @@ def _square(title: str, across: str, up: str, shapes: str) -> Markup:
     middle = (_LEFT + _RIGHT) / 2
     parts.append(f'<text x="{middle}" y="{_HIGH - 8}" text-anchor="middle">{across}</text>')
     parts.append(f'<text x="2" y="13">{up}</text>')
-    about = f'class="square" viewBox="0 0 {_WIDE:g} {_HIGH:g}" role="img" aria-label="{title}"'
+    box = f"0 0 {_WIDE:g} {_HIGH:g}"
+    about = f'id="{name}" class="square" viewBox="{box}" role="img" aria-label="{title}"'
     return _markup(f"<svg {about}>{''.join(parts)}{shapes}</svg>")
 
 

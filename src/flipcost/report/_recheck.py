@@ -67,6 +67,8 @@ def worth_of_checks(result: AuditResult) -> str:
             "Checked rows would tell how many labels are wrong; a rule that saves something takes "
             "other columns first."
         )
+    if result.state == "small" and not result.recheck.way[1:]:
+        return "Label more rows first: what checks would save cannot be told from so few."
     return next_sentence(result.recheck.batch, result.recheck.cost_check)
 
 

@@ -11,6 +11,7 @@ from jinja2 import Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from flipcost._version import __version__
+from flipcost.report._numbers import unbroken
 from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
 from flipcost.report._plots import draw_state
@@ -70,6 +71,7 @@ def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
         loader=FunctionLoader(lambda name: _text("templates", name)),
     )
     environment.filters["say"] = say
+    environment.filters["unbroken"] = unbroken
     environment.globals |= {
         "result": result,
         "version": __version__,

@@ -213,13 +213,19 @@ def _labels(result: AuditResult) -> str:
         "clean": f"The labels look right ({band(0.0, wrong.value)} seem wrong{_measured(result)}, "
         f"at most {at_most})",
         "noisy": f"About {percent(wrong.value)} of the labels are wrong ({limits}{_which(result)})",
-        "undecided": f"Between {limits.replace(' to ', ' and ')} of the labels are wrong, the "
-        "table cannot tell",
+        "undecided": f"{_anything(limits)} of the labels are wrong, the table cannot tell",
         "no_signal": f"The columns say nothing about {result.target!r}, so that nothing can be "
         "said of mistakes in its labels",
         "small": f"Only {rows} rows are labelled {label!r}, too few to say how many labels are "
         "wrong",
     }[result.state]
+
+
+def _anything(limits: str) -> str:
+    """Begin a sentence on a share of which only limits are known."""
+    if limits.startswith("up to"):
+        return f"Anything {limits}"
+    return f"Between {limits.replace(' to ', ' and ')}"
 
 
 def _use(result: AuditResult) -> str:

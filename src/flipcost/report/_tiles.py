@@ -8,7 +8,7 @@ import numpy as np
 
 from flipcost.core.noise import rate_pair
 from flipcost.estimators.flipcost.summary import band, percent
-from flipcost.report._numbers import amounts, scale_of, span
+from flipcost.report._numbers import more_or_less, scale_of, span
 from flipcost.report._state import most_wrong_share, rival_of, supposed, wrong_rows
 
 if TYPE_CHECKING:
@@ -22,19 +22,16 @@ def tiles(result: AuditResult) -> list[tuple[str, str, str]]:
     under = supposed(result)
     cost, limits = _value_and_limits(best.likely, scale)
     limits = f"{limits} {under}".rstrip()
-    if under.startswith("if"):
-        limits += f"; up to {amounts(scale * best.clean.high)[0]} if they do"
     # Where nothing can be said of mistakes there is but one cost.
     on_clean = "" if under.startswith("by") else " on clean labels"
     found = [_noise_tile(result), (f"cost of 1,000 rows{on_clean}", cost, limits)]
     rival, words = rival_of(result)
     if np.any(rival.called != best.called):
-        saved = _value_and_limits(rival.saving_likely, scale)
-        found.append((f"saved against {words}", *saved))
+        found.append((f"saved against {words}", *_saved(rival.saving_likely, scale)))
     if result.state in ("noisy", "undecided") and not result.rate_is_known:
         number, _, limits = wrong_rows(result).partition(" (")
         under = f"of {result.n_rows:,} rows" + (f"; {limits.rstrip(')')}" if limits else "")
-        found.append(("labels expected to be wrong", number, under))
+        found.append(("rows labelled wrong", number, under))
     return found
 
 
@@ -43,13 +40,20 @@ def _value_and_limits(found: Interval, scale: float) -> tuple[str, str]:
     return value, limits.strip("()")
 
 
+def _saved(saving: Interval, scale: float) -> tuple[str, str]:
+    """Return what is saved, and its limits: no figure where nobody can tell who is cheaper."""
+    if saving.value <= 0 <= saving.high:
+        return "nothing sure", f"{more_or_less(saving, scale)} per 1,000 rows"
+    return _value_and_limits(saving, scale)
+
+
 def _noise_tile(result: AuditResult) -> tuple[str, str, str]:
     """Return the figure of the noise: no number where none can be told."""
-    wrong, whose = result.wrong_share, "of the labels are wrong"
+    wrong, whose = result.wrong_share, "labels that are wrong"
     if result.rate_is_known:
         rates = rate_pair(result.noise_rate)
         if rates[0] != rates[1]:
-            whose = f"of true {result.positive!r} / {result.negative!r} are labelled wrongly"
+            whose = f"true {result.positive!r} / {result.negative!r} labelled wrong"
             return whose, " / ".join(percent(rate) for rate in rates), "as given"
         return whose, percent(rates[0]), "as given"
     limits = band(wrong.low, wrong.high)

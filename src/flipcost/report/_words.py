@@ -198,13 +198,12 @@ def cost_sentence(result: AuditResult) -> str:
         rival = min(rivals, key=lambda c: c.likely.value)
         compared = saving_words(rival.saving_likely, scale, rival.label)
         name = "The flipcost model" if best.key == "flipcost" else best.label.capitalize()
-        said.append(f"{name} {compared}, which comes next.")
+        said.append(f"{name} {compared}, the best of the others.")
     if supposed(result).startswith("if"):
-        wide = amounts(scale * best.clean.low, scale * best.clean.high)
         said.append(
-            f"Intervals hold {supposed(result)}. Mistakes that do would not show: with the worst "
-            f"of them this model could cost {wide[0]} to {wide[1]} per 1,000 rows; checked rows "
-            "rule that out."
+            f"Intervals hold {supposed(result)}. No table can rule out mistakes that do, such as "
+            "one kind of row that is always labelled wrong: the worst that these labels allow "
+            f"would make it {amounts(scale * best.clean.high)[0]}. A few checked rows settle that."
         )
     elif supposed(result):
         said.append(

@@ -86,12 +86,14 @@ def band(low: float, high: float) -> str:
 
     Examples
     --------
-    >>> band(0.0, 0.3), band(0.0, 0.002)
-    ('0 % to 30 %', 'under 0.5 %')
+    >>> band(0.1, 0.3), band(0.001, 0.3), band(0.0, 0.002)
+    ('10 % to 30 %', 'up to 30 %', 'under 0.5 %')
     """
     if high < _LEAST_SHOWN:
         return percent(max(high, 1e-9))
-    return f"{percent(low) if low >= _LEAST_SHOWN else '0 %'} to {percent(high)}"
+    if low < _LEAST_SHOWN:
+        return f"up to {percent(high)}"
+    return f"{percent(low)} to {percent(high)}"
 
 
 def _labels(fit: FitResult) -> list[str]:

@@ -6,7 +6,11 @@
   const rate = data.rate;
   // What the scripts of other parts may use.
   const moved = [];
-  window.flipcost = { data, onMove: (f) => { moved.push(f); f(Number(slider.cost.value), assumed()); } };
+  window.flipcost = {
+    data, unmixing, denoise, setPoints,
+    number: (x, digits) => number(x, digits),
+    onMove: (f) => { moved.push(f); f(Number(slider.cost.value), assumed()); },
+  };
   const el = (id) => document.getElementById(id);
   const slider = { cost: el("slider-cost"), pos: el("slider-rate-pos"), neg: el("slider-rate-neg") };
   const SIDES = rate.one ? ["pos"] : ["pos", "neg"];
@@ -72,12 +76,13 @@
     return shareOf(counts, squares, loss, r, Math.max(alpha, 1 - alpha), undefined, true);
   }
 
-  const number = (x, digits) => x.toLocaleString("en", {
+  // Of large amounts, three figures; see flipcost.report._numbers.
+  const number = (x, digits) => (Math.abs(x) >= 1e4 ? +x.toPrecision(3) : x).toLocaleString("en", {
     maximumFractionDigits: digits, minimumFractionDigits: digits }).replace(/^-(0(\.0+)?)$/, "$1");
   function spanText(values, scale) {
     const [v, lo, hi] = values.map((x) => x * scale);
     const digits = Math.max(Math.abs(lo), Math.abs(hi)) >= 10 ? 0 : 2;
-    return number(v, digits) + " (" + number(lo, digits) + " to " + number(hi, digits) + ")";
+    return number(v, digits) + " (" + number(lo, digits) + "\u00a0to\u00a0" + number(hi, digits) + ")";
   }
   function ratioText(alpha) {
     const ratio = (1 - alpha) / alpha;
@@ -99,6 +104,19 @@
       const points = lines[key].map((v, i) => xs[i].toFixed(1) + "," + height(v, top).toFixed(1));
       svg.querySelector(".line." + key).setAttribute("points", points.join(" "));
     }
+  }
+  // A denoised line of a square picture, with its dots, from shares across and up.
+  const SQUARE = { left: 38, right: 290, top: 28, bottom: 244 };
+  function setPoints(name, xs, ys) {
+    const places = xs.map((x, i) => [
+      SQUARE.left + (SQUARE.right - SQUARE.left) * x,
+      SQUARE.bottom - (SQUARE.bottom - SQUARE.top) * ys[i],
+    ].map((v) => v.toFixed(1)));
+    el(name).querySelector("polyline.denoised").setAttribute("points", places.join(" "));
+    el(name).querySelectorAll("circle.denoised").forEach((dot, i) => {
+      dot.setAttribute("cx", places[i][0]);
+      dot.setAttribute("cy", places[i][1]);
+    });
   }
   function setMarker(svg, x) {
     const line = svg.querySelector(".marker");

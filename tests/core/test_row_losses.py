@@ -5,8 +5,10 @@ import pytest
 
 from flipcost.core.losses import logistic
 from flipcost.core.noise import noisy_eta, rate_pair
+from flipcost.core.prices import Prices
 from flipcost.core.row_losses import (
     LINK_LOSSES,
+    above_rows,
     convex_costs,
     even_odd_rows,
     expected_even_coefficients,
@@ -17,6 +19,7 @@ from flipcost.core.row_losses import (
     weighted_logistic_eta,
     weighted_logistic_rows,
 )
+from flipcost.core.row_prices import log_odds_of
 
 T = np.linspace(-3.05, 3.05, 41)
 RATES = [0.0, 0.2, 0.45, (0.3, 0.1), (0.05, 0.6)]
@@ -137,3 +140,40 @@ def test_weighted_link_inverts_the_weighted_minimiser(threshold):
         minus = weighted_logistic_rows([False], threshold)(score).slope
         assert eta * plus + (1 - eta) * minus == pytest.approx(0.0, abs=1e-15)
         assert weighted_logistic_eta(score, threshold) == pytest.approx(eta, abs=1e-14)
+
+
+@pytest.mark.parametrize("rate", RATES)
+def test_unbiased_loss_at_prices_by_row_has_the_clean_loss_as_its_mean(rate):
+    """Averaged over the flips of a clean label, a row's loss is the clean one at its own prices."""
+    rng = np.random.default_rng(0)
+    prices = Prices(rng.lognormal(2, 1, len(T)), rng.lognormal(0, 1, len(T)))
+    rho_pos, rho_neg = rate_pair(rate)
+    cut = log_odds_of(prices)
+    value = {
+        label: above_rows(
+            even_odd_rows(*unbiased_coefficients(np.full(len(T), label), prices, rate)), cut
+        )(T).value
+        for label in (True, False)
+    }
+    clean = {
+        True: prices.miss * logistic.value(1, T - cut),
+        False: prices.alarm * logistic.value(-1, T - cut),
+    }
+    for label, flip in ((True, rho_pos), (False, rho_neg)):
+        mean = (1 - flip) * value[label] + flip * value[not label]
+        np.testing.assert_allclose(mean, clean[label], rtol=1e-9, atol=1e-9)
+    expected = expected_even_coefficients(noisy_eta(np.full(len(T), 0.3), rate), prices, rate)
+    np.testing.assert_allclose(expected, 0.3 * prices.miss + 0.7 * prices.alarm)
+
+
+def test_weighted_loss_at_prices_by_row_is_least_at_the_log_odds():
+    """Above each row's own cut, the score at which the expected slope vanishes is of its eta."""
+    cuts, size = np.array([0.05, 0.3, 0.9]), np.array([5.0, 1.0, 0.2])
+    losses = [
+        above_rows(weighted_logistic_rows(np.full(3, side), cuts, size), np.log(cuts / (1 - cuts)))
+        for side in (True, False)
+    ]
+    for eta in (0.05, 0.4, 0.95):
+        score = np.full(3, np.log(eta / (1 - eta)))
+        plus, minus = (loss(score).slope for loss in losses)
+        np.testing.assert_allclose(eta * plus + (1 - eta) * minus, 0.0, atol=1e-15)

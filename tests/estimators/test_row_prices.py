@@ -1,5 +1,7 @@
 """Prices by row in estimators and scorers: by columns, by metadata, in the user's units."""
 
+import warnings
+
 import numpy as np
 import pandas as pd
 import pytest
@@ -11,7 +13,17 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 import flipcost as fc
-from flipcost import Costs, FlipCostClassifier, NoiseAwareThresholdClassifier
+from flipcost import (
+    CostResamplingClassifier,
+    Costs,
+    FlipCostClassifier,
+    ForwardLogisticClassifier,
+    NoiseAwareThresholdClassifier,
+    UnbiasedLogisticClassifier,
+    UnevenMarginClassifier,
+    WeightedLogisticClassifier,
+)
+from flipcost.exceptions import DenoisingWarning
 from flipcost.metrics import cost_scorer, denoised_cost, weighted_cost
 from flipcost.noise import flip_labels
 
@@ -194,35 +206,34 @@ def test_checked_rows_and_prices_go_together():
     assert low <= prices.paid(CLEAN == 1, called).mean() <= high
 
 
-def test_the_closed_form_weighs_rows_by_their_prices():
-    """With the documented weights the closed form is the one at one half, and pays off."""
-    from flipcost import UnevenMarginClassifier
-    from flipcost.core.row_prices import price_weights
+@pytest.mark.parametrize("rates", [None, 0.2, (0.3, 0.1)])
+def test_learning_from_prices_by_row_pays(rates):
+    """Whatever the noise, models told each row's price cost less than those told the mean price.
 
-    frame, y, _ = make_rows(4000, seed=7)
-    rates = (0.3, 0.1)
-    noisy = flip_labels(y, rates, random_state=8)
-    prices = COSTS.by_row(frame)
-    X = np.column_stack([frame[["x", "z"]], np.log(frame["amount"])])
-    model = UnevenMarginClassifier(noise_rate=rates, l2=0.01).fit(X, noisy, prices=prices)
-    weight = price_weights(noisy == 1, prices, rates)
-    same = UnevenMarginClassifier(cost=0.5, l2=0.01).fit(X, noisy, sample_weight=weight)
-    np.testing.assert_allclose(model.coef_, same.coef_)
-    one_price = UnevenMarginClassifier(
-        Costs(fn=float(prices.fn.mean()), fp=10), noise_rate=rates, l2=0.01
-    ).fit(X, noisy)
-    paid = [prices.paid(y == 1, m.predict(X) == 1).mean() for m in (model, one_price)]
-    assert paid[0] < paid[1]
-    columns = UnevenMarginClassifier(COSTS, noise_rate=rates, l2=0.01).fit(frame, noisy)
-    assert set(columns.predict(frame)) == {0, 1}
-    with pytest.raises(ValueError, match="have no one share"):
-        UnevenMarginClassifier(COSTS).partial_fit(frame, noisy)
-
-
-def test_estimators_that_need_one_share_say_so():
-    """Re-sampling and logistic losses decide by one share, and refuse prices by row clearly."""
-    from flipcost import CostResamplingClassifier, WeightedLogisticClassifier
-
-    for make in (CostResamplingClassifier, WeightedLogisticClassifier):
-        with pytest.raises(ValueError, match="use what takes prices by row"):
-            make(cost=COSTS).fit(FRAME, NOISY)
+    Counted on new rows by their known probabilities, so that labels add no chance.
+    """
+    train, y, _ = make_rows(4000, seed=7)
+    noisy = flip_labels(y, rates or 0.0, random_state=8)
+    new = make_rows(20_000, seed=9)[0]
+    train, new = (rows.assign(log_amount=np.log(rows["amount"])) for rows in (train, new))
+    prices = COSTS.by_row(new)
+    eta = 1 / (1 + np.exp(1.5 - 1.5 * new["x"] - new["z"])).to_numpy()
+    mean = Costs(fn=float(COSTS.by_row(train).fn.mean()), fp=10)
+    for make in (
+        UnevenMarginClassifier(noise_rate=rates, l2=0.01),
+        WeightedLogisticClassifier(noise_rate=rates),
+        UnbiasedLogisticClassifier(noise_rate=rates),
+        ForwardLogisticClassifier(noise_rate=rates),
+        CostResamplingClassifier(noise_rate=rates, mode="weight", margin=1.0),
+    ):
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DenoisingWarning)
+            called = [
+                clone(make).set_params(cost=cost).fit(train, noisy).predict(new) == 1
+                for cost in (COSTS, mean)
+            ]
+        own, one = (
+            np.where(calls, prices.alarm * (1 - eta), prices.miss * eta) for calls in called
+        )
+        saved = one - own
+        assert saved.mean() > 3 * saved.std() / np.sqrt(len(saved)), type(make).__name__

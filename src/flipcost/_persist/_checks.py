@@ -18,6 +18,7 @@ from flipcost._persist import _types
 from flipcost.core.calibration import TABLE
 from flipcost.core.costs import Costs
 from flipcost.core.decision import CONSTANTS
+from flipcost.core.row_prices import takes_prices
 from flipcost.exceptions import UnreadableError
 
 _LEAF = -1
@@ -105,6 +106,7 @@ def try_out(model: Any) -> None:
             cost, result = held.get("cost"), held.get("_result")
             by_row = isinstance(cost, Costs) and cost.is_by_row
             by_row = by_row or (result is not None and result.options.by_row)
+            by_row = (by_row or held.get("_by_row", False)) and takes_prices(model)
             prices = {"prices": np.ones((2, 2))} if by_row else {}
             _demand(np.isin(model.predict(rows, **prices), model.classes_).all())
             shares = model.predict_proba(rows)

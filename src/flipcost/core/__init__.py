@@ -3,6 +3,7 @@
 Rows and moments
 ----------------
 - `moments`: class moments, from rows, merged, denoised
+- `priced_moments`: the same where each row has prices of its own
 - `solve`: the closed form, at one point or along whole paths
 - `newton`: linear models by Newton steps
 - `folds`: which row is held out when: in order, at random, by a hash

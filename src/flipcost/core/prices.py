@@ -119,6 +119,34 @@ class Prices:
         tp = _given(self.tp)
         return Prices(tp + factor * self.miss, self.fp, tp, self.tn)
 
+    def relative(self, sample_weight: ArrayLike | None = None) -> Prices:
+        """Return what mistakes cost in units of what both cost together on an average row.
+
+        Losses weighed by these do not depend on the currency, and where prices are the same for all
+        rows they are the shares of one price. Where a mistake pays it counts as free.
+
+        Parameters
+        ----------
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+
+        Examples
+        --------
+        >>> found = Prices(np.array([40.0, 8.0]), np.array([10.0, 2.0])).relative()
+        >>> found.fn.round(4), found.fp.round(4)
+        (array([1.3333, 0.2667]), array([0.3333, 0.0667]))
+        """
+        miss, alarm = np.maximum(self.miss, 0.0), np.maximum(self.alarm, 0.0)
+        weight = np.ones(len(self)) if sample_weight is None else np.asarray(sample_weight, float)
+        if not (weight @ miss > 0 and weight @ alarm > 0):
+            msg = (
+                "On some rows a miss must cost something, and on some a false alarm; here one of "
+                "the two is free on all, and one answer is best for every row."
+            )
+            raise ValueError(msg)
+        unit = float(weight @ (miss + alarm) / weight.sum())
+        return Prices(miss / unit, alarm / unit)
+
     def mean(self, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
         """Return the mean price of a miss and of a false alarm.
 

@@ -1,4 +1,4 @@
-r"""Moving a threshold to one half by re-sampling the negative class, and back.
+r"""Moving a threshold to one half by re-sampling, and back.
 
 A classifier that thresholds probabilities at one half acts as one that thresholds at :math:`p`
 when the negatives it learns from are multiplied by :math:`r = p/(1-p)` (Elkan 2001, Theorem 1).
@@ -11,7 +11,7 @@ from __future__ import annotations
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flipcost.core.arrays import Array
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.noise import NoiseRateLike, noisy_threshold
@@ -83,6 +83,34 @@ def negative_ratio(cost: CostLike, margin: float = 1.0, noise_rate: NoiseRateLik
     clean = weighted_zero_one(cost, margin).threshold
     threshold = float(noisy_threshold(clean, noise_rate))
     return threshold / (1 - threshold)
+
+
+def rejection_keep(weight: ArrayLike, rank: ArrayLike, n_rows: ArrayLike) -> Flags:
+    """Return which rows are kept if each is as likely to be as its weight is large.
+
+    The row with the largest weight is kept for certain, any other with the ratio of its weight to
+    that one (cost-proportionate rejection sampling). Rows of a class are ranked at random, and one
+    is kept where its rank is within its share of them: rows of one weight are thinned as
+    `kept_negatives` says, and a smaller sample is part of a larger one.
+
+    Parameters
+    ----------
+    weight : array-like of shape (n,)
+        Weights of the rows.
+    rank : array-like of int, shape (n,)
+        Place of each row in a random order of its class, from 0.
+    n_rows : array-like of int, shape (n,)
+        Number of rows of that class.
+
+    Examples
+    --------
+    >>> rejection_keep([4.0, 1.0, 1.0, 2.0], [3, 0, 1, 2], [4, 4, 4, 4])
+    array([ True,  True, False, False])
+    """
+    size = np.asarray(weight, dtype=float)
+    share = size / max(float(size.max(initial=0.0)), 1e-300)
+    place = np.asarray(rank, dtype=float) + 1
+    return np.asarray(place <= share * np.asarray(n_rows) * (1 + 1e-12))
 
 
 def undo_resampling(eta: ArrayLike, ratio: float) -> Array:

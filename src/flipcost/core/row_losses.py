@@ -26,6 +26,7 @@ from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.newton import RowLoss, RowTerms
 from flipcost.core.noise import NoiseRateLike, clean_eta, rate_pair
+from flipcost.core.prices import Prices
 
 LinkLoss: TypeAlias = Literal["logistic", "squared", "modified_squared", "exponential"]
 LINK_LOSSES: dict[LinkLoss, losses.CompositeLoss] = {
@@ -107,18 +108,36 @@ def even_odd_rows(even: ArrayLike, odd: ArrayLike) -> RowLoss:
     return rows
 
 
-def weighted_logistic_rows(positive: ArrayLike, threshold: float) -> RowLoss:
+def above_rows(rows: RowLoss, cut: ArrayLike) -> RowLoss:
+    r"""Return a row loss of scores above a cut of each row: the loss at :math:`t_i - c_i`.
+
+    With the log-odds of a row's own threshold as its cut, scores are log-odds of a probability, and
+    a loss that weighs rows by their own prices asks for the same scores as one price would.
+
+    Examples
+    --------
+    >>> above_rows(weighted_logistic_rows([True], 0.5), [2.0])(np.array([2.0])).slope
+    array([-0.25])
+    """
+    cuts = np.asarray(cut, dtype=float)
+    return lambda f: rows(f - cuts)
+
+
+def weighted_logistic_rows(
+    positive: ArrayLike, threshold: ArrayLike, size: ArrayLike = 1.0
+) -> RowLoss:
     """Return logistic loss with rows weighed so that a zero score means ``eta = threshold``.
 
-    Positive rows weigh ``1 - threshold`` and negative ones ``threshold``.
+    Positive rows weigh ``1 - threshold`` and negative ones ``threshold``, times `size`; both may
+    differ by row.
 
     Examples
     --------
     >>> weighted_logistic_rows([True, False], 0.2)(np.zeros(2)).slope
     array([-0.4,  0.1])
     """
-    labels = np.asarray(positive, dtype=bool)
-    weight = np.where(labels, 1 - threshold, threshold)
+    labels, cut = np.asarray(positive, dtype=bool), np.asarray(threshold, dtype=float)
+    weight = np.asarray(size) * np.where(labels, 1 - cut, cut)
     return even_odd_rows(weight, np.where(labels, -0.5, 0.5) * weight)
 
 
@@ -135,7 +154,7 @@ def weighted_logistic_eta(f: ArrayLike, threshold: float) -> Array:
 
 
 def unbiased_coefficients(
-    positive: ArrayLike, cost: CostLike, noise_rate: NoiseRateLike
+    positive: ArrayLike, cost: CostLike | Prices, noise_rate: NoiseRateLike
 ) -> tuple[Array, Array]:
     r"""Return the even and odd coefficients of the unbiased estimate of weighted logistic loss.
 
@@ -156,6 +175,9 @@ def unbiased_coefficients(
     negative :math:`((1-\rho_+)\alpha-\rho_-(1-\alpha))/k`        :math:`((1-\rho_+)\alpha+\rho_-(1-\alpha))/2k`
     ======== ==================================================== ======================================================
 
+    With prices by row, what a miss on the row costs stands in place of :math:`1-\alpha`, and what a
+    false alarm costs in place of :math:`\alpha`.
+
     Examples
     --------
     At even cost every row has the same curvature, and the label is stretched by ``1 / (1 - 2 rho)``:
@@ -165,13 +187,21 @@ def unbiased_coefficients(
     (array([0.5, 0.5]), array([-0.416667,  0.416667]))
     """  # noqa: E501 - a table cannot be folded
     labels = np.asarray(positive, dtype=bool)
-    alpha = cost_share(cost)
+    miss, alarm = _both(cost)
     rho_pos, rho_neg = rate_pair(noise_rate)
     kept = 1 - rho_pos - rho_neg
-    own = np.where(labels, (1 - rho_neg) * (1 - alpha), (1 - rho_pos) * alpha)
-    other = np.where(labels, rho_pos * alpha, rho_neg * (1 - alpha))
+    own = np.where(labels, (1 - rho_neg) * miss, (1 - rho_pos) * alarm)
+    other = np.where(labels, rho_pos * alarm, rho_neg * miss)
     sign = np.where(labels, 1.0, -1.0)
     return (own - other) / kept, -sign * (own + other) / (2 * kept)
+
+
+def _both(cost: CostLike | Prices) -> tuple[Array | float, Array | float]:
+    """Return what a miss costs, and what a false alarm does."""
+    if isinstance(cost, Prices):
+        return np.maximum(cost.miss, 0.0), np.maximum(cost.alarm, 0.0)
+    alpha = cost_share(cost)
+    return 1 - alpha, alpha
 
 
 def convex_costs(noise_rate: NoiseRateLike) -> tuple[float, float]:
@@ -193,7 +223,7 @@ def convex_costs(noise_rate: NoiseRateLike) -> tuple[float, float]:
 
 
 def expected_even_coefficients(
-    noisy_eta: ArrayLike, cost: CostLike, noise_rate: NoiseRateLike
+    noisy_eta: ArrayLike, cost: CostLike | Prices, noise_rate: NoiseRateLike
 ) -> Array:
     r"""Return the conditional mean of the even coefficients given the features.
 
@@ -217,9 +247,9 @@ def expected_even_coefficients(
     >>> expected_even_coefficients([0.4, 0.5, 0.6], 0.2, 0.4).round(12)
     array([0.2, 0.5, 0.8])
     """
-    alpha = cost_share(cost)
+    miss, alarm = _both(cost)
     eta = clean_eta(noisy_eta, noise_rate)
-    return np.asarray((1 - alpha) * eta + alpha * (1 - eta))
+    return np.asarray(miss * eta + alarm * (1 - eta))
 
 
 def forward_rows(positive: ArrayLike, noise_rate: NoiseRateLike) -> RowLoss:

@@ -6,6 +6,7 @@ from inspect import signature
 from typing import Any
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import logit
 
 from flipcost.core.arrays import Array
@@ -88,7 +89,19 @@ def log_odds_of(prices: Prices) -> Array:
     >>> log_odds_of(Prices(np.array([4.0]), np.array([1.0]))).round(3)
     array([-1.386])
     """
-    return np.asarray(logit(np.clip(prices.threshold, _SUREST / 2, 1 - _SUREST / 2)))
+    return log_odds(prices.threshold)
+
+
+def log_odds(threshold: ArrayLike) -> Array:
+    """Return the log-odds of thresholds, none of them infinite.
+
+    Examples
+    --------
+    >>> log_odds([0.2, 1.0]).round(2)
+    array([-1.39, 28.32])
+    """
+    cut = np.asarray(threshold, dtype=float)
+    return np.asarray(logit(np.clip(cut, _SUREST / 2, 1 - _SUREST / 2)))
 
 
 def check_known(prices: Prices | None, *, by_row: bool) -> None:

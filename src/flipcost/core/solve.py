@@ -91,12 +91,16 @@ class DenoisedSystem:
     shares : ndarray
         Denoised shares of the positive class along each direction, before they were clipped; empty
         without noise.
+    unclipped : ndarray of shape (2, d + 1, d + 1), or None
+        The second moments before anything was clipped, where the classes have shares of different
+        totals (`flipcost.core.priced_moments`).
     """
 
     centre: Array
     second: Array
     total_weight: float
     shares: Array
+    unclipped: Array | None = None
 
     @property
     def n_clipped(self) -> int:
@@ -117,6 +121,12 @@ class DenoisedSystem:
         (True, False)
         """
         alpha, gamma = cost_share(cost), margin_value(margin)
+        if self.unclipped is not None:
+            quadratic = gamma * alpha * self.unclipped[0] + (1 - alpha) * self.unclipped[1]
+            scale = np.sqrt(np.abs(quadratic.diagonal()))
+            scale = np.where(scale > 0, scale, 1.0)
+            values = np.linalg.eigvalsh(quadratic / np.outer(scale, scale))
+            return bool(values[0] < -_SHARE_TOLERANCE)
         curvature = (1 - alpha) * self.shares + gamma * alpha * (1 - self.shares)
         return bool(np.any(curvature <= 0))
 
@@ -164,7 +174,7 @@ def denoised_systems(
     """
     centre = moments.centre()
     noisy = moments.about(centre)
-    _drop_constants(noisy, centre)
+    drop_constants(noisy, centre)
     total = float(moments.weight.sum())
     if not total > 0:
         msg = "`moments` must be of rows that have weight; these are of none. Gather rows first."
@@ -177,25 +187,56 @@ def denoised_systems(
             continue
         moments.check_possible(rate)
         if spectrum is None:
-            spectrum = _positive_shares(noisy)
-        noisy_share, directions = spectrum
-        rho_pos, rho_neg = rate_pair(rate)
-        share = (noisy_share - rho_neg) / (1 - rho_pos - rho_neg)
+            spectrum = positive_shares(noisy)
         clean = np.tensordot(unmixing_matrix(rate), noisy, axes=1)
+        share, correction = excess_of(spectrum, rate)
         system = DenoisedSystem(centre, clean, total, share)
         if system.n_clipped:
-            excess = share - np.clip(share, 0.0, 1.0)
-            correction = (directions * excess) @ directions.T
             clean[1] -= correction
             clean[0] += correction
         systems.append(system)
     return systems
 
 
-def _drop_constants(second: Array, centre: Array) -> None:
+def excess_of(spectrum: tuple[Array, Array], noise_rate: NoiseRateLike) -> tuple[Array, Array]:
+    """Return denoised shares of the positive class, and what of its moments cannot be.
+
+    Parameters
+    ----------
+    spectrum : pair of ndarray
+        Noisy shares and directions, from `positive_shares`.
+    noise_rate : float, pair of floats, or None
+        The rate.
+
+    Returns
+    -------
+    shares : ndarray
+        Denoised, before they are clipped to [0, 1].
+    excess : ndarray of shape (d + 1, d + 1)
+        What to take from the positive class, and give to the negative one, to clip them.
+
+    Examples
+    --------
+    >>> excess_of((np.array([0.1, 0.5]), np.eye(2)), 0.2)[0].round(3)
+    array([-0.167,  0.5  ])
+    """
+    noisy_share, directions = spectrum
+    rho_pos, rho_neg = rate_pair(noise_rate)
+    share = (noisy_share - rho_neg) / (1 - rho_pos - rho_neg)
+    return share, (directions * (share - np.clip(share, 0.0, 1.0))) @ directions.T
+
+
+def drop_constants(second: Array, centre: Array) -> None:
     """Zero, in place, what rounding leaves of features that do not vary.
 
     A division by it would give them coefficients of any size.
+
+    Examples
+    --------
+    >>> second = np.array([[[1e-30, 0.0], [0.0, 2.0]]] * 2)
+    >>> drop_constants(second, np.array([1e6]))
+    >>> second[0, 0, 0]
+    np.float64(0.0)
     """
     spread = second[0].diagonal()[:-1] + second[1].diagonal()[:-1]
     rounding = _CONSTANT_ULPS * np.finfo(float).eps * np.abs(centre)
@@ -205,11 +246,16 @@ def _drop_constants(second: Array, centre: Array) -> None:
         second[:, :, constant] = 0.0
 
 
-def _positive_shares(noisy: Array) -> tuple[Array, Array]:
+def positive_shares(noisy: Array) -> tuple[Array, Array]:
     """Diagonalise the positive class' moments against those of all rows.
 
     Returns shares in [0, 1] and directions B (as columns): the positive class has the moments
     ``B diag(shares) B.T`` and all rows have ``B B.T``.
+
+    Examples
+    --------
+    >>> positive_shares(np.array([[[3.0]], [[1.0]]]))[0]
+    array([0.25])
     """
     total = noisy[0] + noisy[1]
     scale = np.sqrt(np.maximum(total.diagonal(), 0.0))

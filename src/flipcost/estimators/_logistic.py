@@ -13,7 +13,9 @@ from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.newton import Design
 from flipcost.core.noise import clean_eta, clean_marginal, noisy_threshold, rate_pair
+from flipcost.core.prices import Prices
 from flipcost.core.row_losses import (
+    above_rows,
     convex_costs,
     even_odd_rows,
     expected_even_coefficients,
@@ -22,15 +24,16 @@ from flipcost.core.row_losses import (
     weighted_logistic_eta,
     weighted_logistic_rows,
 )
+from flipcost.core.row_prices import log_odds, log_odds_of, prices_of
 from flipcost.estimators._binary import COST_AND_RATE
-from flipcost.estimators._linear_score import LinearScoreClassifier
+from flipcost.estimators._priced import PricedLinearClassifier
 from flipcost.exceptions import DenoisingWarning
 
 # An even coefficient this far below zero is rounding at the edge of the convex region.
 _ROUNDING = 1e-12
 
 
-class UnbiasedLogisticClassifier(LinearScoreClassifier):
+class UnbiasedLogisticClassifier(PricedLinearClassifier):
     r"""Weighted logistic loss of the clean labels, estimated without bias from noisy ones (MUB).
 
     Needs the noise rate. The estimate is unbiased whatever the features, but its variance grows
@@ -39,7 +42,8 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
     Parameters
     ----------
     cost : float or Costs, default=0.5
-        Share of the misclassification cost that a false positive bears, in (0, 1), or the prices.
+        Share of the misclassification cost that a false positive bears, in (0, 1), or the prices;
+        these may differ by row, as in ``Costs(fn="amount", fp=5)``, and come as `prices` too.
     noise_rate : float, pair of floats, or None, default=None
         Rate in [0, 0.5), or ``(rho_pos, rho_neg)``; None takes the labels as they are.
     l2 : float, default=1e-3
@@ -74,6 +78,15 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
     linear part, which carries the labels, stays exact. The loss is then convex, and unbiased as
     far as that fit is. If the rate leaves no positive or no negative row (denoised), there is no
     minimum and an error says so.
+
+    With prices by row, what a miss on row i costs, :math:`a_i`, takes the place of
+    :math:`1-\alpha`, and what a false alarm costs, :math:`b_i`, that of :math:`\alpha`, in units of
+    the mean of :math:`a_i + b_i`. Their unbiased estimates have the same form. Scores are taken
+    above the log-odds of each row's own threshold, :math:`t_i = w^\top z_i - \log(b_i / a_i)`, so
+    that :math:`w^\top z` is the log-odds of the clean label whatever the prices, and `predict`
+    compares it with the threshold of the row. The same price on all rows is one price. The loss is
+    convex in a row if its own :math:`b_i / (a_i + b_i)` is within the limits above; if any row is
+    beyond, the remedy is used for all.
 
     `predict_proba` is of the clean label, by the inverse link of the weighted loss.
 
@@ -116,7 +129,7 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> Self:
         """Minimise the unbiased loss.
 
         Parameters
@@ -127,35 +140,46 @@ class UnbiasedLogisticClassifier(LinearScoreClassifier):
             Noisy labels: any two values.
         sample_weight : array-like of shape (n,), optional
             Non-negative weights; a weight counts as that many repetitions.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``. They count in place of
+            `cost`.
 
         Returns
         -------
         self
         """
-        cost = cost_share(self.cost)
-        limits = convex_costs(self.noise_rate)
+        paid = prices_of(self.cost, prices, X)
+        one_cost = cost_share(self.cost) if paid is None else None
+        rate_pair(self.noise_rate)
         X, positive, weight = self._prepare(X, y, sample_weight)
         design = Design(X, weight)
         _check_possible(design.omega @ positive, self.noise_rate)
+        cost: Any = one_cost if paid is None else paid.relative(weight)
 
         even, odd = unbiased_coefficients(positive, cost, self.noise_rate)
         self.convex_ = bool(even.min() >= -_ROUNDING)
         if self.convex_:
             even = np.maximum(even, 0.0)
         else:
-            warnings.warn(_remedy_message(cost, self.noise_rate, limits), DenoisingWarning, 3)
+            message = _remedy_message(cost, self.noise_rate, int((even < -_ROUNDING).sum()))
+            warnings.warn(message, DenoisingWarning, 3)
             plain = design.minimize(link_rows("logistic", positive), self.l2)
             noisy = weighted_logistic_eta(design.scores(plain.coefficients), 0.5)
             mean = expected_even_coefficients(noisy, cost, self.noise_rate)
             even = mean * ((design.omega @ even) / (design.omega @ mean))
-        self._cost = cost
-        return self._store(design.minimize(even_odd_rows(even, odd), self.l2))
+        rows = even_odd_rows(even, odd)
+        self._by_row, self._shift = paid is not None, 0.0
+        if one_cost is not None:
+            self._shift = float(log_odds(one_cost))
+        elif paid is not None:
+            rows = above_rows(rows, self._cut(paid))
+        return self._store(design.minimize(rows, self.l2))
 
-    def _positive_eta(self, scores: Array) -> Array:
-        return weighted_logistic_eta(scores, self._cost)
+    def _cut(self, paid: Prices) -> Array:
+        return log_odds_of(paid)
 
 
-class WeightedLogisticClassifier(LinearScoreClassifier):
+class WeightedLogisticClassifier(PricedLinearClassifier):
     r"""Logistic loss on noisy labels, weighed so that its threshold is the clean one's (S-W0-1).
 
     Always convex, and with a small variance; it relies on the logistic model where the unbiased
@@ -166,8 +190,9 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
     Parameters
     ----------
     cost : float or Costs, default=0.5
-        Share of the misclassification cost that a false positive bears; used by
-        ``target="cost"``.
+        Share of the misclassification cost that a false positive bears, or the prices; used by
+        ``target="cost"``. Prices may differ by row, as in ``Costs(fn="amount", fp=5)``, and come as
+        `prices` too.
     noise_rate : float, pair of floats, or None, default=None
         Rate in [0, 0.5), or ``(rho_pos, rho_neg)``; None takes the labels as they are.
     target : {"cost", "accuracy", "am"}, default="cost"
@@ -181,8 +206,8 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
 
     Attributes
     ----------
-    threshold_ : float
-        The threshold :math:`a` on the noisy probability.
+    threshold_ : float or None
+        The threshold :math:`a` on the noisy probability; None where prices make it differ by row.
     classes_, coef_, intercept_, n_iter_, gradient_norm_, n_features_in_, feature_names_in_
         As in `LinkClassifier`.
 
@@ -191,6 +216,14 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
     For the 0-1 loss, the weighted noisy risk is the clean one times :math:`1-\rho_+-\rho_-` plus a
     constant. Logistic loss inherits that where the model fits. `predict_proba` inverts the link
     and the noise: it is of the clean label when a rate is given, of the noisy one otherwise.
+
+    With prices by row, :math:`a_i` for a miss and :math:`b_i` for a false alarm, row i has a
+    threshold of its own, :math:`\tau_i = \rho_- + (1-\rho_+-\rho_-)\,b_i/(a_i+b_i)`. It weighs
+    :math:`(a_i+b_i)(1-\tau_i)` if its label is positive and :math:`(a_i+b_i)\,\tau_i` if not, in
+    units of the mean of :math:`a_i+b_i`, and its score is taken above the log-odds of
+    :math:`\tau_i`: :math:`w^\top z` is the log-odds of the noisy label whatever the prices, fitted
+    best where much is at stake, and `predict` compares it with the threshold of the row. The same
+    price on all rows is one price.
 
     References
     ----------
@@ -234,7 +267,7 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> Self:
         """Minimise the weighted loss.
 
         Parameters
@@ -245,25 +278,47 @@ class WeightedLogisticClassifier(LinearScoreClassifier):
             Noisy labels: any two values.
         sample_weight : array-like of shape (n,), optional
             Non-negative weights; a weight counts as that many repetitions.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``. They count in place of
+            `cost`.
 
         Returns
         -------
         self
         """
-        cost, rates = cost_share(self.cost), rate_pair(self.noise_rate)
+        paid = prices_of(self.cost, prices, X)
+        if paid is not None and self.target != "cost":
+            msg = (
+                f"`target={self.target!r}` decides at one threshold, whatever mistakes cost: leave "
+                "prices by row out, or give target='cost'."
+            )
+            raise ValueError(msg)
+        clean = cost_share(self.cost) if paid is None and self.target == "cost" else 0.5
+        self._rates = rate_pair(self.noise_rate)
         X, positive, weight = self._prepare(X, y, sample_weight)
         design = Design(X, weight)
+        self._by_row, self._shift, self.threshold_ = paid is not None, 0.0, None
+        if paid is not None:
+            cut = noisy_threshold(paid.threshold, self._rates)
+            own = paid.relative(weight)
+            rows = weighted_logistic_rows(positive, cut, own.miss + own.alarm)
+            return self._store(design.minimize(above_rows(rows, log_odds(cut)), self.l2))
         if self.target == "am":
             self.threshold_ = float(design.omega @ positive)
         else:
-            clean = cost if self.target == "cost" else 0.5
-            self.threshold_ = float(noisy_threshold(clean, rates))
-        self._rates = rates
+            self.threshold_ = float(noisy_threshold(clean, self._rates))
+        self._shift = float(log_odds(self.threshold_))
         rows = weighted_logistic_rows(positive, self.threshold_)
         return self._store(design.minimize(rows, self.l2))
 
+    def _cut(self, paid: Prices) -> Array:
+        # Where a call always pays, or never, no noisy probability matters.
+        sure = (paid.threshold <= 0) | (paid.threshold >= 1)
+        noisy = log_odds(noisy_threshold(paid.threshold, self._rates))
+        return np.where(sure, log_odds_of(paid), noisy)
+
     def _positive_eta(self, scores: Array) -> Array:
-        return clean_eta(weighted_logistic_eta(scores, self.threshold_), self._rates)
+        return clean_eta(super()._positive_eta(scores), self._rates)
 
 
 def _check_possible(noisy_share, noise_rate):
@@ -278,10 +333,12 @@ def _check_possible(noisy_share, noise_rate):
         raise ValueError(msg)
 
 
-def _remedy_message(cost, noise_rate, limits):
+def _remedy_message(cost, noise_rate, n_rows):
+    low, high = convex_costs(noise_rate)
+    got = f"those of {n_rows} rows are beyond" if isinstance(cost, Prices) else f"got {cost:.3g}"
     return (
         f"At noise_rate={noise_rate} the unbiased loss is convex for costs in "
-        f"[{limits[0]:.3g}, {limits[1]:.3g}] only; got {cost:.3g}. Its curvatures were replaced by "
+        f"[{low:.3g}, {high:.3g}] only; {got}. Its curvatures were replaced by "
         "their expectation given the features (see the Notes of UnbiasedLogisticClassifier). "
         "WeightedLogisticClassifier needs no such remedy."
     )

@@ -17,21 +17,26 @@ from flipcost.core.arrays import Array, Indices
 from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
 from flipcost.core.costs import Costs, cost_share, margin_value
 from flipcost.core.noise import clean_eta, rate_pair
+from flipcost.core.prices import Prices
 from flipcost.core.resampling import (
     kept_negatives,
     margin_grid,
     negative_ratio,
+    rejection_keep,
     undo_resampling,
 )
+from flipcost.core.row_prices import price_weights, prices_of, share_and_unit
 from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._link import LinkClassifier
+from flipcost.estimators._priced import PricedScoreMixin
+from flipcost.estimators._search import PaidCounts
 from flipcost.estimators._wrapping import WrappingClassifier, take_rows, weight_params
 
 # Candidates whose scores differ by rounding only are tied.
 _TIE = 1e-12
 
 
-class CostResamplingClassifier(WrappingClassifier):
+class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
     r"""Cost-sensitive calls by re-sampling the negatives: the paper's Algorithm (eta~, alpha).
 
     The negatives are thinned out, or weighed, so that the threshold one half on the re-sampled
@@ -46,7 +51,9 @@ class CostResamplingClassifier(WrappingClassifier):
     estimator : classifier with `predict_proba`, default=None
         What to estimate probabilities with; `LinkClassifier` when None.
     cost : float or Costs, default=0.5
-        Share of the misclassification cost that a false positive bears, in (0, 1), or the prices.
+        Share of the misclassification cost that a false positive bears, in (0, 1), or the prices;
+        these may differ by row, as in ``Costs(fn="amount", fp=5)``, and come as `prices` too (see
+        Notes).
     margin : "tune" or float, default="tune"
         Margin of the negative class. The threshold on the clean probability is
         :math:`\alpha/(\gamma+(1-\gamma)\alpha)`: the cost itself at margin 1, and more the
@@ -92,14 +99,16 @@ class CostResamplingClassifier(WrappingClassifier):
         The estimator fitted to the re-sampled rows.
     margin_ : float
         The margin that was used.
-    ratio_ : float
-        What the negatives were multiplied by: the drawn share, or the weight.
+    ratio_ : float or None
+        What the negatives were multiplied by: the drawn share, or the weight; None where prices
+        make it differ by row.
     relabeled_ : bool
         Whether the classes changed roles, as `relabel` says.
     cv_results_ : dict of ndarray
         For each candidate its ``margin``, ``ratio``, cross-validated ``counts`` (label, call;
         negative class first), ``score`` (larger is better) and ``rank``; with ``margin="tune"``
-        only. Ties go to the margin nearest to 1.
+        only. Ties go to the margin nearest to 1. With prices by row, ratios are those at mean
+        prices, and ``scoring="cost"`` is in money.
     classes_ : ndarray of shape (2,)
         The labels, sorted.
     n_features_in_, feature_names_in_
@@ -114,12 +123,28 @@ class CostResamplingClassifier(WrappingClassifier):
     `predict` thresholds the re-sampled probability at one half. `predict_proba` undoes the
     re-sampling, and the noise if a rate is given: it speaks of the original class balance.
 
+    With prices by row, :math:`a_i` for a miss and :math:`b_i` for a false alarm, row i is best
+    called where its noisy probability exceeds :math:`\tau_i = \rho_- + (1-\rho_+-\rho_-)\,b_i /
+    (\gamma a_i + b_i)`. It weighs :math:`(\gamma a_i + b_i)(1-\tau_i)` if its label is positive and
+    :math:`(\gamma a_i + b_i)\,\tau_i` if not (`flipcost.core.row_prices.price_weights`), in units
+    that make one price on all rows what it is above. ``mode="weight"`` gives these weights to the
+    estimator; ``mode="undersample"`` keeps the row that weighs most and others in proportion
+    (rejection sampling, Zadrozny et al. 2003), of which a few dear rows leave little: prefer
+    weights where the estimator takes them. The re-sampled probability then exceeds one half where
+    rows like this one cost less if they are called, at the prices that such rows have. So `predict`
+    takes no prices, and `predict_proba` is of rows so weighed: it cannot be undone, since what a
+    row of the same features weighs is not known. `NoiseAwareThresholdClassifier` compares each row
+    with its own price.
+
     References
     ----------
     Tripathi and Hemachandra (2019), Cost sensitive learning in the presence of symmetric label
     noise, PAKDD, section 4. doi:10.1007/978-3-030-16148-4_2
 
     Elkan (2001), The foundations of cost-sensitive learning, IJCAI, Theorem 1.
+
+    Zadrozny, Langford and Abe (2003), Cost-sensitive learning by cost-proportionate example
+    weighting, ICDM, section 3.
 
     Examples
     --------
@@ -150,6 +175,7 @@ class CostResamplingClassifier(WrappingClassifier):
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
     }
+    _by_row = False
 
     def __init__(
         self,
@@ -183,7 +209,7 @@ class CostResamplingClassifier(WrappingClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None) -> Self:
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> Self:
         """Choose the margin, re-sample, and fit the estimator.
 
         Parameters
@@ -194,30 +220,41 @@ class CostResamplingClassifier(WrappingClassifier):
             Noisy labels: any two values.
         sample_weight : array-like of shape (n,), optional
             Non-negative weights, for an estimator that takes them. Rows of weight 0 are not drawn.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``. They count in place of
+            `cost`; `predict` takes none.
 
         Returns
         -------
         self
         """
-        cost, rates = cost_share(self.cost), rate_pair(self.noise_rate)
+        paid, rates = prices_of(self.cost, prices, X), rate_pair(self.noise_rate)
+        cost = cost_share(self.cost) if paid is None else 0.5
         labels, positive, weight = self._prepare(X, y, sample_weight)
+        if paid is not None:
+            paid = paid.relative(weight)
+            cost = share_and_unit(self.cost, paid, weight)[0]
         self.relabeled_ = self._changes_roles(positive, weight, cost, rates)
         if self.relabeled_:
             cost, rates, positive = 1 - cost, rates[::-1], ~positive
             self._index = 1 - self._index
-        self._rates = rates
+            paid = None if paid is None else Prices(paid.alarm, paid.miss)
+        self._rates, self._by_row = rates, paid is not None
 
         random = check_random_state(self.random_state)
-        rows = _Rows(self._inner(), X, labels, positive, weight, self.mode)
+        given = (self._inner(), X, labels, positive, weight, self.mode)
+        rows = _Rows(*given) if paid is None else _PricedRows(*given, paid, rates)
         if self.margin == "tune":
             self._tune(rows, cost, random)
         else:
             self.margin_ = margin_value(self.margin)
         ratio = negative_ratio(cost, self.margin_, rates)
-        _check_ratio(ratio, self.mode, self.margin_)
+        if paid is None:
+            _check_ratio(ratio, self.mode, self.margin_)
         everything = np.arange(len(positive))
-        order = random.permutation(rows.negatives(everything))
-        self.estimator_, self.ratio_ = rows.fit(everything, order, ratio)
+        order = rows.order(everything, random)
+        step = ratio if paid is None else self.margin_
+        self.estimator_, self.ratio_ = rows.fit(everything, order, step)
         return self
 
     def _inner(self):
@@ -232,21 +269,34 @@ class CostResamplingClassifier(WrappingClassifier):
         """Cross-validate every margin and keep the best: steps 1 to 8 of the algorithm."""
         margins = self._candidates(cost)
         ratios = np.array([negative_ratio(cost, margin, self._rates) for margin in margins])
-        for ratio, margin in zip(ratios, margins, strict=True):
-            _check_ratio(ratio, self.mode, margin)
+        if not self._by_row:
+            for ratio, margin in zip(ratios, margins, strict=True):
+                _check_ratio(ratio, self.mode, margin)
+        elif self.scoring == "margin_cost":
+            msg = (
+                "`scoring='margin_cost'` divides one price by the margin, and prices differ by row "
+                "here. Give 'cost', which counts them as they are."
+            )
+            raise ValueError(msg)
         n = len(rows.positive)
         splits = check_cv(self.cv, rows.positive.astype(np.int8), classifier=True).split(
             np.empty((n, 0)), rows.positive.astype(np.int8)
         )
         # Draws are made here, in order, so that n_jobs does not change them.
-        folds = [(train, test, random.permutation(rows.negatives(train))) for train, test in splits]
+        folds = [(train, test, rows.order(train, random)) for train, test in splits]
         tables = Parallel(n_jobs=self.n_jobs)(
-            delayed(_count)(rows, fold, ratio, self.classes_[self._index])
-            for ratio in ratios
+            delayed(_count)(rows, fold, step, self.classes_[self._index])
+            for step in (margins if self._by_row else ratios)
             for fold in folds
         )
-        counts = np.array(tables).reshape(len(ratios), len(folds), 2, 2).sum(axis=1)
-        scores = self._scores(counts, margins, cost)
+        # Rows; then, with prices by row, what wrong calls would cost.
+        both = np.array(tables).reshape(len(ratios), len(folds), -1, 2, 2).sum(axis=1)
+        counts = both[:, 0]
+        if self._by_row and self.scoring == "cost":
+            paid = ConfusionCounts(both[:, 1], both[:, 1])
+            scores = -PaidCounts(paid, counts.sum(axis=(1, 2))).cost(self._rates)
+        else:
+            scores = self._scores(counts, margins, cost)
         self._choose(margins, ratios, counts, scores)
 
     def _candidates(self, cost):
@@ -319,7 +369,10 @@ class CostResamplingClassifier(WrappingClassifier):
         ndarray of shape (n, 2)
             Columns in the order of ``classes_``.
         """
-        observed = undo_resampling(self._inner_eta(X), self.ratio_)
+        eta = self._inner_eta(X)
+        if self.ratio_ is None:
+            return self._columns(eta)
+        observed = undo_resampling(eta, self.ratio_)
         return self._columns(clean_eta(observed, self._rates))
 
 
@@ -339,7 +392,16 @@ class _Rows:
             drawn &= self.weight[index] > 0
         return index[drawn]
 
-    def fit(self, index: Any, order: Any, ratio: Any) -> tuple[Any, float]:
+    def order(self, index: Any, random: Any) -> Any:
+        """Return the negatives among rows in a random order, from which the first are drawn."""
+        return random.permutation(self.negatives(index))
+
+    def counts(self, index: Any, called: Any) -> Any:
+        """Count labels against calls."""
+        weight = None if self.weight is None else self.weight[index]
+        return ConfusionCounts.from_labels(self.positive[index], called, weight).counts
+
+    def fit(self, index: Any, order: Any, ratio: Any) -> tuple[Any, float | None]:
         """Fit to rows with their negatives, in random order, re-sampled; return the true ratio."""
         weight = self.weight
         if self.mode == "weight":
@@ -355,20 +417,73 @@ class _Rows:
                 raise ValueError(msg)
             index = np.sort(np.concatenate([index[self.positive[index]], order[:n_kept]]))
             ratio = n_kept / len(order)
-        chosen = None if weight is None else weight[index]
+        return self._fitted(index, weight), ratio
+
+    def _fitted(self, index: Any, weight: Any) -> Any:
+        """Fit to some rows, by the weights of all."""
         model = clone(self.estimator)
-        params = weight_params(model, chosen)
-        return model.fit(take_rows(self.X, index), self.labels[index], **params), ratio
+        params = weight_params(model, None if weight is None else weight[index])
+        return model.fit(take_rows(self.X, index), self.labels[index], **params)
 
 
-def _count(rows, fold, ratio, label):
+class _PricedRows(_Rows):
+    """The same where rows of either class are re-sampled by their own prices."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given[:-2])
+        self.prices, self.rates = given[-2:]
+
+    def order(self, index: Any, random: Any) -> Any:
+        """Return the place of each row in a random order of its class, and that class' size."""
+        place = np.full((2, len(self.positive)), -1)
+        # Draws of negatives are those of one price, so that equal prices draw the same rows.
+        negatives = super().order(index, random)
+        positives = index[self.positive[index]]
+        if self.weight is not None:
+            positives = positives[self.weight[positives] > 0]
+        positives = np.random.default_rng(negatives).permutation(positives)
+        for own in (negatives, positives):
+            place[:, own] = np.arange(len(own)), np.full(len(own), len(own))
+        return place
+
+    def counts(self, index: Any, called: Any) -> Any:
+        """Count labels against calls, and the same by what a wrong call would cost."""
+        weight = np.ones(len(index)) if self.weight is None else self.weight[index]
+        price = np.where(called, self.prices.alarm[index], self.prices.miss[index])
+        by_price = ConfusionCounts.from_labels(self.positive[index], called, weight * price)
+        return np.stack([super().counts(index, called), by_price.counts])
+
+    def sizes(self, margin: float) -> Array:
+        """Return what rows weigh, a positive one at mean prices about 1."""
+        scaled = self.prices.scaled(margin)
+        size = price_weights(self.positive, scaled, self.rates)
+        typical = price_weights(np.ones(len(size), bool), scaled, self.rates)
+        return np.asarray(size / np.average(typical, weights=self.weight))
+
+    def fit(self, index: Any, order: Any, margin: Any) -> tuple[Any, None]:
+        """Fit to rows that are weighed, or kept, by what they cost at a margin."""
+        size = self.sizes(margin)
+        if self.mode == "weight":
+            weight = size if self.weight is None else size * self.weight
+            return self._fitted(index, weight), None
+        rank, n_rows = order[:, index]
+        kept = index[(rank >= 0) & rejection_keep(size[index], rank, n_rows)]
+        if len(np.unique(self.positive[kept])) < 2:
+            msg = (
+                f"Keeping rows in proportion to what they cost leaves {len(kept)} of {len(index)}, "
+                "of one class only, since a few cost much more than the others. Use mode='weight'."
+            )
+            raise ValueError(msg)
+        return self._fitted(kept, self.weight), None
+
+
+def _count(rows, fold, step, label):
     """Fit to the training part of a fold and count labels against calls on the other."""
     train, test, order = fold
-    model, _ = rows.fit(train, order, ratio)
+    model, _ = rows.fit(train, order, step)
     column = int(np.flatnonzero(model.classes_ == label)[0])
     called = model.predict_proba(take_rows(rows.X, test))[:, column] > 0.5
-    weight = None if rows.weight is None else rows.weight[test]
-    return ConfusionCounts.from_labels(rows.positive[test], called, weight).counts
+    return rows.counts(test, called)
 
 
 def _check_ratio(ratio, mode, margin):

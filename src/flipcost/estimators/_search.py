@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy.stats import rankdata
 
-from flipcost.core.confusion import measure
+from flipcost.core.confusion import ConfusionCounts, measure
 
 
 def as_list(values: Any) -> list[Any]:
@@ -15,10 +15,46 @@ def as_list(values: Any) -> list[Any]:
     return [values] if np.ndim(values) == 0 else list(values)
 
 
+class PaidCounts(NamedTuple):
+    """What wrong calls cost by label and call, and the weight of the rows."""
+
+    paid: Any
+    weight: Any
+
+    def cost(self, noise_rate: Any) -> Any:
+        """Return what a row costs on average, denoised without bias if a rate is given."""
+        clean = self.paid.denoised(noise_rate)
+        return (clean[..., 1, 0] + clean[..., 0, 1]) / self.weight
+
+
+def paid_confusions(count: Any, prices: Any, weight: Any) -> PaidCounts:
+    """Count labels against calls: uncalled rows by what a miss costs, called ones by an alarm.
+
+    A miss is a positive row that was not called, so that the two columns of calls need the two
+    prices, whichever label a row has.
+
+    Parameters
+    ----------
+    count : callable
+        From weights of rows to `ConfusionCounts`.
+    prices : Prices
+        Of the rows.
+    weight : ndarray of shape (n,)
+        Weights of the rows.
+    """
+    parts = [count(weight * part) for part in (prices.miss, prices.alarm)]
+    tables = np.stack([part.counts[..., call] for call, part in enumerate(parts)], axis=-1)
+    total = count(weight).counts.sum(axis=(-2, -1))
+    return PaidCounts(ConfusionCounts(tables, tables), total)
+
+
 def score_candidates(table: Any, paths: Any, name: Any, scoring: Any) -> Any:
     """Return scores of shape (candidates, folds); NaN for candidates without a solution."""
     sign, cost, rate = scoring
-    scores = sign * measure(table.denoised(rate), name, cost)
+    if isinstance(table, PaidCounts):
+        scores = sign * table.cost(rate)
+    else:
+        scores = sign * measure(table.denoised(rate), name, cost)
     return np.where(np.isnan(paths[..., -1]), np.nan, scores).T
 
 

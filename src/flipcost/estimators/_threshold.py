@@ -10,19 +10,25 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
-from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
+from sklearn.utils.metadata_routing import (
+    UNUSED,
+    MetadataRouter,
+    MethodMapping,
+    process_routing,
+)
 
 from flipcost._validation import StrOptions, check_is_fitted, fit_context
 from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
-from flipcost.core.row_prices import prices_of
+from flipcost.core.row_prices import check_known, prices_of
 from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._link import LinkClassifier
+from flipcost.estimators._priced import PricedScoreMixin
 from flipcost.estimators._wrapping import WrappingClassifier, weight_params
 
 
-class NoiseAwareThresholdClassifier(WrappingClassifier):
+class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
     r"""Make any probabilistic classifier fitted to noisy labels honour a cost on clean ones.
 
     A classifier fitted to noisy labels estimates the noisy probability
@@ -99,6 +105,8 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         "calibrate": [StrOptions({"isotonic", "sigmoid"}), None],
         "cv": [Integral, "cv_object"],
     }
+    # Weights are the estimator's to ask for; prices are ours.
+    __metadata_request__fit = {"sample_weight": UNUSED}  # noqa: RUF012
 
     def __init__(
         self,
@@ -118,7 +126,9 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=False)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, **params: Any) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None, **params: Any
+    ) -> Self:
         """Fit the estimator to the noisy labels.
 
         Parameters
@@ -129,6 +139,9 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
             Noisy labels: any two values.
         sample_weight : array-like of shape (n,), optional
             Non-negative weights, for an estimator that takes them.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each row cost, in place of `cost`. They do not change the fit, but
+            decisions then need the prices of the rows that are decided on.
         **params : dict
             Passed on to the fit of the estimator.
 
@@ -137,7 +150,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         self
         """
         self._rates, self.threshold_ = rate_pair(self.noise_rate), None
-        if prices_of(self.cost, None, X) is None:
+        if prices_of(self.cost, prices, X) is None:
             self.threshold_ = float(noisy_threshold(cost_share(self.cost), self._rates))
         labels, _, weight = self._prepare(X, y, sample_weight)
 
@@ -161,6 +174,7 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         """Return the threshold on the noisy probability, or that of each row."""
         check_is_fitted(self)
         paid = prices_of(self.cost, prices, X, fitted=True)
+        check_known(paid, by_row=self.threshold_ is None)
         if paid is None:
             return self.threshold_
         never = np.where(paid.threshold < 1, 0.0, np.inf)  # no probability is enough
@@ -180,7 +194,8 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         -------
         ndarray of shape (n,)
         """
-        excess = self._inner_eta(X) - self._cuts(X, prices)
+        cuts = self._cuts(X, prices)
+        excess = self._inner_eta(X) - cuts
         return excess if self._index == 1 else -excess
 
     def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
@@ -198,7 +213,8 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         -------
         ndarray of shape (n,)
         """
-        positive = self._inner_eta(X) - self._cuts(X, prices) > 0
+        cuts = self._cuts(X, prices)
+        positive = self._inner_eta(X) - cuts > 0
         return self.classes_[np.where(positive, self._index, 1 - self._index)]
 
     def predict_proba(self, X: Any) -> Array:
@@ -224,4 +240,5 @@ class NoiseAwareThresholdClassifier(WrappingClassifier):
         MetadataRouter
         """
         mapping = MethodMapping().add(caller="fit", callee="fit")
-        return MetadataRouter(owner=self).add(estimator=self._inner(), method_mapping=mapping)
+        router = MetadataRouter(owner=self).add_self_request(self)
+        return router.add(estimator=self._inner(), method_mapping=mapping)

@@ -18,15 +18,17 @@ from flipcost._validation import (
 )
 from flipcost.core.costs import Costs, cost_share, margin_value
 from flipcost.core.moments import ClassMoments
-from flipcost.core.row_prices import price_weights, prices_of
+from flipcost.core.priced_moments import PricedMoments, priced_systems
+from flipcost.core.row_prices import prices_of
 from flipcost.core.solve import denoised_systems, path_of_systems
 from flipcost.estimators._binary import COST_AND_RATE
 from flipcost.estimators._linear import LinearMomentsClassifier
+from flipcost.estimators._priced import PricedScoreMixin, refuse_prices
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.exceptions import DenoisingWarning
 
 
-class UnevenMarginClassifier(LinearMomentsClassifier):
+class UnevenMarginClassifier(PricedScoreMixin, LinearMomentsClassifier):
     r"""Cost-sensitive linear classifier in closed form, with or without a noise rate.
 
     Reads every row once, keeps the class moments, and solves one small linear system. Reach for
@@ -37,7 +39,8 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
     ----------
     cost : float or Costs, default=0.5
         Share of the misclassification cost that a false positive bears, in (0, 1); a false
-        negative bears ``1 - cost``. Or the prices, as ``Costs(fn=4, fp=1)``.
+        negative bears ``1 - cost``. Or the prices, as ``Costs(fn=4, fp=1)``; these may differ by
+        row, as in ``Costs(fn="amount", fp=5)``, and come as `prices` too (see Notes).
     margin : float, default=1.0
         Uneven margin of the negative class, above 0. It does not move the decision threshold of
         the loss; it matters through the penalty and where a linear score does not fit.
@@ -67,7 +70,8 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
     intercept_ : ndarray of shape (1,)
         The bias.
     moments_ : ClassMoments
-        Moments of the rows seen, with labels as observed; the positive class is at 1.
+        Moments of the rows seen, with labels as observed; the positive class is at 1. With prices
+        by row, rows of it are weighed by what a miss costs, the others by what an alarm does.
     n_clipped_ : int
         Directions in which the denoised moments were impossible and were projected back.
     n_features_in_ : int
@@ -91,6 +95,16 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
     exceeds the cost exactly where a row is called positive, and scores that no probability has are
     clipped to 0 or 1. It speaks of labels as observed, or of clean ones when a noise rate was
     given; a linear score makes it an approximation either way.
+
+    With prices by row, :math:`a_i` for a miss and :math:`b_i` for a false alarm in units of the
+    mean of :math:`a_i + b_i`, positive rows weigh :math:`a_i` in place of :math:`1-\alpha` and
+    negative ones :math:`b_i` in place of :math:`\alpha`. The moments are denoised without bias,
+    whatever prices depend on (`flipcost.core.priced_moments`). The same price on all rows is one
+    price. The score then weighs probability and prices in one: it is above zero where rows like
+    this one cost less if they are called, at the prices that such rows have. So `predict` takes no
+    prices (the squared loss has no score that one could be subtracted from), and `predict_proba`
+    speaks of rows so weighed. `WeightedLogisticClassifier` models the probability alone, and
+    compares it with the price of each row.
 
     References
     ----------
@@ -120,6 +134,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         "l2_scale": [StrOptions({"mean", "sum"})],
         "penalize_bias": ["boolean"],
     }
+    _by_row = False
 
     def __init__(
         self,
@@ -142,7 +157,7 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> Self:
-        r"""Learn from all rows, forgetting what was seen before.
+        """Learn from all rows, forgetting what was seen before.
 
         Parameters
         ----------
@@ -153,30 +168,25 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         sample_weight : array-like of shape (n,), or Dask collection, optional
             Non-negative weights; a weight counts as that many repetitions.
         prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
-            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``; as in `cost` where
-            that is made of columns of X. Rows are then weighed by
-            `flipcost.core.row_prices.price_weights`: with :math:`\tau` the threshold of the row on
-            the noisy probability, by :math:`(a + b)(1 - \tau)` if its label is positive and
-            :math:`(a + b)\,\tau` if not, at a cost of one half and without a noise rate. The sign
-            of the score then decides at the prices that rows like it have; `predict` takes none,
-            and `predict_proba` speaks of rows so weighed.
+            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``. They count in place of
+            `cost`; the Notes say how. `predict` takes none.
 
         Returns
         -------
         self
         """
         if is_dask(X):
+            if prices is not None:
+                refuse_prices("a Dask collection")
             return self.fit_table(dask_table(X, y, sample_weight))
         paid = prices_of(self.cost, prices, X)
         X = validate_rows(self, X, reset=True)
         classes, second = encode_labels(self, y, X.shape[0])
         if paid is None:
             return self._learn(None, classes, X, second, sample_weight)
-        given = check_weights(sample_weight, X)
         positive = second if positive_index(classes, self.pos_label) == 1 else ~second
-        weight = price_weights(positive, paid, self.noise_rate)
-        moments = ClassMoments.from_rows(X, positive, weight if given is None else weight * given)
-        return self._solve(moments, classes, by_row=True)
+        weight = check_weights(sample_weight, X)
+        return self._solve(PricedMoments.from_rows(X, positive, paid, weight), classes)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -198,6 +208,12 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         self
         """
         first = not hasattr(self, "moments_")
+        if not first and self._by_row:
+            msg = (
+                "`partial_fit` cannot go on from rows that were weighed by their own prices: what "
+                "one unit of these is depends on all rows. Use `fit` on all of them."
+            )
+            raise ValueError(msg)
         X = validate_rows(self, X, reset=first)
         known = None if first else self.classes_
         if classes is not None:
@@ -260,22 +276,26 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         >>> UnevenMarginClassifier().fit_table(table).predict(X)
         array([0, 0, 1, 1])
         """
+        if isinstance(self.cost, Costs) and self.cost.is_by_row:
+            refuse_prices("a table")
         check_table(table)
         classes, labelled = oriented(table, 1, self.pos_label)
         self.fit_moments(labelled.parts[0], classes)
         name_features(self, labelled.names)
         return self
 
-    def _solve(self, moments, classes, *, by_row=False):
-        if not moments.weight.sum() > 0:
+    def _solve(self, moments, classes):
+        by_row = isinstance(moments, PricedMoments)
+        if not np.sum(moments.weight) > 0:
             msg = (
                 "There must be rows with a positive weight to learn from; got none. "
                 "Check `sample_weight`, or what the moments were gathered from."
             )
             raise ValueError(msg)
-        # Prices by row are in the weights already, and so is the noise.
+        # Prices by row are in the weights already.
         cost, margin = 0.5 if by_row else cost_share(self.cost), margin_value(self.margin)
-        system = denoised_systems(moments, [None if by_row else self.noise_rate])[0]
+        denoise = priced_systems if by_row else denoised_systems
+        system = denoise(moments, [self.noise_rate])[0]
         path = path_of_systems(
             [system],
             [cost],
@@ -286,8 +306,9 @@ class UnevenMarginClassifier(LinearMomentsClassifier):
         )
 
         self.classes_ = classes
-        self.moments_ = moments
+        self.moments_ = moments.observed() if by_row else moments
         self.n_clipped_ = system.n_clipped
+        self._by_row = by_row
         self._store(path[0, 0, 0, 0], cost, margin)
         if system.is_indefinite(cost, margin):
             warnings.warn(_indefinite_message(system, self.noise_rate), DenoisingWarning, 2)

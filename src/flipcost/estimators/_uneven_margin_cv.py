@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
@@ -14,14 +15,28 @@ from sklearn.model_selection import ParameterGrid
 from flipcost._validation import StrOptions, check_weights, fit_context, validate_rows
 from flipcost.core.confusion import MEASURES
 from flipcost.core.costs import Costs, cost_share
-from flipcost.core.moments import ClassMoments, fold_moments, merge_others
+from flipcost.core.moments import fold_moments, merge_others
 from flipcost.core.noise import rate_pair
+from flipcost.core.priced_moments import (
+    PricedMoments,
+    fold_priced_moments,
+    merge_other_prices,
+    priced_systems,
+)
+from flipcost.core.prices import Prices
 from flipcost.core.rates import NoiseRate
+from flipcost.core.row_prices import prices_of
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import denoised_systems, path_of_systems
 from flipcost.estimators._folds import chosen_rows, folds_or_splits
 from flipcost.estimators._linear import LinearMomentsClassifier
-from flipcost.estimators._search import as_list, score_candidates, search_results
+from flipcost.estimators._priced import PricedScoreMixin, refuse_prices
+from flipcost.estimators._search import (
+    as_list,
+    paid_confusions,
+    score_candidates,
+    search_results,
+)
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
 from flipcost.exceptions import DenoisingWarning
@@ -30,7 +45,7 @@ from flipcost.exceptions import DenoisingWarning
 _TIE = 1e-12
 
 
-class UnevenMarginClassifierCV(LinearMomentsClassifier):
+class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
     """`UnevenMarginClassifier` with its cost, margin, penalty and noise rate cross-validated.
 
     The rows are read twice: once for the moments of every fold, once to score every candidate on
@@ -40,7 +55,8 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
     Parameters
     ----------
     costs : float, Costs or sequence of these, default=0.5
-        Candidate costs.
+        Candidate costs. Prices that differ by row, as in ``Costs(fn="amount", fp=5)``, are no
+        candidates but the one cost there is, and come as `prices` too.
     margins : float or sequence of floats, default=1.0
         Candidate margins.
     l2s : float or sequence of floats, default=(0.01, 0.1, 1.0, 10.0)
@@ -56,7 +72,8 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         accuracy and AM on noisy labels rank candidates as clean labels would; F and cost **do
         not**, and must be denoised to be chosen by.
     scoring_cost : float or Costs, default=None
-        The cost that ``scoring="cost"`` counts with, when `costs` holds more than one.
+        The cost that ``scoring="cost"`` counts with, when `costs` holds more than one. With prices
+        by row it counts in their money when None.
     scoring_noise_rate : float or pair of floats, default=None
         The rate that ``denoised=True`` denoises with, when `noise_rates` holds more than one.
     cv : int, splitter or iterable, default=5
@@ -88,6 +105,11 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
     fold. Scores weigh rows by `sample_weight`. Nothing runs in parallel but the linear algebra:
     with two threads over blocks of rows, gathering fold moments gained nothing at 20 features and
     a third of its time at 50, some six milliseconds of 100,000 rows.
+
+    Prices by row weigh rows as in `UnevenMarginClassifier`, whose notes say how, in units of their
+    mean over all rows; ``best_params_["cost"]`` is then what was given as `costs`.
+    ``scoring="cost"`` is what rows of the fold cost at their own prices, denoised without bias if
+    that is asked for; the other measures count rows.
 
     Examples
     --------
@@ -152,7 +174,9 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
-    def fit(self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None) -> Self:
+    def fit(
+        self, X: Any, y: Any, sample_weight: Any = None, groups: Any = None, prices: Any = None
+    ) -> Self:
         """Score every candidate on every fold, choose, and fit the choice to all rows.
 
         Parameters
@@ -165,20 +189,27 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
             Non-negative weights, in training and in scoring.
         groups : array-like of shape (n,), optional
             Rows of one group share a fold, or go to a splitter that takes groups.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``. They count in place of
+            `costs`; `predict` takes none.
 
         Returns
         -------
         self
         """
         if is_dask(X):
+            if prices is not None:
+                refuse_prices("a Dask collection")
             return self.fit_table(dask_table(X, y, sample_weight))
-        grid = self._grid()
-        scoring = self._scoring(grid)
+        paid = prices_of(self.costs, prices, X)
+        grid = self._grid(by_row=paid is not None)
+        scoring = self._scoring(grid, paid)
         X = validate_rows(self, X, reset=True)
         positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
 
-        total, scores, seconds = self._cross_validate(X, positive, weight, groups, grid, scoring)
+        rows = _Rows(X, positive, weight, paid)
+        total, scores, seconds = self._cross_validate(rows, groups, grid, scoring)
         self._choose(grid, scores, seconds)
         self._refit(total)
         return self
@@ -210,6 +241,8 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         >>> print(round(UnevenMarginClassifierCV().fit_table(table).best_score_, 2))
         0.93
         """
+        if isinstance(self.costs, Costs) and self.costs.is_by_row:
+            refuse_prices("a table")
         grid = self._grid()
         scoring = self._scoring(grid)
         check_table(table)
@@ -235,11 +268,17 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         self._refit(labelled.parts[0].merge(training[0]))
         return self
 
-    def _grid(self):
+    def _own_prices(self):
+        return self.costs
+
+    def _grid(self, *, by_row=False):
         """Return the candidate values by name, as lists."""
         rates = self.noise_rates
+        if by_row and np.ndim(self.costs) > 0:
+            msg = "`costs` must be one where prices differ by row, not a list of candidates."
+            raise ValueError(msg)
         grid = {
-            "cost": [cost_share(c) for c in as_list(self.costs)],
+            "cost": [self.costs] if by_row else [cost_share(c) for c in as_list(self.costs)],
             "l2": as_list(self.l2s),
             "margin": as_list(self.margins),
             "noise_rate": [rates] if rates is None or np.isscalar(rates) else list(rates),
@@ -252,10 +291,11 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
             rate_pair(rate)
         return grid
 
-    def _scoring(self, grid):
-        """Return the arguments of `measure`, and the rate to denoise with."""
+    def _scoring(self, grid, paid=None):
+        """Return the arguments of `measure`, and the rate to denoise with; no cost for money."""
         cost = self.scoring_cost
-        if self.scoring == "cost" and cost is None:
+        in_money = paid is not None and self.scoring == "cost" and cost is None
+        if self.scoring == "cost" and cost is None and not in_money:
             if len(grid["cost"]) > 1:
                 msg = (
                     "`scoring_cost` must be given when scoring='cost' and `costs` holds several; "
@@ -274,26 +314,28 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
                 raise ValueError(msg)
             rate = grid["noise_rate"][0]
         sign = -1.0 if self.scoring == "cost" else 1.0
-        return sign, 0.5 if cost is None else cost, rate if self.denoised else None
+        used = None if in_money else 0.5 if cost is None else cost
+        return sign, used, rate if self.denoised else None
 
-    def _cross_validate(self, X, positive, weight, groups, grid, scoring):
+    def _cross_validate(self, rows, groups, grid, scoring):
         """Return the moments of all rows, scores of shape (candidates, splits), and the times."""
-        folds, splits = folds_or_splits(self.cv, positive.astype(np.int8), groups)
+        folds, splits = folds_or_splits(self.cv, rows.positive.astype(np.int8), groups)
         started = perf_counter()
+        money = scoring[1] is None
         if folds is not None:
-            parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
-            training = merge_others(parts)
+            parts = rows.moments(folds, int(folds.max()) + 1, rows.weight)
+            training = rows.merge_others(parts)
             gathered = perf_counter() - started
-            count = partial(fold_confusions, X, positive, folds=folds, sample_weight=weight)
+            count = partial(rows.confusions, folds=folds, sample_weight=rows.weight, money=money)
             scores, seconds = self._judge(training, count, grid, scoring)
             return parts[0].merge(training[0]), scores, seconds + np.array([gathered, 0])
-        total = ClassMoments.from_rows(X, positive, weight)
+        total = rows.moments(None, 1, rows.weight)[0]
         columns, seconds = [], np.array([perf_counter() - started, 0.0])
         for trained, tested in splits:
             started = perf_counter()
-            training = fold_moments(X, positive, **chosen_rows(trained, weight))
+            training = rows.moments(n_folds=1, **chosen_rows(trained, rows.weight))
             seconds[0] += perf_counter() - started
-            count = partial(fold_confusions, X, positive, **chosen_rows(tested, weight))
+            count = partial(rows.confusions, **chosen_rows(tested, rows.weight), money=money)
             scores, spent = self._judge(training, count, grid, scoring)
             columns.append(scores)
             seconds += spent
@@ -312,20 +354,23 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
 
     def _path(self, moments, grid):
         """Solve the grid from training moments; NaN where a rate is impossible in this fold."""
-        if not moments.weight.sum() > 0:
+        if not np.sum(moments.weight) > 0:
             msg = (
                 "Every split of `cv` must leave rows with a positive weight to train on; got one "
                 "that leaves none. Check the splitter and `sample_weight`."
             )
             raise ValueError(msg)
+        by_row = isinstance(moments, PricedMoments)
         possible = [k for k, rate in enumerate(grid["noise_rate"]) if moments.is_possible(rate)]
         shape = [len(grid[name]) for name in ("cost", "margin", "l2", "noise_rate")]
-        path = np.full((*shape, moments.n_features + 1), np.nan)
-        systems = denoised_systems(moments, [grid["noise_rate"][k] for k in possible])
+        width = (moments.miss if by_row else moments).n_features + 1
+        path = np.full((*shape, width), np.nan)
+        denoise = priced_systems if by_row else denoised_systems
+        systems = denoise(moments, [grid["noise_rate"][k] for k in possible])
         if systems:
             path[:, :, :, possible] = path_of_systems(
                 systems,
-                grid["cost"],
+                [0.5] if by_row else grid["cost"],
                 grid["margin"],
                 grid["l2"],
                 l2_scale=self.l2_scale,
@@ -361,12 +406,47 @@ class UnevenMarginClassifierCV(LinearMomentsClassifier):
         self.cv_results_ = search_results(candidates, scores, seconds)
 
     def _refit(self, total):
-        self.best_estimator_ = UnevenMarginClassifier(
+        chosen = UnevenMarginClassifier(
             **self.best_params_,
             l2_scale=self.l2_scale,
             penalize_bias=self.penalize_bias,
             pos_label=self.pos_label,
-        ).fit_moments(total, self.classes_)
+        )
+        if isinstance(total, PricedMoments):
+            chosen.n_features_in_ = self.n_features_in_
+            chosen._solve(total, self.classes_)  # noqa: SLF001 - the same model, of prices
+        else:
+            chosen.fit_moments(total, self.classes_)
+        self.best_estimator_ = chosen
         learned = ("moments_", "coef_", "intercept_", "n_clipped_")
         for name in (*learned, "_index", "_sign", "_cost", "_margin"):
-            setattr(self, name, getattr(self.best_estimator_, name))
+            setattr(self, name, getattr(chosen, name))
+
+
+@dataclass(frozen=True)
+class _Rows:
+    """Rows in memory, with prices of their own or without, as moments and as counts."""
+
+    X: Any
+    positive: Any
+    weight: Any
+    prices: Prices | None
+
+    def moments(self, folds: Any, n_folds: int, sample_weight: Any) -> list[Any]:
+        if self.prices is None:
+            return list(fold_moments(self.X, self.positive, folds, n_folds, sample_weight))
+        given = (self.X, self.positive, self.prices, folds, n_folds, sample_weight)
+        # One unit for all folds and splits.
+        unit = np.ones(len(self.positive)) if self.weight is None else self.weight
+        return list(fold_priced_moments(*given, unit=unit))
+
+    def merge_others(self, parts: Any) -> list[Any]:
+        return list(merge_others(parts) if self.prices is None else merge_other_prices(parts))
+
+    def confusions(self, paths: Any, folds: Any, sample_weight: Any, *, money: bool) -> Any:
+        """Count labels against calls, rows weighed by what a wrong call costs if in money."""
+        count = partial(fold_confusions, self.X, self.positive, paths, folds)
+        if not money or self.prices is None:
+            return count(sample_weight)
+        weight = np.ones(len(self.positive)) if sample_weight is None else sample_weight
+        return paid_confusions(count, self.prices, weight)

@@ -11,7 +11,6 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin, clone
-from sklearn.utils import column_or_1d
 
 from flipcost._shadow import in_shadow
 from flipcost._validation import (
@@ -32,11 +31,11 @@ from flipcost.core.rates import NoiseRate, check_level
 from flipcost.core.row_prices import (
     check_known,
     log_odds_of,
-    mean_paid,
     prices_of,
     share_and_unit,
 )
 from flipcost.estimators._folds import generator
+from flipcost.estimators._priced import paid_score
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.columns import is_mixed
 from flipcost.estimators.flipcost.dependence import (
@@ -695,8 +694,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         if paid is None:
             return super().score(X, y, sample_weight)
         wanted = self.classes_[self._positive_index()]
-        labels, calls = (column_or_1d(part) == wanted for part in (y, self.predict(X, paid)))
-        return -mean_paid(labels, calls, paid, sample_weight)
+        return paid_score(wanted, y, self.predict(X, paid), paid, sample_weight)
 
     def summary(self) -> str:
         """Return one screen of text: what was assumed, found, chosen, and what would help most.

@@ -10,9 +10,9 @@ from scipy import sparse
 
 from benchmarks.timing import peak_extra_bytes
 from flipcost.core import _rows
-from flipcost.core.arrays import ColumnBlock
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise import transition_matrix
+from flipcost.data import stack_columns
 from tests.reference.brute import (
     assert_same_moments,
     exact_scatter,
@@ -652,23 +652,26 @@ def test_a_small_file_of_moments_does_not_fill_the_memory(tmp_path):
 
 
 @pytest.mark.parametrize("weighted", [False, True])
-def test_columns_give_what_rows_give(weighted):
-    """A list of columns, of any dtype each, has the moments of the rows that they make up."""
+@pytest.mark.parametrize("n_folds", [1, 3])
+def test_columns_give_what_rows_give(weighted, n_folds):
+    """Columns of any dtype, laid side by side, have the moments of the rows that they make up."""
     rng = np.random.default_rng(5)
     columns = [rng.normal(size=900) + 1e6, rng.integers(0, 9, 900), rng.random(900) < 0.2]
     columns.append(rng.normal(size=900).astype(np.float32))
-    positive, folds = rng.random(900) < 0.3, rng.integers(0, 3, 900)
+    positive, folds = rng.random(900) < 0.3, rng.integers(0, n_folds, 900)
     weight = rng.random(900) if weighted else None
-    X = np.column_stack(columns).astype(float)
-    expected = fold_moments(X, positive, folds, 3, weight)
-    found = fold_moments(ColumnBlock(columns), positive, folds, 3, weight)
-    for a, b in zip(found, expected, strict=True):
-        np.testing.assert_allclose(a.mean, b.mean, rtol=1e-13)
-        np.testing.assert_allclose(a.scatter, b.scatter, rtol=1e-9, atol=1e-9)
+    for chosen in (columns, columns[1:]):  # float64, and float32 that holds all exactly
+        expected = fold_moments(
+            np.column_stack(chosen).astype(float), positive, folds, n_folds, weight
+        )
+        found = fold_moments(stack_columns(chosen, 900), positive, folds, n_folds, weight)
+        for a, b in zip(found, expected, strict=True):
+            np.testing.assert_allclose(a.mean, b.mean, rtol=1e-13)
+            np.testing.assert_allclose(a.scatter, b.scatter, rtol=1e-9, atol=1e-9)
 
 
 def test_columns_that_are_not_finite_are_named():
     """The sentence is that of rows."""
     columns = [np.zeros(4), np.array([0.0, 1.0, np.nan, 2.0])]
     with pytest.raises(ValueError, match="NaN, first in row 2, column 1"):
-        fold_moments(ColumnBlock(columns), [0, 1, 0, 1])
+        fold_moments(stack_columns(columns, 4), [0, 1, 0, 1])

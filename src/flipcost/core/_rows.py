@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from flipcost.core.arrays import Array, ColumnBlock, Flags, Indices
+from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.memory import usable_memory
 
-Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array | ColumnBlock"
+Matrix: TypeAlias = "NDArray[Any] | sparse.csr_matrix | sparse.csr_array"
 Group: TypeAlias = "tuple[int, float, Array, Array]"
 
 # A block of rows is gathered by class into one buffer that stays in a second-level cache. Times for
@@ -36,16 +36,13 @@ def gather(
     sample_weight: ArrayLike | None = None,
 ) -> list[Group]:
     """Return rows, weight, mean and centred scatter of each group; -1 leaves a row out."""
-    rows: Any = X
-    if not isinstance(X, ColumnBlock):
-        rows = _canonical(X) if sparse.issparse(X) else np.asarray(X)
+    rows: Any = _canonical(X) if sparse.issparse(X) else np.asarray(X)
     weight = _check_rows(rows, group, sample_weight)
     read = _gather_sparse if sparse.issparse(rows) else _gather_dense
     with np.errstate(invalid="ignore", over="ignore"):  # what is not finite is named below
         groups = read(rows, group, n_groups, weight)
     if not all(np.isfinite(mean).all() and np.isfinite(s).all() for _, _, mean, s in groups):
-        found = rows.stacked() if isinstance(rows, ColumnBlock) else rows
-        raise ValueError(_non_finite_message(found))
+        raise ValueError(_non_finite_message(rows))
     return groups
 
 
@@ -187,12 +184,17 @@ def _gather_dense(
     scatters = np.zeros((n_groups, d, d))
     # Memory that is used again need not be asked for again, which some processes pay dearly for.
     buffer = np.empty((min(size, n), d))
-    source = _Source(X, buffer)
+    direct = X.dtype == float and X.flags.c_contiguous
+    plain = np.empty((0 if direct else len(buffer), d))
     shift = np.zeros(d)
     for b in range(n_blocks):
         rows = slice(b * size, min((b + 1) * size, n))
         order, bounds = sort_groups(group[rows], n_groups)
-        block = source.take(rows, order)
+        source = X[rows]
+        if not direct:
+            plain[: len(source)] = source
+            source = plain[: len(source)]
+        block = np.take(source, order, axis=0, out=buffer[: len(order)], mode="clip")
         block_weight = None if weight is None else weight[rows][order]
         for g in range(n_groups):
             inside = slice(bounds[g], bounds[g + 1])
@@ -200,51 +202,23 @@ def _gather_dense(
                 continue
             part_weight = None if block_weight is None else block_weight[inside]
             counts[g, b] = inside.stop - inside.start
-            part = block[inside]
-            if part.strides[0] < part.strides[1]:  # columns: without gaps their product is faster
-                part = np.ascontiguousarray(part.T).T
-            weights[g, b], means[g, b], shift = _add_block(part, part_weight, shift, scatters[g])
+            weights[g, b], means[g, b], shift = _add_block(
+                block[inside], part_weight, shift, scatters[g]
+            )
     return [
         (int(counts[g].sum()), *pool(weights[g], means[g], scatters[g])) for g in range(n_groups)
     ]
 
 
-class _Source:
-    """Where blocks of rows are taken from, in another order, into one buffer."""
-
-    def __init__(self, X: Any, buffer: Array):
-        self._X, self._buffer, self._plain = X, buffer, np.empty((0, 0))
-        self._columns = isinstance(X, ColumnBlock)
-        self._direct = not self._columns and X.dtype == float and X.flags.c_contiguous
-        if not (self._columns or self._direct):
-            self._plain = np.empty_like(buffer)
-
-    def take(self, rows: slice, order: Indices) -> Array:
-        """Return rows of a slice in an order, as floats."""
-        block = self._buffer[: len(order)]
-        if self._columns:
-            lying = self._buffer.reshape(-1)[: block.size].reshape(-1, len(order))
-            for line, column in zip(lying, self._X.columns, strict=True):
-                if column.dtype == float:
-                    np.take(column[rows], order, out=line, mode="clip")
-                else:
-                    line[:] = column[rows][order]
-            return lying.T
-        source = self._X[rows]
-        if not self._direct:
-            plain = self._plain[: len(source)]
-            plain[...] = source
-            source = plain
-        return np.take(source, order, axis=0, out=block, mode="clip")
-
-
 def sort_groups(group: NDArray[np.signedinteger], n_groups: int) -> tuple[Indices, Indices]:
     """Return row numbers sorted by group, and where each group starts among them."""
-    if n_groups == 2 and group.min() >= 0:  # twice as fast as sorting
-        positive = group == 1
-        negative_rows, positive_rows = np.flatnonzero(~positive), np.flatnonzero(positive)
-        order = np.concatenate([negative_rows, positive_rows])
-        return order, np.array([0, len(negative_rows), len(order)])
+    if n_groups == 2 and group.min() >= 0:  # three times as fast as sorting
+        positive = group.view(bool) if group.dtype == np.int8 else group == 1
+        n_negative = len(group) - int(np.count_nonzero(positive))
+        order = np.empty(len(group), np.intp)
+        order[:n_negative] = np.flatnonzero(~positive)
+        order[n_negative:] = np.flatnonzero(positive)
+        return order, np.array([0, n_negative, len(group)])
     order = np.argsort(group, kind="stable")
     left_out = np.count_nonzero(group < 0)
     sizes = np.bincount(group[order[left_out:]], minlength=n_groups)

@@ -50,15 +50,20 @@ def split_labels(y: Any, where: str) -> tuple[Labels, Flags]:
         _refuse_missing_labels(int(np.isnan(y).sum()), where)
     if y.dtype.kind == "O":
         return _split_arrow(pa.array(y, from_pandas=True), where)
-    first = np.asarray(y == y[0])
-    others = y[~first]
-    if not len(others):
-        return (y[0].item(),), np.zeros(len(y), bool)
-    if (others != others[0]).any():
+    # Of text numpy knows no smallest; a second value makes the two.
+    low, high = (y.min(), y.max()) if y.dtype.kind in "biuf" else _two_of(y)
+    if low == high:
+        return (low.item(),), np.zeros(len(y), bool)
+    second = np.asarray(y == high)
+    if not (second | (y == low)).all():
         raise SourceError(_too_many(np.unique(y)[:6].tolist(), where))
-    if others[0] > y[0]:
-        return (y[0].item(), others[0].item()), ~first
-    return (others[0].item(), y[0].item()), first
+    return (low.item(), high.item()), second
+
+
+def _two_of(y: NDArray[Any]) -> list[Any]:
+    """Return the first value and one that differs from it, if there is one, in order."""
+    others = y[y != y[0]]
+    return sorted((y[0], others[0] if len(others) else y[0]))
 
 
 def _split_arrow(y: Any, where: str) -> tuple[Labels, Flags]:

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from flipcost.core.arrays import Array, ColumnBlock, Flags, Keys
+from flipcost.core.arrays import Array, Flags, Keys
 from flipcost.core.folds import hash_folds
 from flipcost.data import NumberColumn, TableEncoder, arrow, stack_columns
 from flipcost.exceptions import SourceError
@@ -73,16 +73,8 @@ class PieceRows:
     @cached_property
     def X(self) -> Any:  # noqa: N802 - scikit-learn's name
         """Features, rows by columns."""
-        return stack_columns(self.made, self.piece.n_rows) if self._in_columns else self.made
-
-    @property
-    def block(self) -> Any:
-        """Features for one pass over them: columns are left where they are."""
-        return ColumnBlock(self.made) if self._in_columns and self.made else self.X
-
-    @property
-    def _in_columns(self) -> bool:
-        return isinstance(self.made, list)
+        in_columns = isinstance(self.made, list)
+        return stack_columns(self.made, self.piece.n_rows) if in_columns else self.made
 
     def labels(self) -> tuple[Labels, Flags]:
         """Return the labels that occur, and which rows have the second."""

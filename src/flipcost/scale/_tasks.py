@@ -64,7 +64,7 @@ class MomentsTask:
         labels, second = rows.labels()
         try:
             parts = fold_moments(
-                rows.block, second, rows.folds(self.n_folds), self.n_folds, rows.weight
+                rows.X, second, rows.folds(self.n_folds), self.n_folds, rows.weight
             )
         except ValueError as error:
             raise rows.fault(error) from error

@@ -8,6 +8,7 @@ a hinge is then two sweeps over a line, and the moments of a group are one produ
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -113,20 +114,72 @@ def hinge_scores(X: Array, basis: HingeBasis, coefficients: Array, folds: ArrayL
     >>> hinge_scores(np.array([[-1.0], [3.0], [2.0]]), basis, coefficients, [0, 1, 0])
     array([[-1.,  9.,  2.]])
     """
-    n_folds, n_classifiers, _ = coefficients.shape
-    slopes, bias = np.ascontiguousarray(coefficients[:, :, :-1]), coefficients[:, :, -1:]
-    scores = np.empty((n_classifiers, len(X)))
-    for rows, bounds, block in _blocks(X, basis, _codes(folds, n_folds), n_folds):
-        lying = np.empty((n_classifiers, len(rows)))
-        for k in range(n_folds):
-            inside = slice(bounds[k], bounds[k + 1])
-            np.add(np.dot(slopes[k], block[:, inside]), bias[k], out=lying[:, inside])
+    scores = np.empty((coefficients.shape[1], len(X)))
+    for rows, lying in sorted_scores(X, basis, coefficients, folds):
         first = int(rows.min())
         back = np.empty(len(rows), np.intp)
         back[rows - first] = np.arange(len(rows))
         for found, line in zip(scores, lying, strict=True):
             np.take(line, back, out=found[first : first + len(rows)], mode="clip")
     return scores
+
+
+def sorted_scores(
+    X: NDArray[np.floating], basis: HingeBasis, coefficients: Array, folds: ArrayLike
+) -> Iterator[tuple[Indices, Array]]:
+    """Score rows as `hinge_scores` does, by and by, in an order that is quick.
+
+    Parameters
+    ----------
+    X, basis, coefficients, folds
+        As in `hinge_scores`; X may be of float32 too.
+
+    Yields
+    ------
+    rows : ndarray of int, shape (m,)
+        The next rows, sorted by fold.
+    scores : ndarray of shape (n_classifiers, m)
+        Their scores, overwritten by the next ones.
+
+    Examples
+    --------
+    >>> basis = HingeBasis(1, np.array([0]), np.array([1.0]))
+    >>> coefficients = np.array([[[1.0, 0.0, 0.0]], [[0.0, 2.0, 5.0]]])
+    >>> X = np.array([[-1.0], [3.0], [2.0]])
+    >>> [(rows, scores)] = sorted_scores(X, basis, coefficients, [0, 1, 0])
+    >>> rows, scores
+    (array([0, 2, 1]), array([[-1.,  2.,  9.]]))
+    """
+    (n, d), (n_folds, n_classifiers, width) = X.shape, coefficients.shape
+    slopes = np.ascontiguousarray(coefficients[:, :, :d])
+    # Classifiers of the features alone have nothing to do with hinges.
+    bent = np.flatnonzero(coefficients[:, :, d:-1].any(axis=(0, 2)))
+    bent_slopes = np.ascontiguousarray(coefficients[:, bent, d:-1])
+    # Of a hinge max(x - knot, 0) = max(x, knot) - knot the last part is the same for all rows.
+    bias = coefficients[:, :, -1].copy()
+    bias[:, bent] -= bent_slopes @ basis.knot
+    codes, runs = _codes(folds, n_folds), _runs(basis)
+    # Hinges stay in the cache; a sort serves more rows than that.
+    step = max(128, _BLOCK_BYTES // (8 * width))
+    size = min(max(step, n_folds * width, min(_CHUNK_ROWS, _BLOCK_BYTES // (8 * d))), n)
+    lines, scores = np.empty((d, size)), np.empty((n_classifiers, size))
+    hinges = np.empty((width - 1 - d, step))
+    for start in range(0, n, size):
+        order, bounds = sort_groups(codes[start : start + size], n_folds)
+        block = lines[:, : len(order)]
+        _lay(X[start : start + size], order, block, step)
+        for k in range(n_folds):
+            inside = slice(bounds[k], bounds[k + 1])
+            np.add(np.dot(slopes[k], block[:, inside]), bias[k, :, None], out=scores[:, inside])
+        for first in range(0, len(order) if len(bent) else 0, step):
+            part = block[:, first : first + step]
+            for place, features, knots in runs:
+                np.maximum(part[features], knots, out=hinges[place, : part.shape[1]])
+            ends = np.clip(bounds - first, 0, part.shape[1])
+            for k in np.flatnonzero(np.diff(ends)):
+                more = np.dot(bent_slopes[k], hinges[:, ends[k] : ends[k + 1]])
+                scores[bent, first + ends[k] : first + ends[k + 1]] += more
+        yield order + start, scores[:, : len(order)]
 
 
 def _codes(folds: ArrayLike, n_folds: int) -> NDArray[np.signedinteger]:
@@ -155,22 +208,14 @@ def _blocks(
     # Each fold of a block ends in sums of width x width numbers, which want as many rows to pay.
     size = min(max(step, n_folds * width), n)
     buffer = np.empty((width + (labels is not None), size))
-    # Of a run of all features none need be copied.
-    runs = [
-        (
-            slice(d + run.start, d + run.stop),
-            slice(0, d) if run.stop - run.start == d else basis.feature[run],
-            basis.knot[run][:, None],
-        )
-        for run in basis.runs()
-    ]
+    runs = _runs(basis)
     for start in range(0, n, size):
         order, bounds = sort_groups(folds[start : start + size], n_folds)
         rows = order + start
         block = buffer[:, : len(rows)]
         _lay(X[start : start + size], order, block[:d], step)
         for place, features, knots in runs:
-            hinges = block[place]
+            hinges = block[d:width][place]
             np.subtract(block[features], knots, out=hinges)
             np.maximum(hinges, 0.0, out=hinges)
         if shift is not None:
@@ -180,11 +225,25 @@ def _blocks(
         yield rows, bounds, block
 
 
+def _runs(basis: HingeBasis) -> list[tuple[slice, Any, Array]]:
+    """Return the place of the hinges of each run, their features, and their knots."""
+    d = basis.n_features
+    return [
+        (
+            run,
+            # Of a run of all features none need be copied.
+            slice(0, d) if run.stop - run.start == d else basis.feature[run],
+            basis.knot[run][:, None],
+        )
+        for run in basis.runs()
+    ]
+
+
 def _lay(rows: Array, order: Indices, out: Array, step: int) -> None:
     """Write rows in another order, one column a line, so many at a time."""
     if rows.strides[0] == rows.itemsize:
-        for line, column in zip(out, rows.T, strict=True):
-            np.take(column, order, out=line, mode="clip")
+        # One call for all columns: a thread that lets go of Python's lock may wait for it.
+        out[...] = np.take(np.asarray(rows.T, dtype=float, order="C"), order, axis=1)
         return
     standing = np.ascontiguousarray(rows)
     for first in range(0, len(order), step):

@@ -260,17 +260,17 @@ def _add(
     One classifier at a time, in buffers that stay in the cache: all at once took twice as long.
     """
     low, high, n_bins = limits
-    second, place = n_bins * labels.astype(float), np.empty(len(labels))
+    second, place = n_bins * labels.astype(np.intp), np.empty(len(labels))
     cell = np.empty(len(labels), dtype=np.intp)
     for c, score in enumerate(scores.T):
         np.subtract(score, low[c], out=place)
         np.multiply(place, n_bins / (high[c] - low[c]), out=place)
-        np.clip(place, 0, n_bins - 1, out=place)
-        np.floor(place, out=place)
-        np.add(place, second, out=place)
+        np.maximum(place, 0, out=place)
+        np.minimum(place, n_bins - 1, out=place)
         if np.isnan(place.sum()):  # no solution at this candidate, and hence no scores
             continue
-        np.copyto(cell, place, casting="unsafe")
+        np.copyto(cell, place, casting="unsafe")  # rounds down, since none is negative
+        np.add(cell, second, out=cell)
         counts = np.bincount(cell, weight, 2 * n_bins)
         squares = counts if weight is None else np.bincount(cell, weight**2, 2 * n_bins)
         total = np.bincount(cell, score if weight is None else weight * score, 2 * n_bins)

@@ -16,13 +16,13 @@ from scipy import sparse
 
 from flipcost.core.calibration import N_BINS
 from flipcost.core.folds import hash_keys
-from flipcost.core.hinge_moments import hinge_scores
+from flipcost.core.hinge_moments import sorted_scores
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.scale import LabeledMoments, RowSample, ScoreHistogram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Iterator
 
     from numpy.typing import NDArray
 
@@ -280,15 +280,13 @@ class SecondPass:
         rows = self.layout.rows(piece)
         positive, folds = rows.positive(self.labels), rows.folds(len(self.coefficients))
         leading = np.empty(piece.n_rows)
-        total: Any = None
         # A piece without rows is counted too: what it is merged with has a place for everything.
-        for start in range(0, max(piece.n_rows, 1), _CHUNK_ROWS):
-            chunk = slice(start, start + _CHUNK_ROWS)
-            scores = self._score(rows, None if folds is None else folds[chunk], chunk).T
-            leading[chunk] = scores[:, self.lead]
-            weight = None if rows.weight is None else rows.weight[chunk]
-            counted = self._count(scores, positive[chunk], weight)
-            total = counted if total is None else total.merge(counted)
+        total = self._count(np.empty((0, len(self.low))), positive[:0], None)
+        for own, scores in self._scores(rows, folds):
+            if self.watching is not None:
+                leading[own] = scores[self.lead]
+            weight = None if rows.weight is None else rows.weight[own]
+            total = total.merge(self._count(scores.T, positive[own], weight))
         if self.watching is None:
             return total
         watched = self._watch(self.watching, rows, positive, folds, leading)
@@ -311,16 +309,25 @@ class SecondPass:
             cells = ScoreCells(bins.cell_weight, bins.cell_squares, bins.cell_scores)
         return SecondFound(histogram, cells, {})
 
-    def _score(self, rows: Any, folds: NDArray[np.int16] | None, chunk: slice) -> Array:
-        """Return out-of-fold scores of shape (n_scores, n)."""
-        X = rows.X[chunk]
-        if not np.isfinite(X.sum(dtype=float)):
+    def _scores(
+        self, rows: Any, folds: NDArray[np.int16] | None
+    ) -> Iterator[tuple[NDArray[np.intp], Array]]:
+        """Yield some rows, and their out-of-fold scores of shape (n_scores, n)."""
+        X = rows.X
+        values = X.data if sparse.issparse(X) else X
+        # One sum finds what is not finite; it may overflow without.
+        if not (np.isfinite(values.sum()) or np.isfinite(values).all()):
             raise rows.fault(ValueError("X must be finite."))
-        if sparse.issparse(X):
-            bends = self.basis.n_columns > self.basis.n_features
-            return fold_scores(X, self.coefficients, folds, self.basis.expand if bends else None)
-        own = np.zeros(X.shape[0], np.int8) if folds is None else folds
-        return hinge_scores(np.asarray(X, dtype=float), self.basis, self.coefficients, own)
+        if not sparse.issparse(X):
+            own = np.zeros(len(X), np.int8) if folds is None else folds
+            yield from sorted_scores(X, self.basis, self.coefficients, own)
+            return
+        bends = self.basis.n_columns > self.basis.n_features
+        for start in range(0, X.shape[0], _CHUNK_ROWS):
+            some = np.arange(start, min(start + _CHUNK_ROWS, X.shape[0]))
+            own = None if folds is None else folds[some]
+            expand = self.basis.expand if bends else None
+            yield some, fold_scores(X[some], self.coefficients, own, expand)
 
     def _count(self, scores: Array, positive: Flags, weight: Array | None) -> SecondFound:
         histogram = ScoreHistogram.from_scores(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from flipcost.core import lspc
 from flipcost.core.kernels import (
     centile_widths,
     choose_centers,
@@ -273,3 +274,26 @@ def test_gram_matrix_over_own_class_only_estimates_something_else():
         printed.append(np.linalg.solve(H + 1e-3 * np.eye(100), own.sum(axis=0) / 1000))
     wrong = lspc_probabilities(lspc_outputs(phis, printed), prior)[:, 1]
     assert np.mean((wrong - eta) ** 2) > 5 * np.mean((right - eta) ** 2)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_one_penalty_is_solved_as_many_are(weighted):
+    """A fit by Cholesky has the coefficients of the spectrum, and a tiny penalty goes that way."""
+    rng = np.random.default_rng(8)
+    phi, codes = rng.random((80, 6)), rng.integers(0, 2, 80)
+    weight = rng.random(80) if weighted else None
+    targets = np.eye(2)[codes]
+    for l2 in (1e-3, 1e-14):
+        expected = RidgeSpectrum.from_columns(phi, weight).coefficients(targets, np.array([l2]))
+        found = lspc_fit(phi, codes, l2, sample_weight=weight)
+        np.testing.assert_allclose(np.stack(found, axis=1), expected[:, :, 0], rtol=1e-9)
+
+
+def test_rows_left_out_do_not_depend_on_blocks(monkeypatch):
+    """However many rows are rotated at a time, predictions without a row are the same."""
+    rng = np.random.default_rng(9)
+    spectrum = RidgeSpectrum.from_columns(rng.random((50, 5)))
+    targets, l2s = rng.random((50, 2)), np.array([1e-3, 1.0])
+    whole = spectrum.left_out(targets, l2s)
+    monkeypatch.setattr(lspc, "_BLOCK_ROWS", 7)
+    np.testing.assert_allclose(spectrum.left_out(targets, l2s), whole, rtol=1e-12)

@@ -125,3 +125,24 @@ def test_a_row_is_never_given_up():
     assert fit.gap <= 1e-6
     # At the optimum the component's pull is one, nearly all of it from its own row.
     assert abs(fit.mass[7] - 1 / 500) < 1e-5
+
+
+def test_a_start_that_leads_nowhere_is_given_up():
+    """Rows that only components without starting mass explain do not cost the certificate."""
+    psi = np.eye(8)[np.repeat(np.arange(8), 5)]
+    start = np.zeros(8)
+    start[0] = 1.0
+    fit = maximize_mixture(psi, start=start, tol=1e-9)
+    assert fit.gap <= 1e-9
+    np.testing.assert_allclose(fit.mass, 1 / 8, atol=1e-8)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_rows_may_lie_or_stand(seed):
+    """The layout of the component values in memory does not matter."""
+    psi, _ = random_problem(seed)
+    circle = np.concatenate([psi.T, psi.T], axis=1).T
+    for other in (np.asfortranarray(psi), circle[7 : 7 + len(psi)]):
+        fit = maximize_mixture(other, tol=1e-10)
+        assert fit.gap <= 1e-10
+        assert abs(objective(psi, fit.mass) - objective(psi, maximize_mixture(psi).mass)) < 2e-6

@@ -78,7 +78,8 @@ def kliep_search(
     sq_den : array-like of shape (n_den_rows, n_centers)
         Squared distances of the denominator rows to the centres.
     widths : array-like of shape (n_widths,)
-        Widths to try, in any order. Each fit starts from that of the next smaller width.
+        Widths to try, in any order. Each fit starts from that of the fold before, the first from
+        that of the next smaller width.
     folds : array-like of shape (n_rows,)
         Fold number of every numerator row, from 0 up.
     sample_weight, den_weight : array-like, optional
@@ -108,21 +109,22 @@ def kliep_search(
     >>> search.width, bool(search.gaps.max() <= 1e-6)
     (1.0, True)
     """
-    distances, below = np.asarray(sq_num, dtype=float), np.asarray(sq_den, dtype=float)
+    below = np.asarray(sq_den, dtype=float)
     grid = np.atleast_1d(np.asarray(widths, dtype=float))
-    blocks = _blocks(folds, len(distances))
-    share = row_weights(sample_weight, len(distances), "sample_weight")
+    order, bounds = _sorted_folds(folds, len(np.asarray(sq_num)))
+    distances = _laid(sq_num, order)
+    share = row_weights(sample_weight, len(distances), "sample_weight")[order]
     share = share / share.sum()
     den_share = row_weights(den_weight, len(below), "den_weight")
     den_share = den_share / den_share.sum()
-    logs, gaps = np.empty((grid.size, len(share))), np.empty((grid.size, len(blocks)))
+    logs, gaps = np.empty((grid.size, len(share))), np.empty((grid.size, len(bounds) - 1))
     masses: list[list[Array]] = [[]] * grid.size
     starts: list[Array] | None = None
     # From narrow to wide: supports shrink on the way, and dropping is cheaper than admitting.
     for row in np.argsort(grid, kind="stable"):
         phi = gaussian_kernel(distances, float(grid[row]), halved=halved)
         mean = den_share @ gaussian_kernel(below, float(grid[row]), halved=halved)
-        ratio, gaps[row], starts = _held_out(phi, mean, share, blocks, starts, tol)
+        ratio, gaps[row], starts = _held_out(phi, mean, share, bounds, starts, tol)
         logs[row], masses[row] = np.log(np.maximum(ratio, RATIO_FLOOR)), starts
     scores = logs @ share
     best = int(scores.argmax())
@@ -220,26 +222,26 @@ def kliep_posterior_search(
     >>> search.width, bool(search.gaps.max() <= 1e-6)
     (1.0, True)
     """
-    distances = [np.asarray(base, dtype=float) for base in sq_bases]
     above = np.asarray(positive, dtype=bool)
-    if len(distances) != 2 or any(len(base) != len(above) for base in distances):
+    if len(sq_bases) != 2 or any(len(np.asarray(base)) != len(above) for base in sq_bases):
         msg = "`sq_bases` must hold two arrays, one per class, with a row for each of `positive`."
         raise ValueError(msg)
     if above.all() or not above.any():
         msg = "`positive` must mark rows of both classes; got one class only."
         raise ValueError(msg)
     grid = np.atleast_1d(np.asarray(widths, dtype=float))
-    blocks = _blocks(folds, len(above))
-    share = row_weights(sample_weight, len(above), "sample_weight")
+    order, bounds = _sorted_folds(folds, len(above))
+    distances, above = [_laid(base, order) for base in sq_bases], above[order]
+    share = row_weights(sample_weight, len(above), "sample_weight")[order]
     share = share / share.sum()
-    ratios, gaps = np.empty((2, grid.size, len(above))), np.empty((2, grid.size, len(blocks)))
+    ratios, gaps = np.empty((2, grid.size, len(above))), np.empty((2, grid.size, len(bounds) - 1))
     means = tuple(np.empty((grid.size, base.shape[1])) for base in distances)
     for code, base in enumerate(distances):
         members = share * (above == code)
         starts: list[Array] | None = None
         for row in np.argsort(grid, kind="stable"):
             phi = gaussian_kernel(base, float(grid[row]), halved=halved)
-            held = _held_out(phi, share @ phi, members, blocks, starts, tol)
+            held = _held_out(phi, share @ phi, members, bounds, starts, tol)
             ratios[code, row], gaps[code, row], starts = held
             means[code][row] = np.mean(starts, axis=0)
     scores, class_scores = _posterior_scores(ratios, above, share)
@@ -263,44 +265,55 @@ def _held_out(
     phi: Array,
     mean: Array,
     weight: Array,
-    blocks: list[Indices],
+    bounds: Indices,
     starts: list[Array] | None,
     tol: float,
 ) -> tuple[Array, Array, list[Array]]:
-    """Fit without each block in turn; return ratios on the blocks, certificates and masses.
+    """Fit without each fold in turn; return ratios on the folds, certificates and masses.
 
-    Rows of weight zero are no part of the numerator, but get a ratio too.
+    Rows of weight zero are no part of the numerator, but get a ratio too. Rows are sorted by fold,
+    and those of the numerator are laid down twice in a row, so that what is outside a fold is one
+    piece of memory.
     """
     numerator = np.flatnonzero(weight)
-    parts = components(phi[numerator], mean)
+    parts = components(phi if len(numerator) == len(phi) else phi.T[:, numerator].T, mean)
     rows = numerator[parts.reached]
-    ratio, gaps = np.empty(len(phi)), np.zeros(len(blocks))
+    circle = np.concatenate([parts.psi.T, parts.psi.T], axis=1).T
+    weights = np.tile(weight[rows], 2)
+    ratio, gaps = np.empty(len(phi)), np.zeros(len(bounds) - 1)
     masses = []
-    out = np.empty(len(phi), dtype=bool)
-    for index, block in enumerate(blocks):
-        out[:] = False
-        out[block] = True
-        train = np.flatnonzero(~out[rows])
+    ends = np.searchsorted(rows, bounds)
+    for index, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+        train = slice(last, len(rows) + first)
         mass = np.zeros(len(mean))
         mass[parts.usable] = 1.0 / parts.usable.sum()
-        if train.size:  # else nothing is within reach, and all weights are equally good
-            start = None if starts is None else starts[index][parts.usable]
+        if train.start < train.stop:  # else nothing is within reach, and all weights are as good
+            # Nearer than the same fold at another width is the fold before at this one.
+            near = masses[-1] if masses else None if starts is None else starts[index]
+            start = None if near is None else near[parts.usable]
             fit = maximize_mixture(
-                parts.psi[train], sample_weight=weight[rows[train]], start=start, tol=tol
+                circle[train], sample_weight=weights[train], start=start, tol=tol
             )
             mass[parts.usable], gaps[index] = fit.mass, fit.gap
-        ratio[block] = phi[block] @ kernel_weights(mass, mean)
+        fold = slice(bounds[index], bounds[index + 1])
+        ratio[fold] = phi[fold] @ kernel_weights(mass, mean)
         masses.append(mass)
     return ratio, gaps, masses
 
 
-def _blocks(folds: ArrayLike, n_rows: int) -> list[Indices]:
+def _laid(sq_distances: ArrayLike, order: Indices) -> Array:
+    """Return rows in another order, one centre a line of memory: few centres are looked at."""
+    return np.take(np.asarray(sq_distances, dtype=float).T, order, axis=1).T
+
+
+def _sorted_folds(folds: ArrayLike, n_rows: int) -> tuple[Indices, Indices]:
+    """Return row numbers sorted by fold, and where each fold starts among them."""
     fold_of = np.asarray(folds)
-    numbers = np.unique(fold_of)
-    if fold_of.shape != (n_rows,) or numbers.size < 2:
+    sizes = np.unique(fold_of, return_counts=True)[1]
+    if fold_of.shape != (n_rows,) or sizes.size < 2:
         msg = (
             f"`folds` must give a fold number to each of {n_rows} rows, at least two in all; "
-            f"got shape {fold_of.shape} with {numbers.size} distinct numbers."
+            f"got shape {fold_of.shape} with {sizes.size} distinct numbers."
         )
         raise ValueError(msg)
-    return [np.flatnonzero(fold_of == number) for number in numbers]
+    return np.argsort(fold_of, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])

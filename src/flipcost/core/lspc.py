@@ -47,9 +47,15 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy.linalg.lapack import dposv
 
 from flipcost.core.arrays import Array, Indices
 from flipcost.core.kernels import gaussian_kernel
+
+# Rows that are rotated at a time: what comes of them stays in the cache.
+_BLOCK_ROWS = 1_024
+# A penalty above this share of the trace leaves a Cholesky factor half of its digits.
+_SAFE = 1e-8
 
 Bases: TypeAlias = Sequence[Array] | Array
 Criterion: TypeAlias = Literal["squared", "brier", "accuracy"]
@@ -105,14 +111,18 @@ class RidgeSpectrum:
 
     def left_out(self, targets: Array, l2s: Array) -> Array:
         """Return what each row's prediction is without it, shape (n_rows, n_targets, n_l2s)."""
-        rotated = self.columns @ self.eigenvectors
-        fitted = np.tensordot(rotated, self._coordinates(targets, l2s), axes=1)
-        rotated *= rotated
-        leverage = rotated @ self._shrinkage(l2s)
-        leverage *= self.weight[:, None]
-        residual = targets[:, :, None] - fitted
-        residual /= (1.0 - leverage)[:, None, :]
-        return np.asarray(np.subtract(targets[:, :, None], residual, out=residual))
+        coordinates, shrinkage = self._coordinates(targets, l2s), self._shrinkage(l2s)
+        found = np.empty((*targets.shape, len(l2s)))
+        for start in range(0, len(found), _BLOCK_ROWS):
+            part = slice(start, start + _BLOCK_ROWS)
+            rotated = self.columns[part] @ self.eigenvectors
+            fitted = np.tensordot(rotated, coordinates, axes=1)
+            rotated *= rotated
+            leverage = rotated @ shrinkage
+            leverage *= self.weight[part, None]
+            members = targets[part, :, None]
+            found[part] = members - (members - fitted) / (1.0 - leverage)[:, None, :]
+        return found
 
 
 def lspc_fit(
@@ -146,9 +156,24 @@ def lspc_fit(
     penalty = _checked_l2s(l2)
     coefficients: list[Array] = []
     for phi, members in _with_targets(arrays, targets):
-        spectrum = RidgeSpectrum.from_columns(phi, weight)
-        coefficients.extend(spectrum.coefficients(members, penalty)[:, :, 0].T)
+        found = _solve_once(phi, members, weight, float(penalty[0]))
+        if found is None:
+            spectrum = RidgeSpectrum.from_columns(phi, weight)
+            found = spectrum.coefficients(members, penalty)[:, :, 0]
+        coefficients.extend(found.T)
     return coefficients
+
+
+def _solve_once(phi: Array, targets: Array, weight: Array | None, l2: float) -> Array | None:
+    """Return coefficients of one penalty by Cholesky; None where it is too small for that."""
+    weights = np.ones(len(phi)) if weight is None else weight
+    scaled = phi if weight is None else phi * np.sqrt(weights)[:, None]
+    gram, ridge = scaled.T @ scaled, float(weights.sum()) * l2
+    if not ridge > _SAFE * np.trace(gram):
+        return None
+    gram.flat[:: len(gram) + 1] += ridge
+    _, solution, info = dposv(gram, phi.T @ (targets * weights[:, None]))
+    return None if info else np.asarray(solution)
 
 
 def lspc_outputs(bases: Bases, coefficients: Sequence[Array]) -> Array:

@@ -122,18 +122,26 @@ def maximize_mixture(
         if sample_weight is None
         else sample_weight / sample_weight.sum()
     )
+    lies = psi.strides[0] == psi.itemsize  # one component a line of memory
     mass, support = _starting_point(psi, share, start)
     values, damping, n_iter = psi @ mass, _DAMPING, 0
     while True:
         gradient = (share / values) @ psi
         gap = max(float(gradient.max()) - 1.0, 0.0)
+        if damping > 1.0 and gap > tol and start is not None:
+            # A start that gave nothing to a component some rows live on can be a dead end.
+            start = None
+            mass, support = _starting_point(psi, share, start)
+            values, damping = psi @ mass, _DAMPING
+            continue
         if gap <= tol or n_iter >= max_iter or damping > 1.0:
             return MixtureFit(mass, gap, n_iter)
         n_iter += 1
         # Components that pull far less than the rest are not worth a column of the Gram matrix;
         # should they matter after all, the certificate brings them back.
         window = np.flatnonzero((mass > 0) | (gradient >= 1.0 - gap))
-        scaled = psi[:, window] * (np.sqrt(share) / values)[:, None]
+        scaled = psi.T[window].T if lies else psi[:, window]
+        scaled *= (np.sqrt(share) / values)[:, None]
         goal = _newton_point(scaled, gradient, mass, window, support, damping)
         step = None if goal is None else _ascend(psi, share, mass, values, gradient, goal)
         if step is None:

@@ -61,13 +61,26 @@ def test_a_table_of_a_duckdb_file_is_audited(file, tmp_path, capsys):
     assert "sample" not in said
 
 
+def test_more_rows_than_are_taken_are_counted_there(file, tmp_path, capsys):
+    """Of a table larger than --max-rows few rows leave, and the screen says so."""
+    args = [f"{file}::calls", *PRICES, "--max-rows", 300, "--out", tmp_path / "out"]
+    assert main(["audit", *map(str, args), "--model", "linear"]) == 0
+    shown = capsys.readouterr()
+    said = " ".join(shown.out.split())
+    assert "600 rows" in said
+    assert "counted by queries in DuckDB, candidates compared on 300 rows" in said
+    assert "sample" not in shown.err
+
+
 def test_a_query_and_a_sample(file, tmp_path, capsys):
-    """--table takes a SELECT; of a table larger than --max-rows a sample is said to be audited."""
+    """--table takes a SELECT; without names of rows a sample is said to be audited, and why."""
     out = tmp_path / "out"
     query = "SELECT * FROM calls WHERE amount > -10"
-    code = audit(file, "--table", query, *PRICES, "--max-rows", 300, "--out", out)
+    code = audit(file, "--table", query, *PRICES[:-2], "--max-rows", 300, "--out", out)
     assert code == 0
-    assert "A random sample of 300 of 600 rows was audited" in capsys.readouterr().err
+    said = capsys.readouterr().err
+    assert "A random sample of 300 of 600 rows was audited" in said
+    assert "what a query gives has no numbers of rows; name them by --id" in said
 
 
 @pytest.mark.parametrize(

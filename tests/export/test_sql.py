@@ -1,10 +1,6 @@
 """A model as one SELECT gives what the model gives, on real engines."""
 
-import os
-import pwd
 import shutil
-import subprocess
-from pathlib import Path
 
 import numpy as np
 import pyarrow as pa
@@ -13,6 +9,7 @@ import pytest
 
 from flipcost.exceptions import ExportError
 from flipcost.export import read_model, to_sql
+from tests.scale.engines.servers import running_postgresql
 
 duckdb = pytest.importorskip("duckdb")
 sqlglot = pytest.importorskip("sqlglot")
@@ -97,43 +94,13 @@ def test_unknown_dialects_are_refused(closed_form):
         to_sql(closed_form, "oracle")
 
 
-POSTGRES = Path("/usr/lib/postgresql/15/bin")
-
-
 @pytest.fixture(scope="module")
-def postgres(tmp_path_factory):
-    """Start a server of its own, on a socket in a folder of its own."""
-    psycopg = pytest.importorskip("psycopg")
-    if not (POSTGRES / "initdb").exists():
-        pytest.skip("PostgreSQL 15 is not installed")
-    folder = tmp_path_factory.mktemp("postgres")
-    user = {}
-    if os.getuid() == 0:  # the server refuses to run as root
-        owner = pwd.getpwnam("postgres")
-        for place in (folder, *folder.parents[:2]):
-            place.chmod(0o755)
-        os.chown(folder, owner.pw_uid, owner.pw_gid)
-        user = {"user": "postgres", "group": owner.pw_gid}
-    name = "postgres" if user else pwd.getpwuid(os.getuid()).pw_name
-
-    def call(program, *args):
-        subprocess.run(
-            [POSTGRES / program, "-D", folder / "data", *args],
-            check=True,
-            stdout=subprocess.DEVNULL,
-            cwd=folder,
-            **user,
-        )
-
-    call("initdb", "-A", "trust", "-N")
-    call("pg_ctl", "start", "-w", "-o", f"-k {folder} -c listen_addresses=''", "-l", folder / "log")
-    try:
-        with psycopg.connect(host=str(folder), user=name, dbname="postgres") as connection:
-            yield connection
-    finally:
-        call("pg_ctl", "stop", "-m", "immediate")
+def postgres():
+    with running_postgresql() as server:
+        yield server.connection
 
 
+@pytest.mark.engines
 @pytest.mark.slow
 def test_postgres_gives_the_same_probabilities_and_decisions(model, fresh, expected_of, postgres):
     """To 1e-9 on a real server, missing and unseen values included."""
@@ -168,6 +135,7 @@ def spark():
     session.stop()
 
 
+@pytest.mark.engines
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_spark_gives_the_same_probabilities_and_decisions(

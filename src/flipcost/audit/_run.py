@@ -91,7 +91,7 @@ def audit(
     True
     """
     asked = AuditOptions(target=target, cost=cost, **options)
-    return _walk(TableInMemory(table, asked, rows, n_rows), asked, progress or _say_nothing)
+    return walk(TableInMemory(table, asked, rows, n_rows), asked, progress or say_nothing)
 
 
 def audit_files(
@@ -169,7 +169,7 @@ def audit_files(
             "Audit a sample in memory, or files of one time each."
         )
         raise TableError(msg)
-    say = progress or _say_nothing
+    say = progress or say_nothing
     on_cluster = dask is not None
     with dask_client(dask) if dask is not None else nullcontext():
         if not is_many(source):
@@ -187,10 +187,10 @@ def audit_files(
             msg = f"There is no file at {source}; check the folder or the pattern."
             raise TableError(msg) from error
         name = asked.name or str(source)
-        return _walk(FilesInPasses(files, name, asked, say, on_cluster=on_cluster), asked, say)
+        return walk(FilesInPasses(files, name, asked, say, on_cluster=on_cluster), asked, say)
 
 
-def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> AuditResult:
+def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> AuditResult:
     """Go from a source to what was found: the one way, however the rows arrive."""
     notes: list[str] = []
     options.rounds  # noqa: B018 - files of answers are read, and refused, before all rows are
@@ -259,5 +259,5 @@ def _scored_by(model: Any, seed: int) -> Any:
     )
 
 
-def _say_nothing(_: str) -> None:
+def say_nothing(_: str) -> None:
     """Report to nobody."""

@@ -22,6 +22,14 @@ from flipcost.data._leaks import find_leaks
 from flipcost.data._limits import check_cells, check_sizes, parquet_batches
 from flipcost.data._listing import Paths, check_stamp, file_stamp, folder_keys, is_many, list_files
 from flipcost.data._open import FileFormat, check_names, sniff
+from flipcost.data._plain import (
+    Column,
+    Feature,
+    NumberFeature,
+    TableFeature,
+    plain_features,
+    read_columns,
+)
 from flipcost.data._prices import price_columns, row_prices
 from flipcost.data._ranges import TextRange, read_places, split_text
 from flipcost.data._read import read_batches, read_sample, read_table
@@ -41,13 +49,17 @@ __all__ = [
     "FALSE_WORDS",
     "ISO_FORMAT",
     "TRUE_WORDS",
+    "Column",
     "ColumnReader",
+    "Feature",
     "FileFormat",
     "LevelColumn",
     "NumberColumn",
+    "NumberFeature",
     "Paths",
     "Roles",
     "TableEncoder",
+    "TableFeature",
     "TextRange",
     "are_numbers",
     "as_arrow",
@@ -69,10 +81,12 @@ __all__ = [
     "list_files",
     "make_features",
     "parquet_batches",
+    "plain_features",
     "plain_labels",
     "price_columns",
     "read_batches",
     "read_cells",
+    "read_columns",
     "read_labels",
     "read_numbers",
     "read_places",

@@ -3,87 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any
 
 import numpy as np
 
 from flipcost.core.arrays import Array
+from flipcost.data import Column, Feature, NumberFeature
 from flipcost.exceptions import ExportError
 
 # Parts of a date, in the order of `ColumnReader`: days since 1970, then sine and cosine of its
 # place in the year and in the week.
 YEAR_DAYS, WEEK_DAYS = 365.2425, 7.0
-
-
-@dataclass(frozen=True)
-class Column:
-    """A column that is read.
-
-    Attributes
-    ----------
-    name : str
-        Its name.
-    kind : {"number", "boolean", "category", "date"}
-        What it holds.
-    levels : tuple of str
-        Levels of a category.
-    format : str or None
-        How dates are written, where they are text.
-    """
-
-    name: str
-    kind: str
-    levels: tuple[str, ...] = ()
-    format: str | None = None
-
-
-@dataclass(frozen=True)
-class NumberFeature:
-    """A number of a column, ``(value - centre) / scale``, with ``fill`` for what is missing.
-
-    Attributes
-    ----------
-    column : int
-        Which column.
-    part : int
-        Which number of a date; 0 of others.
-    fill : float or None
-        In place of a missing value; None leaves it missing.
-    centre, scale : float
-        What standardizes it.
-    """
-
-    column: int
-    part: int = 0
-    fill: float | None = None
-    centre: float = 0.0
-    scale: float = 1.0
-
-    @property
-    def filled(self) -> float:
-        """What a missing value becomes, standardized."""
-        return np.nan if self.fill is None else (self.fill - self.centre) / self.scale
-
-
-@dataclass(frozen=True)
-class TableFeature:
-    """A feature with few values: one for each level of a column, for others and for missing ones.
-
-    That a value is missing at all is such a feature too: of a column of numbers, without levels.
-
-    Attributes
-    ----------
-    column : int
-        Which column.
-    values : tuple of float
-        By level; then for any other value, and for a missing one.
-    """
-
-    column: int
-    values: tuple[float, ...]
-
-
-Feature: TypeAlias = NumberFeature | TableFeature
 
 
 @dataclass(frozen=True, eq=False)
@@ -274,6 +204,7 @@ def additive_terms(
 
     Examples
     --------
+    >>> from flipcost.data import TableFeature
     >>> flag = TableFeature(0, (0.0, 1.0))
     >>> nothing = [np.empty(0)], [np.empty((1, 0))]
     >>> numbers, tables, bias = additive_terms((flag,), np.array([[3.0]]), *nothing)

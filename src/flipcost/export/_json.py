@@ -8,7 +8,8 @@ from importlib.resources import files
 from typing import Any
 
 from flipcost._version import __version__
-from flipcost.export._formula import Formula, NumberFeature, Split, check_decision
+from flipcost.data import NumberFeature
+from flipcost.export._formula import Formula, Split, check_decision
 from flipcost.export._read_model import read_model
 
 

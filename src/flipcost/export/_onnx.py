@@ -7,14 +7,13 @@ from typing import Any
 import numpy as np
 
 from flipcost.core.arrays import Array
+from flipcost.data import Feature, NumberFeature
 from flipcost.exceptions import ExportError
 from flipcost.export._formula import (
     WEEK_DAYS,
     YEAR_DAYS,
-    Feature,
     Formula,
     Link,
-    NumberFeature,
     Split,
     TableTerm,
     check_decision,

@@ -2,21 +2,24 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from sklearn.compose import ColumnTransformer
 from sklearn.ensemble import HistGradientBoostingClassifier
-from sklearn.impute import SimpleImputer
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
 from flipcost._validation import check_is_fitted, positive_index
-from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
-from flipcost.data import ColumnReader
+from flipcost.data import (
+    Column,
+    ColumnReader,
+    Feature,
+    NumberFeature,
+    TableFeature,
+    plain_features,
+    read_columns,
+)
 from flipcost.estimators import (
     FlipCostClassifier,
     NoiseAwareThresholdClassifier,
@@ -24,17 +27,7 @@ from flipcost.estimators import (
     UnevenMarginClassifierCV,
 )
 from flipcost.exceptions import ExportError
-from flipcost.export._formula import (
-    Column,
-    Feature,
-    Formula,
-    Link,
-    NumberFeature,
-    Split,
-    TableFeature,
-    additive_terms,
-    with_columns_used,
-)
+from flipcost.export._formula import Formula, Link, Split, additive_terms, with_columns_used
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.predictor import PooledRule
@@ -78,8 +71,12 @@ def read_model(model: Any) -> Formula:
         msg = f"A pipeline of {names} cannot be exported; give {_KINDS}."
         raise ExportError(msg)
     check_is_fitted(steps[0])
-    columns, inputs = _columns(steps[0])
-    return _of_classifier(steps[2], columns, _features(steps[1], columns, inputs))
+    try:
+        features = plain_features(steps[0], steps[1])
+    except TypeError as error:
+        msg = f"{error} Give {_KINDS}."
+        raise ExportError(msg) from error
+    return _of_classifier(steps[2], read_columns(steps[0]), features)
 
 
 def _of_classifier(
@@ -254,78 +251,3 @@ def _tree(nodes: Any, features: tuple[Feature, ...], place: int = 0) -> Split | 
         _tree(nodes, features, int(node["left"])),
         _tree(nodes, features, int(node["right"])),
     )
-
-
-def _columns(reader: ColumnReader) -> tuple[tuple[Column, ...], list[tuple[int, int]]]:
-    """Return the columns that a reader reads, and column and part of each of its numbers."""
-    columns, inputs = [], []
-    for place, found in enumerate(reader.schema_):
-        kind = found["kind"]
-        levels = tuple(found.get("levels", ()))
-        columns.append(Column(found["name"], kind, levels, found.get("format")))
-        inputs += [(place, part) for part in range(5 if kind == "date" else 1)]
-    return tuple(columns), inputs
-
-
-def _features(
-    transformer: Any, columns: tuple[Column, ...], inputs: list[tuple[int, int]]
-) -> tuple[Feature, ...]:
-    """Return the features that the second step of a saved pipeline makes."""
-    if not isinstance(transformer, ColumnTransformer):
-        msg = f"Features of a {type(transformer).__name__} cannot be exported; give {_KINDS}."
-        raise ExportError(msg)
-    found: list[Feature] = []
-    for name, step, chosen in transformer.transformers_:
-        own = [inputs[int(k)] for k in chosen] if name != "remainder" else []
-        if own and name == "numbers":
-            found += _number_features(step, own)
-        elif own:
-            found += _level_features(step, own, columns)
-    return tuple(found)
-
-
-def _number_features(step: Any, inputs: list[tuple[int, int]]) -> list[Feature]:
-    imputer, scaler = (part for _, part in step.steps)
-    if not isinstance(imputer, SimpleImputer) or not isinstance(scaler, StandardScaler):
-        msg = f"Numbers that are not imputed and scaled cannot be exported; give {_KINDS}."
-        raise ExportError(msg)
-    centre, scale = scaler.mean_.tolist(), scaler.scale_.tolist()
-    found: list[Feature] = []
-    for (column, part), fill in zip(inputs, imputer.statistics_.tolist(), strict=True):
-        if fill == fill:  # a column without any number is left out
-            k = len(found)
-            found.append(NumberFeature(column, part, fill, centre[k], scale[k]))
-    flags = imputer.indicator_.features_ if imputer.indicator_ is not None else ()
-    for flag in flags:
-        k = len(found)
-        values = tuple((missing - centre[k]) / scale[k] for missing in (0.0, 1.0))
-        found.append(TableFeature(inputs[int(flag)][0], values))
-    return found
-
-
-def _level_features(
-    encoder: Any, inputs: list[tuple[int, int]], columns: tuple[Column, ...]
-) -> list[Feature]:
-    if not isinstance(encoder, OneHotEncoder):
-        msg = f"Categories of a {type(encoder).__name__} cannot be exported; give {_KINDS}."
-        raise ExportError(msg)
-    found: list[Feature] = []
-    rare = encoder.infrequent_categories_
-    start = 0
-    for k, (column, _) in enumerate(inputs):
-        few = rare[k] if rare is not None else None
-        width = len(encoder.categories_[k]) - (0 if few is None else len(few) - 1)
-        coded = _encoded(encoder, k, len(inputs), len(columns[column].levels))
-        chosen = coded[:, start : start + width]
-        found += [TableFeature(column, tuple(values)) for values in chosen.T.tolist()]
-        start += width
-    return found
-
-
-def _encoded(encoder: Any, k: int, n_columns: int, n_levels: int) -> Array:
-    """Ask the encoder itself what it makes of each level, of another one and of none."""
-    codes = np.zeros((n_levels + 2, n_columns))
-    codes[:, k] = [*range(n_levels), -1, np.nan]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")  # that a level is new is what is asked
-        return np.asarray(encoder.transform(codes), dtype=float)

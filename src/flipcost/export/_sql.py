@@ -8,16 +8,14 @@ from typing import Any
 import numpy as np
 
 from flipcost.core.arrays import Array
-from flipcost.data import FALSE_WORDS, TRUE_WORDS
+from flipcost.data import FALSE_WORDS, TRUE_WORDS, Column, NumberFeature
 from flipcost.exceptions import ExportError
 from flipcost.export._dialects import TRANSPILED, Dialect, DialectName, dialect_of
 from flipcost.export._formula import (
     WEEK_DAYS,
     YEAR_DAYS,
-    Column,
     Formula,
     Link,
-    NumberFeature,
     NumberTerm,
     Split,
     TableTerm,

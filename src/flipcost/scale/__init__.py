@@ -28,20 +28,39 @@ from flipcost.scale._sample import RowSample
 from flipcost.scale._summary import TableSummary
 from flipcost.scale._table import Table
 from flipcost.scale._tasks import Together
-from flipcost.scale.engines import EngineTable, draw_rows, open_engine, scan_lazy, scan_sql
+from flipcost.scale.engines import (
+    AuditedSource,
+    DrawingTable,
+    EngineTable,
+    HandedOut,
+    LabelCount,
+    NeedsRowsError,
+    SqlEngine,
+    draw_rows,
+    open_engine,
+    scan_lazy,
+    scan_sql,
+    sql_engine,
+)
 
 __all__ = [
+    "AuditedSource",
+    "DrawingTable",
     "EngineTable",
     "FileSet",
     "FileTable",
+    "HandedOut",
+    "LabelCount",
     "LabeledMoments",
     "Layout",
     "LevelColumn",
+    "NeedsRowsError",
     "NumberColumn",
     "Piece",
     "Progress",
     "RowSample",
     "ScoreHistogram",
+    "SqlEngine",
     "Table",
     "TableEncoder",
     "TableSummary",
@@ -65,4 +84,5 @@ __all__ = [
     "scan_sql",
     "score_limits",
     "score_spread",
+    "sql_engine",
 ]

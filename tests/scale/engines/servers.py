@@ -15,7 +15,7 @@ import pytest
 PASSWORD = "a secret & 100% long"
 _TYPES = {
     "double": "float8", "float": "float4", "int64": "int8", "int32": "int4", "int16": "int2",
-    "bool": "boolean", "string": "text", "large_string": "text",
+    "bool": "boolean", "string": "text", "large_string": "text", "date32[day]": "date",
 }  # fmt: skip
 
 

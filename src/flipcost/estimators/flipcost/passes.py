@@ -19,7 +19,7 @@ from flipcost.core.folds import hash_keys
 from flipcost.core.hinge_moments import sorted_scores
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import bin_numbers, fold_scores
-from flipcost.scale import LabeledMoments, RowSample, ScoreHistogram
+from flipcost.scale import DrawingTable, LabeledMoments, Layout, RowSample, ScoreHistogram
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -64,6 +64,10 @@ class Drawing:
     size: int
     most: int | None = None
     frames: bool = False
+
+    def rows_of(self, n_features: int) -> int:
+        """Return how many rows of each label to keep, given how wide these are."""
+        return min(self.size, max(_WIDE_ROWS, _VALUES // n_features))
 
     def sample(
         self,
@@ -132,31 +136,37 @@ class FirstPass:
         if self.drawing is None:
             return FirstFound(moments, {})
         keys = hash_keys(piece.positions, self.layout.fold_seed + _OTHER_SEED)
-        marks = _marks(folds, piece)
-        size = min(self.drawing.size, max(_WIDE_ROWS, _VALUES // rows.X.shape[1]))
-        samples = {}
-        for code, label in enumerate(labels):
-            chosen = _smallest(keys, np.flatnonzero(second == bool(code)), size)
-            samples[label] = self.drawing.sample(size, keys, rows, marks, chosen)
-        checked = None
-        if self.was_checked is not None:
-            chosen = np.flatnonzero(self.was_checked(piece))
-            checked = self.drawing.sample(_CHECKED_ROWS, keys, rows, marks, chosen)
-        return FirstFound(moments, samples, checked)
+        checked = None if self.was_checked is None else self.was_checked(piece)
+        kept = _keep(self.drawing, rows, (labels, second), keys, _marks(folds, piece), checked)
+        return FirstFound(moments, *kept)
 
     def by_queries(self, table: EngineTable) -> FirstFound:
-        """Have the engine gather moments; of features that bend, from some rows of each label."""
+        """Have the engine gather moments; what bends is learned from some rows of each label."""
         if self.drawing is not None:
-            msg = (
-                "`sample_rows` must be 0 for a table that stays in its engine: no row leaves it; "
-                f"got {self.drawing.size}."
-            )
-            raise ValueError(msg)
+            return self._drawn_by_queries(self.drawing, table)
         moments = table.fold_moments(self.n_folds)
         bent = None
         if self.n_knots and len(moments.labels) == 2:
             bent = table.bent_moments(self.n_folds, self.n_knots, _BENT_ROWS)
         return FirstFound(moments, {}, bent=bent)
+
+    def _drawn_by_queries(self, drawing: Drawing, table: EngineTable) -> FirstFound:
+        """Have it hand out rows of each label too, if it may."""
+        if not isinstance(table, DrawingTable):
+            msg = (
+                "`sample_rows` must be 0 for a table that stays in its engine: no row leaves it; "
+                f"got {drawing.size}."
+            )
+            raise ValueError(msg)
+        moments = table.fold_moments(self.n_folds)
+        size = drawing.rows_of(moments.parts[0].n_features)
+        most = 0 if self.was_checked is None else _CHECKED_ROWS
+        out = table.draw(self.n_folds, size, most)
+        rows = Layout().rows(out.piece)
+        # Rows that were checked came for that; those with the smallest keys were drawn.
+        checked = None if self.was_checked is None else out.checked
+        marks = _marks(out.folds, out.piece)
+        return FirstFound(moments, *_keep(drawing, rows, rows.labels(), out.keys, marks, checked))
 
     def packed(self, found: FirstFound) -> FirstFound:
         """Return what a part sends: no more rows than are asked of it."""
@@ -307,7 +317,18 @@ class SecondPass:
         cells = None
         if self.n_cells:
             cells = ScoreCells(bins.cell_weight, bins.cell_squares, bins.cell_scores)
-        return SecondFound(histogram, cells, {})
+        if self.watching is None or not isinstance(table, DrawingTable):
+            return SecondFound(histogram, cells, {})
+        size, watched = self.watching.size, {}
+        for label, out in zip(
+            self.labels,
+            table.watch(self.coefficients, self.labels, self.basis, self.lead, size),
+            strict=True,
+        ):
+            rows, marks = Layout().rows(out.piece), _marks(out.folds, out.piece)
+            chosen = np.arange(out.piece.n_rows)
+            watched[label] = self.watching.sample(size, out.keys, rows, marks, chosen)
+        return SecondFound(histogram, cells, watched)
 
     def _scores(
         self, rows: Any, folds: NDArray[np.int16] | None
@@ -356,6 +377,26 @@ class SecondPass:
             chosen = _smallest(keys, np.flatnonzero(positive == bool(code)), watching.size)
             found[label] = watching.sample(watching.size, keys, rows, marks, chosen)
         return found
+
+
+def _keep(
+    drawing: Drawing,
+    rows: Any,
+    labelled: tuple[Any, Flags],
+    keys: Keys,
+    marks: NDArray[np.int64],
+    checked: Flags | None,
+) -> tuple[dict[Any, RowSample], RowSample | None]:
+    """Keep the rows of each label with the smallest keys, and those that somebody checked."""
+    labels, second = labelled
+    size = drawing.rows_of(rows.X.shape[1])
+    samples = {}
+    for code, label in enumerate(labels):
+        chosen = _smallest(keys, np.flatnonzero(second == bool(code)), size)
+        samples[label] = drawing.sample(size, keys, rows, marks, chosen)
+    if checked is None:
+        return samples, None
+    return samples, drawing.sample(_CHECKED_ROWS, keys, rows, marks, np.flatnonzero(checked))
 
 
 def _merge_samples(a: dict[Any, RowSample], b: dict[Any, RowSample]) -> dict[Any, RowSample]:

@@ -121,7 +121,7 @@ def gather(
     n_folds = _fold_count(model)
     drawing = plan_drawing(table, sample_rows, frames=frames)
     n_knots = 0
-    if isinstance(table, EngineTable) and model.features != "linear":
+    if isinstance(table, EngineTable) and drawing is None and model.features != "linear":
         n_knots = knot_count(len(table.feature_names))
     task = Together((FirstPass(table.layout, n_folds, drawing, was_checked, n_knots), *beside))
     found, *others = table.required(table.reduce(task)).parts

@@ -1,6 +1,22 @@
 """Tables that stay where they are: warehouses, Spark, lazy frames."""
 
-from flipcost.scale.engines._routes import draw_rows, open_engine, scan_lazy, scan_sql
+from flipcost.scale.engines._drawing import DrawingTable, HandedOut
+from flipcost.scale.engines._engine import SqlEngine
+from flipcost.scale.engines._routes import draw_rows, open_engine, scan_lazy, scan_sql, sql_engine
+from flipcost.scale.engines._source import AuditedSource, LabelCount, NeedsRowsError
 from flipcost.scale.engines._table import EngineTable
 
-__all__ = ["EngineTable", "draw_rows", "open_engine", "scan_lazy", "scan_sql"]
+__all__ = [
+    "AuditedSource",
+    "DrawingTable",
+    "EngineTable",
+    "HandedOut",
+    "LabelCount",
+    "NeedsRowsError",
+    "SqlEngine",
+    "draw_rows",
+    "open_engine",
+    "scan_lazy",
+    "scan_sql",
+    "sql_engine",
+]

@@ -5,8 +5,12 @@ from __future__ import annotations
 import math
 from typing import TYPE_CHECKING, Any
 
+from flipcost.exceptions import SourceError
+
 if TYPE_CHECKING:
-    from flipcost.scale.engines._expression import Aggregate, Expression, Question
+    from collections.abc import Mapping, Sequence
+
+    from flipcost.scale.engines._expression import Aggregate, Expression, Question, RowsWanted
 
 _SIGNS = {
     "add": " + ",
@@ -36,6 +40,8 @@ class Dialect:
     packs = False
     # After a subquery, to have its expressions computed once and not where they are used.
     fence = ""
+    # Whether the engine's own numbers of rows count them from the first.
+    counts_rows = False
     # Most sums in one statement: 200 columns have so many products, and themselves.
     most_sums = 20_500
 
@@ -56,11 +62,7 @@ class Dialect:
         inner = f"{source} AS source"
         if question.first_rows is not None:
             inner = f"(SELECT * FROM {inner} LIMIT {question.first_rows}) AS source"
-        for number, layer in enumerate(question.layers):
-            columns = ", ".join(
-                f"{self.write(value)} AS {self.name(name)}" for name, value in layer.items()
-            )
-            inner = f"(SELECT {columns} FROM {inner}{self.fence}) AS layer_{number}"
+        inner = self._layered(inner, question.layers)
         keys = [self.name(key) for key in question.keys]
         answers = [self._aggregate(answer) for answer in question.answers]
         if self.packs:
@@ -74,6 +76,37 @@ class Dialect:
         if question.most_groups is not None:
             parts.append(f"LIMIT {question.most_groups}")
         return " ".join(parts)
+
+    def rows(self, source: str, wanted: RowsWanted) -> str:
+        """Return a statement for some rows of a table or a bracketed query."""
+        inner = self._layered(f"{source} AS source", wanted.layers)
+        parts = [f"SELECT {', '.join(map(self.name, wanted.names))} FROM {inner}"]
+        if wanted.where is not None:
+            parts.append(f"WHERE {self.write(wanted.where)}")
+        if wanted.order:
+            parts.append(f"ORDER BY {', '.join(map(self.name, wanted.order))}")
+        return " ".join([*parts, f"LIMIT {wanted.most}"])
+
+    def derived(
+        self, source: str, layers: Sequence[Mapping[str, Expression]], where: Expression
+    ) -> str:
+        """Return a bracketed query: layers on the rows of a source that a condition keeps."""
+        first, *others = layers
+        kept = self.write(where)
+        inner = f"(SELECT {self._columns(first)} FROM {source} AS source WHERE {kept}{self.fence})"
+        for number, layer in enumerate(others):
+            inner = f"(SELECT {self._columns(layer)} FROM {inner} AS made_{number}{self.fence})"
+        return inner
+
+    def _layered(self, inner: str, layers: Sequence[Mapping[str, Expression]]) -> str:
+        for number, layer in enumerate(layers):
+            inner = f"(SELECT {self._columns(layer)} FROM {inner}{self.fence}) AS layer_{number}"
+        return inner
+
+    def _columns(self, layer: Mapping[str, Expression]) -> str:
+        return ", ".join(
+            f"{self.write(value)} AS {self.name(name)}" for name, value in layer.items()
+        )
 
     def _groups(self, question: Question) -> str:
         sets = [", ".join(map(self.name, names)) for names in question.by]
@@ -156,6 +189,28 @@ class Dialect:
         inside = " ".join(f"WHEN {self.write(c)} THEN {self.write(v)}" for c, v in branches)
         return f"CASE {inside} ELSE {self.write(otherwise)} END"
 
+    def _among(self, of: Expression, values: tuple[Any, ...]) -> str:
+        return f"({self.write(of)} IN ({', '.join(map(self._literal, values))}))"
+
+    def _lower(self, of: Expression) -> str:
+        return f"LOWER({self.write(of)})"
+
+    def _sine(self, of: Expression) -> str:
+        return f"SIN({self.write(of)})"
+
+    def _cosine(self, of: Expression) -> str:
+        return f"COS({self.write(of)})"
+
+    def _days(self, of: Expression) -> str:
+        return f"(FLOOR({self._seconds(self.write(of))}) / 86400.0)"
+
+    def _seconds(self, value: str) -> str:
+        return f"CAST(EXTRACT(EPOCH FROM {value}) AS {self.double})"
+
+    def _row_number(self) -> str:
+        msg = "Rows of this engine have no numbers."
+        raise SourceError(msg)
+
     def _text_key(self, of: Expression) -> str:
         raise NotImplementedError
 
@@ -164,6 +219,7 @@ class DuckDBDialect(Dialect):
     """DuckDB."""
 
     double = "DOUBLE"
+    counts_rows = True
 
     def _small(self, of: Expression, most: int) -> str:
         if most < 1 << 7:  # groups by a byte are found without hashing
@@ -175,6 +231,9 @@ class DuckDBDialect(Dialect):
 
     def _quantile(self, inside: str, level: str) -> str:
         return f"quantile_disc({inside}, {level})"
+
+    def _row_number(self) -> str:
+        return "rowid"
 
     def _text_key(self, of: Expression) -> str:
         return f"CAST('0x' || substr(md5({self.write(of)}), 1, 8) AS BIGINT)"
@@ -192,6 +251,14 @@ class PostgreSQLDialect(Dialect):
 
     def _is_nan(self, of: Expression) -> str:
         return f"({self.write(of)} = 'NaN')"
+
+    def _days(self, of: Expression) -> str:
+        return f"CAST({super()._days(of)} AS {self.double})"
+
+    def _row_number(self) -> str:
+        # Where a row lies: a page, and a place on it, of which a page has far fewer than 65,536.
+        place = "CAST(CAST(ctid AS TEXT) AS POINT)"
+        return f"(CAST(({place})[0] AS BIGINT) * 65536 + CAST(({place})[1] AS BIGINT))"
 
     def _is_missing(self, of: Expression) -> str:
         return f"({self.write(of)} IS NULL)"

@@ -17,6 +17,8 @@ _WHOLE = {
 }  # fmt: skip
 _NUMBER = {"FLOAT", "DOUBLE", "DECIMAL", '"NULL"'}
 _TEXT = {"VARCHAR", "ENUM", "UUID"}
+_DATE = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
+_WORDS = (("whole", _WHOLE), ("number", _NUMBER), ("text", _TEXT), ("date", _DATE))
 
 
 class DuckDBEngine(SqlEngine):
@@ -43,7 +45,10 @@ class DuckDBEngine(SqlEngine):
             sample = f"USING SAMPLE reservoir({size} ROWS) REPEATABLE ({seed})"
             statement = f"SELECT * FROM ({statement}) AS source {sample}"
         with self.guarded():
-            return self._relation(statement).to_arrow_table()
+            return self.arrow(statement)
+
+    def arrow(self, statement: str) -> Any:
+        return self._relation(statement).to_arrow_table()
 
     def _relation(self, statement: str) -> Any:
         return self._connection.sql(statement)
@@ -101,7 +106,7 @@ def _kind(said: str) -> str:
     word = said.partition("(")[0].strip()
     if said.endswith("]"):  # a list of them
         return "other"
-    for kind, words in (("whole", _WHOLE), ("number", _NUMBER), ("text", _TEXT)):
+    for kind, words in _WORDS:
         if word in words:
             return kind
     return "truth" if word == "BOOLEAN" else "other"

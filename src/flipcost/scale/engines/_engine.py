@@ -6,12 +6,18 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
+from copy import copy
 from dataclasses import dataclass
-from typing import Any
+from typing import TYPE_CHECKING, Any, Self
 
 from flipcost.exceptions import SourceError, TableError
 from flipcost.scale.engines._dialect import Dialect
-from flipcost.scale.engines._expression import ROWS, Question, literal
+from flipcost.scale.engines._expression import ROW_NUMBER, ROWS, Question, RowsWanted, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from flipcost.scale.engines._expression import Expression
 
 # What a query begins with; anything else is the name of a table.
 _QUERY = re.compile(r"\s*\(*\s*(select|with|from|values)\b", re.IGNORECASE)
@@ -23,7 +29,10 @@ _PART = re.compile(r'"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^."`]+')
 
 @dataclass(frozen=True)
 class ColumnKind:
-    """What a column holds: "number", "whole", "truth", "text" or "other", and the engine's word."""
+    """What a column holds, and the engine's word for it.
+
+    One of "number", "whole", "truth", "text", "date" and "other".
+    """
 
     kind: str
     said: str
@@ -100,6 +109,14 @@ class SqlEngine(Engine):
     ----------
     source : str
         A query, or the name of a table.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from flipcost.scale import sql_engine
+    >>> engine = sql_engine(duckdb.connect(), "SELECT 1 AS x, 'a' AS town")
+    >>> isinstance(engine, SqlEngine), list(engine.columns())
+    (True, ['x', 'town'])
     """
 
     dialect: Dialect = Dialect()
@@ -117,6 +134,37 @@ class SqlEngine(Engine):
     @abstractmethod
     def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
         """Return rows as an Arrow table: so many of all, drawn at random, or all when None."""
+
+    @abstractmethod
+    def arrow(self, statement: str) -> Any:
+        """Return the rows of a statement as an Arrow table."""
+
+    def fetch(self, wanted: RowsWanted) -> Any:
+        """Return some rows as an Arrow table; they count among what has left the engine."""
+        with self.guarded():
+            found = self.arrow(self.dialect.rows(self._source, wanted))
+        self.n_questions += 1
+        self.n_bytes += found.nbytes
+        return found
+
+    def derived(self, layers: Sequence[Mapping[str, Expression]], where: Expression) -> Self:
+        """Return the same engine on what layers make of the rows that a condition keeps."""
+        made = copy(self)
+        made._source = self.dialect.derived(self._source, layers, where)  # noqa: SLF001 - one of us
+        return made
+
+    def has_row_numbers(self) -> bool:
+        """Tell whether rows have numbers of the engine's own: those of tables may, not of queries.
+
+        They stay while nobody writes to the table.
+        """
+        if self._source.startswith("("):
+            return False
+        try:
+            self.fetch(RowsWanted(({"r": ROW_NUMBER},), ("r",), 0))
+        except SourceError:  # a view, or an engine that has none
+            return False
+        return True
 
     def count(self) -> int:
         """Return the number of rows."""

@@ -100,6 +100,26 @@ class Expression:
         """Return the first 32 bits of the MD5 of text, as a number."""
         return Expression("text_key", (self,))
 
+    def among(self, values: Sequence[Any]) -> Expression:
+        """Return whether this is one of some values; unknown where it is missing."""
+        return Expression("among", (self, tuple(values)))
+
+    def lower(self) -> Expression:
+        """Return text in small letters."""
+        return Expression("lower", (self,))
+
+    def days(self) -> Expression:
+        """Return the days since 1970 of a date or a point in time, to the second."""
+        return Expression("days", (self,))
+
+    def sine(self) -> Expression:
+        """Return the sine of an angle."""
+        return Expression("sine", (self,))
+
+    def cosine(self) -> Expression:
+        """Return the cosine of an angle."""
+        return Expression("cosine", (self,))
+
 
 def column(name: str) -> Expression:
     """Return a column, or what an earlier layer called so."""
@@ -117,6 +137,8 @@ def literal(value: Any) -> Expression:
 
 
 MISSING = Expression("literal", (None,))
+# The engine's own number of a row of a table, where it has one.
+ROW_NUMBER = Expression("row_number", ())
 
 
 def case(
@@ -208,3 +230,28 @@ class Question:
     def __post_init__(self) -> None:
         names = dict.fromkeys(name for names in self.by for name in names)
         object.__setattr__(self, "keys", tuple(names))
+
+
+@dataclass(frozen=True)
+class RowsWanted:
+    """Some rows of what layers make of the source: the few that may leave it.
+
+    Attributes
+    ----------
+    layers : tuple of mappings
+        As of a `Question`.
+    names : tuple of str
+        Which of the last one to return.
+    most : int
+        How many rows at most.
+    where : Expression, optional
+        Which rows to choose from.
+    order : tuple of str
+        What to order by, the smallest first; they come in any order without.
+    """
+
+    layers: tuple[Mapping[str, Expression], ...]
+    names: tuple[str, ...]
+    most: int
+    where: Expression | None = None
+    order: tuple[str, ...] = ()

@@ -11,7 +11,7 @@ from flipcost.scale.engines._expression import Expression, column, literal, numb
 from flipcost.scale.engines._reading import Layer, Reading, hashed, modulus
 
 # Folds and subsets must not be made by the same hash.
-_SUBSET_SEED = 1_000_003
+SUBSET_SEED = 1_000_003
 
 
 @dataclass(frozen=True)
@@ -42,6 +42,8 @@ class Rows:
         Adds hinges to the features.
     subset : Subset, optional
         Only these rows.
+    carried : tuple of str
+        Columns of the source to keep as they are.
     """
 
     reading: Reading
@@ -49,6 +51,7 @@ class Rows:
     n_folds: int = 1
     basis: HingeBasis | None = None
     subset: Subset | None = None
+    carried: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
@@ -64,6 +67,7 @@ class Rows:
         """Return the layers; the last one has ``x``, ``y``, ``f``, and ``w`` if there are any."""
         reading = self.reading
         first = {f"x{j}": feature for j, feature in enumerate(reading.features)}
+        first |= {name: column(name) for name in self.carried}
         first["y"] = reading.label_code(self.labels)
         if reading.weight is not None:
             first["w"] = reading.weight
@@ -72,7 +76,7 @@ class Rows:
         if hashes or self.subset is not None or self.n_folds > 1:
             first["k"] = reading.key
         if self.subset is not None:
-            found += hashed(found[-1], "k", "s", reading.layout.fold_seed + _SUBSET_SEED)
+            found += hashed(found[-1], "k", "s", reading.layout.fold_seed + SUBSET_SEED)
         if hashes:
             found += hashed(found[-1], "k", "h", reading.layout.fold_seed)
         found.append(self._last(found[-1], hashes=hashes))

@@ -15,7 +15,7 @@ from flipcost.scale.engines._engine import ColumnKind, SqlEngine
 _KINDS = {
     "int2": "whole", "int4": "whole", "int8": "whole",
     "float4": "number", "float8": "number", "numeric": "number",
-    "bool": "truth",
+    "bool": "truth", "date": "date", "timestamp": "date", "timestamptz": "date",
     "text": "text", "varchar": "text", "bpchar": "text", "name": "text", "uuid": "text",
 }  # fmt: skip
 _WAIT = 10  # seconds for a server to answer
@@ -60,9 +60,10 @@ class PostgreSQLEngine(SqlEngine):
                 # A few more than are wanted, and of these so many at random.
                 share = 1.05 * size / n_rows + 20 / n_rows
                 some = f" WHERE random() < {share:.12f} ORDER BY random() LIMIT {size}"
-            described, found = self._described(
-                f"SELECT source.* FROM {self._source} AS source{some}"
-            )
+            return self.arrow(f"SELECT source.* FROM {self._source} AS source{some}")
+
+    def arrow(self, statement: str) -> Any:
+        described, found = self._described(statement)
         names = [column.name for column in described]
         cells = list(zip(*found, strict=True)) or [()] * len(names)
         return pa.table([_cells(values) for values in cells], names=names)
@@ -117,6 +118,8 @@ def open_address(address: str) -> tuple[Any, str]:
             )
         raise TableError(msg) from None
     connection.execute("SET default_transaction_read_only = on")
+    # All queries see the table as it was at the first: nobody who writes to it disturbs.
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     return connection, secret
 
 

@@ -143,7 +143,10 @@ class Reading:
     @cached_property
     def label(self) -> Expression:
         """The label as it is."""
-        name = self.layout.target or ""
+        return self.label_of(self.layout.target or "")
+
+    def label_of(self, name: str) -> Expression:
+        """Return the labels that a column holds; an empty text is none."""
         kind = self.kind(name)
         if kind.kind in ("text", "whole", "truth"):
             return self.plain_level(name)

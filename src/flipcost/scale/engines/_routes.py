@@ -90,7 +90,7 @@ def scan_sql(
     >>> model.chosen_, table.feature_names
     ('rule', ('x', 'z'))
     """
-    engine = _sql_engine(connection, query_or_table)
+    engine = sql_engine(connection, query_or_table)
     return _table(
         engine, target, columns, positive, sample_weight, fold_by, fold_rule, fold_seed, encoder
     )
@@ -169,7 +169,15 @@ def _root(value: Any) -> str:
     return type(value).__module__.partition(".")[0].lstrip("_")
 
 
-def _sql_engine(connection: Any, source: str) -> SqlEngine:
+def sql_engine(connection: Any, source: str) -> SqlEngine:
+    """Return who answers for a table or a query, given a connection or where to open one.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> sql_engine(duckdb.connect(), "SELECT 1 AS x").count()
+    1
+    """
     engine: SqlEngine
     root = _root(connection)
     if isinstance(connection, str):
@@ -247,7 +255,7 @@ def draw_rows(
     >>> table.num_rows, n_rows
     (100, 500)
     """
-    engine = _sql_engine(connection, query_or_table)
+    engine = sql_engine(connection, query_or_table)
     try:
         n_rows = engine.count()
         return engine.rows(max_rows if n_rows > max_rows else None, n_rows, seed), n_rows
@@ -280,4 +288,4 @@ def _ibis_engine(frame: Any) -> Engine | None:
     connection = backend.con if backend.name != "pyspark" else backend._session  # noqa: SLF001
     if _root(connection) not in ("duckdb", "psycopg", "pyspark"):
         return None
-    return _sql_engine(connection, str(require("ibis").to_sql(frame)))
+    return sql_engine(connection, str(require("ibis").to_sql(frame)))

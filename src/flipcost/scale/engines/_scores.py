@@ -59,7 +59,7 @@ class Bins:
     cell_scores: Array
 
 
-def _score(coefficients: Array, which: int) -> Expression:
+def score_of(coefficients: Array, which: int) -> Expression:
     """Return one score as an expression: that of the fold's own classifier."""
     return pick(column("f"), [_linear(path[which]) for path in coefficients])
 
@@ -89,7 +89,7 @@ def count_calls(rows: Rows, coefficients: Array) -> tuple[Array, Array]:
         solved = np.asarray(np.isfinite(coefficients).all(axis=2))
         layer = _with_group(rows)
         zeroed = np.nan_to_num(coefficients)
-        layer |= {f"s{m}": _score(zeroed, m) for m in block}
+        layer |= {f"s{m}": score_of(zeroed, m) for m in block}
         answers = [*_present(rows, block), *(a for m in block for a in _called(rows, m))]
         found = rows.reading.engine.ask(
             Question((*rows.layers(), layer), tuple(answers), (("g",),))
@@ -204,7 +204,7 @@ def count_bins(
         first: dict[str, Expression] = {name: column(name) for name in ("y", "f")}
         if rows.is_weighted:
             first["w"] = column("w")
-        first |= {f"s{m}": _score(coefficients, m) for m in scored}
+        first |= {f"s{m}": score_of(coefficients, m) for m in scored}
         second = _places(rows, own, low, high, n_bins, by_fold=by_fold)
         sets = [(f"b{m}",) for m in own]
         if n_cells:

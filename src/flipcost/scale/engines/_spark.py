@@ -49,8 +49,11 @@ class SparkEngine(SqlEngine):
             share = 1.05 * size / n_rows + 20 / n_rows
             some = f" WHERE rand({seed}) < {share:.12f} ORDER BY rand({seed + 1}) LIMIT {size}"
         with self.guarded():
-            frame = self._session.sql(f"SELECT source.* FROM {self._source} AS source{some}")
-            found = frame.collect()
+            return self.arrow(f"SELECT source.* FROM {self._source} AS source{some}")
+
+    def arrow(self, statement: str) -> Any:
+        frame = self._session.sql(statement)
+        found = frame.collect()
         cells = list(zip(*found, strict=True)) or [()] * len(frame.columns)
         return pa.table([pa.array(values) for values in cells], names=frame.columns)
 

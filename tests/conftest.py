@@ -13,3 +13,18 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+def pytest_terminal_summary(terminalreporter):
+    """Say whether the report was looked at in a browser, and if not, why not."""
+    of_browser = {
+        kind: [r for r in terminalreporter.getreports(kind) if "test_browser" in r.nodeid]
+        for kind in ("passed", "failed", "skipped")
+    }
+    run = len(of_browser["passed"]) + len(of_browser["failed"])
+    skipped = [r for r in of_browser["skipped"] if "axe" not in r.nodeid]
+    if run and not skipped:
+        terminalreporter.write_line(f"Browser tests: {run} run in chromium.")
+    elif skipped:
+        reason = str(skipped[0].longrepr[2]).removeprefix("Skipped: ")
+        terminalreporter.write_line(f"Browser tests: {len(skipped)} SKIPPED, since {reason}.")

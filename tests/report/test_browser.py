@@ -20,8 +20,6 @@ from flipcost.report._payload import make_payload
 from flipcost.report._plots import calibration_bins
 from tests.audit.helpers import noisy_table
 
-pytestmark = pytest.mark.slow
-
 NASTY = "<script>alert(1)</script>"
 FLAGS = (
     "--headless=new",
@@ -69,7 +67,15 @@ CASES = {
 }
 
 
-@pytest.fixture(scope="module", params=list(CASES))
+QUICK = "auto"  # the one that `make test` looks at; the others are for `make test-all`
+
+
+@pytest.fixture(
+    scope="module",
+    params=[
+        name if name == QUICK else pytest.param(name, marks=pytest.mark.slow) for name in CASES
+    ],
+)
 def case(request, tmp_path_factory):
     table = noisy_table(600, seed=4, **{NASTY: np.random.default_rng(0).normal(size=600)})
     if request.param == "weighted":
@@ -234,23 +240,61 @@ def test_sliders_have_names_and_values_for_who_listens(browser, case):
     assert said[1][1] == "2.0 %"
 
 
-def test_axe_finds_nothing_serious(browser, case):
-    """Accessibility checks of axe-core find nothing serious, light and dark, wide and narrow."""
+def serious_faults(browser):
+    """Return what axe-core finds serious in the page that is open."""
     script = Path(sys.prefix) / "npm" / "node_modules" / "axe-core" / "axe.min.js"
     if not script.exists():
         pytest.skip("axe-core is not installed; `make test-all` does it where there is npm")
+    browser.execute_script("document.querySelectorAll('details').forEach((d) => d.open = true)")
+    # Checks run in a page that allows no script of others, so that axe is handed to it here.
+    browser.execute_cdp_cmd("Runtime.evaluate", {"expression": script.read_text()})
+    found = browser.execute_async_script(
+        "const done = arguments[arguments.length - 1];"
+        "const said = (v) => [v.impact, v.id, v.nodes[0].html];"
+        "axe.run().then((r) => done(r.violations.map(said)));"
+    )
+    return [v for v in found if v[0] in ("serious", "critical")]
+
+
+def collisions(browser):
+    """Return labels of pictures that lie on each other or leave their picture, as it is shown."""
+    return browser.execute_script(
+        "const bad = [];"
+        "for (const svg of document.querySelectorAll('figure svg')) {"
+        "  const frame = svg.getBoundingClientRect();"
+        "  const texts = [...svg.querySelectorAll('text')].map((t) =>"
+        "    [t.textContent, t.getBoundingClientRect()]).filter(([, r]) => r.width);"
+        "  texts.forEach(([a, r], i) => {"
+        "    if (r.left < frame.left - 1 || r.right > frame.right + 1"
+        "        || r.bottom > frame.bottom + 1)"
+        "      bad.push([svg.id, 'outside', a]);"
+        "    for (const [b, s] of texts.slice(i + 1)) {"
+        "      const across = Math.min(r.right, s.right) - Math.max(r.left, s.left);"
+        "      const down = Math.min(r.bottom, s.bottom) - Math.max(r.top, s.top);"
+        "      if (across > 0.5 && down > 0.35 * Math.min(r.height, s.height))"
+        "        bad.push([svg.id, a, b]);"
+        "    }"
+        "  });"
+        "}"
+        "return bad"
+    )
+
+
+def broken_words(browser):
+    """Return cells of tables that are narrower than a few letters of the text in them."""
+    return browser.execute_script(
+        "return [...document.querySelectorAll('td, th')].filter((c) => c.clientWidth &&"
+        " c.textContent.trim().length > 3 && c.clientHeight > 8 * c.clientWidth)"
+        ".map((c) => c.textContent.trim())"
+    )
+
+
+def test_axe_finds_nothing_serious(browser, case):
+    """Accessibility checks of axe-core find nothing serious, light and dark, wide and narrow."""
     _, path = case
     for width, scheme in ((1200, "light"), (400, "dark")):
         open_page(browser, path, width, scheme)
-        browser.execute_script("document.querySelectorAll('details').forEach((d) => d.open = true)")
-        # Checks run in a page that allows no script of others, so that axe is handed to it here.
-        browser.execute_cdp_cmd("Runtime.evaluate", {"expression": script.read_text()})
-        found = browser.execute_async_script(
-            "const done = arguments[arguments.length - 1];"
-            "const said = (v) => [v.impact, v.id, v.nodes[0].html];"
-            "axe.run().then((r) => done(r.violations.map(said)));"
-        )
-        assert [v for v in found if v[0] in ("serious", "critical")] == []
+        assert serious_faults(browser) == []
 
 
 def test_the_script_draws_what_was_drawn_before_it_ran(browser, case):
@@ -335,6 +379,8 @@ def test_the_page_fits_its_width(browser, case, width, scheme):
         "return [document.documentElement.scrollWidth, document.documentElement.clientWidth]"
     )
     assert wide[0] <= wide[1]
+    assert collisions(browser) == []
+    assert broken_words(browser) == []
     colours = browser.execute_script(
         "const s = getComputedStyle(document.body);"
         "const t = getComputedStyle(document.querySelector('figcaption'));"

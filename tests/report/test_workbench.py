@@ -99,7 +99,6 @@ def fresh(driver, page):
     driver.execute_script("document.getElementById('workbench').focus()")
 
 
-@pytest.mark.slow
 def test_from_the_keyboard_to_a_second_audit(browser, page, result, table, tmp_path):  # noqa: F811
     """Rows answered by keys are kept, downloaded, read, and learned from."""
     fresh(browser, page)
@@ -152,7 +151,6 @@ def test_from_the_keyboard_to_a_second_audit(browser, page, result, table, tmp_p
     assert browser.get_log("browser") == []
 
 
-@pytest.mark.slow
 def test_rows_are_sorted_filtered_and_searched(browser, page, result):  # noqa: F811
     """The list shows what is asked for, and keys go through it in that order."""
     fresh(browser, page)
@@ -193,7 +191,6 @@ def test_rows_are_sorted_filtered_and_searched(browser, page, result):  # noqa: 
     assert text_of(browser, "progress").startswith("2 of")
 
 
-@pytest.mark.slow
 def test_the_whole_row_is_shown_and_answers_can_be_forgotten(browser, page, result):  # noqa: F811
     """All columns of a row are there as text; arrows move; what is forgotten is gone."""
     fresh(browser, page)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.report._decisions import decision_answers, segment_table
-from flipcost.report._figures import BOTTOM, LEFT, RIGHT, TOP, axes, svg
+from flipcost.report._figures import BOTTOM, LEFT, RIGHT, TOP, axes, svg, tick_text
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -157,7 +157,7 @@ def _draw(
     for k in range(_TICKS + 1):
         value = low + (high - low) * k / _TICKS
         y = BOTTOM - (BOTTOM - TOP) * k / _TICKS
-        text = f"{round(value, 10) + 0.0:,.10g}"
+        text = tick_text(value, max(abs(low), abs(high)))
         body += f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y}" y2="{y}"/>'
         body += f'<text class="ytick" x="{LEFT - 7}" y="{y + 5}" text-anchor="end">{text}</text>'
     marker = f'<line class="marker" x1="{x[0]:.1f}" x2="{x[0]:.1f}" y1="{TOP}" y2="{BOTTOM}"/>'

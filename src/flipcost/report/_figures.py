@@ -240,12 +240,28 @@ def axes(
         for k in range(_TICKS + 1):
             y = BOTTOM - (BOTTOM - TOP) * k / _TICKS
             value = largest * k / _TICKS
-            text = f"{100 * value:.0f} %" if share else f"{value:,.10g}"
+            text = f"{100 * value:.0f} %" if share else tick_text(value, largest)
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y}" y2="{y}"/>')
             parts.append(
                 f'<text class="ytick" x="{LEFT - 7}" y="{y + 5}" text-anchor="end">{text}</text>'
             )
     return "".join(parts)
+
+
+def tick_text(value: float, largest: float) -> str:
+    """Return a value as an axis says it, which has room for seven signs.
+
+    Examples
+    --------
+    >>> tick_text(750.0, 1000.0), tick_text(50_000.0, 200_000.0), tick_text(0.0, 2e6)
+    ('750', '50 k', '0')
+    >>> tick_text(2.5e6, 1e7)
+    '2.5 M'
+    """
+    for unit, sign in ((1e6, " M"), (1e3, " k")):
+        if abs(largest) >= max(unit, 1e5) and value:
+            return f"{round(value / unit, 10):,.10g}{sign}"
+    return f"{round(value, 10) + 0.0:,.10g}"
 
 
 def svg(name: str, title: str, body: str) -> Markup:

@@ -94,6 +94,11 @@
     const unit = 10 ** Math.floor(Math.log10(value / TICKS));
     return STEPS.find((s) => s * unit * TICKS >= value * (1 - 1e-12)) * unit * TICKS;
   }
+  // An axis has room for seven signs; see flipcost.report._figures.
+  function tickText(value, top) {
+    const [unit, sign] = top >= 1e6 && value ? [1e6, " M"] : top >= 1e5 && value ? [1e3, " k"] : [1, ""];
+    return (value / unit).toLocaleString("en", { maximumSignificantDigits: 10 }) + sign;
+  }
   const height = (v, top) =>
     BOX.bottom - (BOX.bottom - BOX.top) * Math.min(Math.max(v / top, -0.2), 1.6);
   const across = (x, first, last) =>
@@ -140,7 +145,7 @@
     const top = axisTop(Math.max(1.15 * constants, ...others.map((key) => tops[key])));
     setLines(svg, lines, grid.map((g) => across(g, 0, rate.axis)), top);
     svg.querySelectorAll(".ytick").forEach((text, i) => {
-      text.textContent = (top * i / TICKS).toLocaleString("en", { maximumSignificantDigits: 10 });
+      text.textContent = tickText(top * i / TICKS, top);
     });
     setMarker(svg, across(r[0], 0, rate.axis));
   }
@@ -237,4 +242,19 @@
     move();
   });
   el("reset").click();
+
+  // A table that is wider than its place scrolls, and can then be reached by the keyboard.
+  function reachable() {
+    document.querySelectorAll(".wide:not(.bench-list)").forEach((place) => {
+      if (place.scrollWidth <= place.clientWidth) {
+        ["tabindex", "role", "aria-labelledby"].forEach((name) => place.removeAttribute(name));
+        return;
+      }
+      place.tabIndex = 0;
+      place.setAttribute("role", "region");
+      place.setAttribute("aria-labelledby", place.closest("section").getAttribute("aria-labelledby"));
+    });
+  }
+  window.addEventListener("resize", reachable);
+  reachable();
 })();

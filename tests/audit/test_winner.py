@@ -6,6 +6,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.csv as pc
 import pytest
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 import flipcost as fc
 from flipcost.audit import audit
@@ -14,7 +15,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.information import paired_saving
 from flipcost.core.rate_posterior import RatePosterior
 from flipcost.report import headline, render_report
-from tests.audit.helpers import PRICES
+from tests.audit.helpers import PRICES, noisy_table
 
 WORDS = np.array(["no", "yes"], dtype=object)
 
@@ -95,3 +96,29 @@ def test_first_intervals_cover_where_labels_are_right():
         hits += [i.low <= t <= i.high for i, t in zip(found, truth, strict=True)]
     # 95 % less three standard errors of 400 draws.
     assert np.all(hits / 400 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400))
+
+
+def test_the_boosting_of_the_pool_is_the_rival(monkeypatch):
+    """The rival is what the classifier pools, out of its folds; with checked rows, one of its own.
+
+    Checked rows teach the pool's boosting right labels, which a rival would not have.
+    """
+    table = noisy_table(600, trusted=pa.array(["yes"] * 5 + ["no"] * 5 + [None] * 590))
+    fits = []
+    fit = HistGradientBoostingClassifier.fit
+
+    def counted(self, X, y, **options):
+        fits.append(len(y))
+        return fit(self, X, y, **options)
+
+    monkeypatch.setattr(HistGradientBoostingClassifier, "fit", counted)
+    drop = ("truth", "trusted")
+    found = audit(table, "ill", PRICES, drop=drop, test=table.drop_columns(["trusted", "truth"]))
+    assert sorted(fits) == [480] * 5 + [600]
+    rival, pooled = found.candidate("boosting"), found.model[-1].scorer_.boosting
+    if found.best.key == "flipcost":
+        X = found.model[:-1].transform(table)
+        assert np.array_equal(rival.predict(X), pooled.predict_proba(X)[:, 1] > PRICES.alpha)
+    fits.clear()
+    audit(table, "ill", PRICES, drop=("truth",), trusted="trusted")
+    assert sorted(fits) == [480] * 10 + [600]

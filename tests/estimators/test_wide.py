@@ -5,11 +5,12 @@ import os
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from flipcost import FlipCostClassifier
-from flipcost.estimators.flipcost import scores
+from flipcost.estimators.flipcost import boosting
 
 
 def texts(n, d, seed):
@@ -51,6 +52,25 @@ def test_wide_dense_rows_are_the_same_in_either_layout():
 @pytest.mark.parametrize(("load", "threads"), [(0.0, 4), (4.4, 4), (6.0, 2), (40.0, 1)])
 def test_boosting_keeps_to_cores_that_are_free(monkeypatch, load, threads):
     """Each program that waits for a core takes a thread away, down to one."""
-    monkeypatch.setattr(scores, "cpu_count", lambda: 4)
+    monkeypatch.setattr(boosting, "cpu_count", lambda: 4)
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
-    assert scores._free_cores() == threads
+    assert boosting.free_cores() == threads
+
+
+def test_threads_do_not_change_what_boosting_learns(monkeypatch):
+    """Many rows, held out in two halves that are fitted beside each other, give the same bytes."""
+    monkeypatch.setattr(boosting, "_MANY_ROWS", 500)
+    rng = np.random.default_rng(3)
+    X = rng.normal(size=(600, 3))
+    positive, folds = X[:, 0] * X[:, 1] > 0, np.arange(600) % 5
+    trees = boosting.boosting_classifier(np.zeros(3, bool), 0)
+    found = []
+    for threads in (1, 3):
+        monkeypatch.setattr(boosting, "free_cores", lambda: threads)  # noqa: B023 - used at once
+        found.append(boosting.boosting_scores(trees, X, positive, None, folds))
+    assert np.array_equal(found[0][1], found[1][1])
+    assert np.array_equal(*(whole.predict_proba(X) for whole, _ in found))
+    for k in (0, 1):  # the halves are of whole folds
+        train = folds % 2 != k
+        alone = clone(trees).fit(X[train], positive[train]).decision_function(X[~train])
+        assert np.array_equal(alone, found[0][1][~train])

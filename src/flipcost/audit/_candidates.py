@@ -10,16 +10,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
-from sklearn.linear_model import LogisticRegression
-from sklearn.model_selection import cross_val_predict
 
 from flipcost._validation import check_is_fitted
+from flipcost.audit._plain import PLAIN_FOLDS, PlainModel, plain_models, rival_folds
 from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs, mean_costs
 from flipcost.core.decision import CONSTANTS, Answer, bayes_calls, decide, guard
-from flipcost.core.dependence import training_rows
-from flipcost.core.folds import group_folds, random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
@@ -29,7 +26,6 @@ from flipcost.estimators import (
     NoiseAwareThresholdClassifier,
     UnevenMarginClassifier,
 )
-from flipcost.estimators.flipcost.scores import allows_trees, boosting_classifier
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -40,8 +36,6 @@ if TYPE_CHECKING:
 
 # Penalties of the closed form, on standardised features.
 _L2S = (0.001, 0.01, 0.1, 1.0, 10.0)
-# Folds of the classifiers that are fitted once for each.
-_PLAIN_FOLDS = 5
 
 
 @dataclass(frozen=True)
@@ -146,17 +140,10 @@ def compare(
         The classifier first.
     """
     judged, model = rows.judged, rows.options.model
-    rng = np.random.default_rng(rows.options.seed)
-    n_folds = usual_folds(len(judged.positive))
-    if judged.ties is None:
-        folds = random_folds(judged.positive, n_folds, rng)
-    elif judged.ties.folds is None:
-        folds = group_folds(judged.ties.groups, judged.positive, n_folds, rng)
-    else:
-        folds = judged.ties.folds
+    folds = rival_folds(judged, rows.options.seed)
     found = [
         _flipcost(judged, classifier, costs, index),
-        *_rivals(judged, folds, costs, index, rows.options.seed),
+        *_rivals(judged, folds, costs, index, plain_models(judged, classifier, rows.options.seed)),
         _constant(judged, "all_positive", rows.labels[1], len(costs)),
         _constant(judged, "all_negative", rows.labels[0], len(costs)),
     ]
@@ -276,37 +263,26 @@ def _ignoring(
     )
 
 
-def plain_models(judged: JudgedRows, seed: int) -> dict[str, tuple[str, Any]]:
-    """Return the plain classifiers, each with its name.
-
-    Boosting only of rows that are all at hand, and more of them than columns.
-    """
-    models = {"logistic": ("logistic regression", LogisticRegression(max_iter=1000))}
-    n_columns = judged.X.shape[1]
-    if judged.folds is None and allows_trees(judged.positive, n_columns):
-        no_categories = np.zeros(n_columns, dtype=bool)
-        models["boosting"] = ("boosting", boosting_classifier(no_categories, seed))
-    return models
-
-
 def _rivals(
-    judged: JudgedRows, folds: NDArray[Any], costs: NDArray[np.float64], index: int, seed: int
+    judged: JudgedRows,
+    folds: NDArray[Any],
+    costs: NDArray[np.float64],
+    index: int,
+    models: list[PlainModel],
 ) -> list[Candidate]:
     """Return the closed form that ignores noise, and what many would fit: plain classifiers.
 
     Their probabilities are cut at the cost. Of fewer rows than columns there are linear ones only,
     which depend on the inner products of the rows alone.
     """
-    models = plain_models(judged, seed)
     axes: Any = None
     if judged.parts is None and is_wide(judged.X):
         rotated, axes = rotate(judged.X)
         judged = replace(judged, X=rotated)
         if judged.ties is None:
-            folds = folds % _PLAIN_FOLDS
+            folds = folds % PLAIN_FOLDS
     found = [_ignoring(judged, folds, costs, index)]
-    for key, named in models.items():
-        found.append(_cut_at_cost(judged, folds, costs, index, key, *named))
+    found += [_cut_at_cost(judged, folds, costs, index, plain) for plain in models]
     if axes is None:
         return found
     return [replace(one, predict=partial(_predict_along, axes, one.predict)) for one in found]
@@ -321,40 +297,21 @@ def _cut_at_cost(
     folds: NDArray[Any],
     costs: NDArray[np.float64],
     index: int,
-    key: str,
-    label: str,
-    model: Any,
+    plain: PlainModel,
 ) -> Candidate:
-    X, positive, weight, by = judged.X, judged.positive, judged.weight, judged.learned_by
-    forward = judged.ties is not None and judged.ties.forward
-    few = folds if forward else folds % _PLAIN_FOLDS
-    splits = [
-        (training_rows(few, k, forward=forward), np.flatnonzero(few == k))
-        for k in range(int(few.max()) + 1)
-    ]
-    probability = cross_val_predict(
-        model,
-        X,
-        positive,
-        cv=splits,
-        method="predict_proba",
-        params=None if by is None else {"sample_weight": by},
-    )[:, 1]
-    cost = float(costs[index])
-    fitted: list[Any] = []
+    probability = plain.out_of_fold(judged, folds)
+    whole, cost = plain.whole(judged), float(costs[index])
 
     def predict(X: Any) -> NDArray[np.bool_]:
-        if not fitted:  # only where there are rows to test on
-            fitted.append(clone(model).fit(judged.X, positive, sample_weight=by))
-        return np.asarray(fitted[0].predict_proba(X)[:, 1] > cost)
+        return np.asarray(whole(X) > cost)
 
     return Candidate(
-        key,
-        label,
+        plain.key,
+        plain.label,
         probability > cost,
-        confusions_at_costs(positive, probability, costs, weight),
+        confusions_at_costs(judged.positive, probability, costs, judged.weight),
         predict,
-        estimator=NoiseAwareThresholdClassifier(clone(model), cost=cost),
+        estimator=NoiseAwareThresholdClassifier(clone(plain.model), cost=cost),
     )
 
 

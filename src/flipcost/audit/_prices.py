@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
-from sklearn.model_selection import PredefinedSplit, cross_val_predict
 
-from flipcost.audit._candidates import Candidate, is_fitted, plain_models
+from flipcost.audit._candidates import Candidate, is_fitted
+from flipcost.audit._plain import PlainModel, plain_models, rival_folds
 from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.folds import random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.row_prices import price_weights
 from flipcost.core.scoring import fold_scores
@@ -34,7 +33,6 @@ if TYPE_CHECKING:
     Flags = NDArray[np.bool_]
 
 _L2S = (0.001, 0.01, 0.1, 1.0, 10.0)
-_FOLDS = 5
 # A price that orders the labels better than this is known from them.
 _TELLS = 0.99
 
@@ -86,12 +84,11 @@ def compare_by_price(
     assert prices is not None  # noqa: S101 - asked by the caller
     ratios = (1 - costs) / costs
     scaled = [prices.scaled(float(f)) for f in ratios / ratios[index]]
-    rng = np.random.default_rng(rows.options.seed)
-    folds = random_folds(judged.positive, usual_folds(len(judged.positive)), rng)
+    folds = rival_folds(judged, rows.options.seed)
     made = _Maker(judged, prices, scaled, index)
     found = [_flipcost(made, classifier), _ignoring(made, folds)]
-    for key, (label, model) in plain_models(judged, rows.options.seed).items():
-        found.append(_plain(made, folds, rows, key, label, model))
+    models = plain_models(judged, classifier, rows.options.seed)
+    found += [_plain(made, folds, rows, plain) for plain in models]
     for key, label in (("all_positive", rows.labels[1]), ("all_negative", rows.labels[0])):
         everything = np.full(len(judged.positive), key == "all_positive")
         found.append(made.candidate(key, f"always {label!r}", _always(everything)))
@@ -206,31 +203,17 @@ def _ignoring(made: _Maker, folds: NDArray[Any]) -> Candidate:
     return made.candidate("ignoring", "ignoring the noise", calls, predict=predict)
 
 
-def _plain(
-    made: _Maker, folds: NDArray[Any], rows: Audited, key: str, label: str, model: Any
-) -> Candidate:
+def _plain(made: _Maker, folds: NDArray[Any], rows: Audited, plain: PlainModel) -> Candidate:
     """Return a plain classifier, its probabilities cut at each row's own threshold."""
-    judged = made.judged
-    weighted = {} if judged.weight is None else {"sample_weight": judged.weight}
-    probability = cross_val_predict(
-        model,
-        judged.X,
-        judged.positive,
-        cv=PredefinedSplit(folds % _FOLDS),
-        method="predict_proba",
-        params=weighted,
-    )[:, 1]
-    fitted: list[Any] = []
+    probability, whole = plain.out_of_fold(made.judged, folds), plain.whole(made.judged)
 
     def predict(X: Any, prices: Prices) -> Flags:
-        if not fitted:  # only where there are rows to test on
-            fitted.append(clone(model).fit(judged.X, judged.positive, **weighted))
-        return bayes_calls(fitted[0].predict_proba(X)[:, 1], prices)
+        return bayes_calls(whole(X), prices)
 
     return made.candidate(
-        key,
-        label,
+        plain.key,
+        plain.label,
         lambda k: bayes_calls(probability, made.scaled[k]),
         predict=predict,
-        estimator=NoiseAwareThresholdClassifier(clone(model), cost=rows.options.prices),
+        estimator=NoiseAwareThresholdClassifier(clone(plain.model), cost=rows.options.prices),
     )

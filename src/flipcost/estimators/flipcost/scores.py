@@ -8,18 +8,14 @@ boosting with a smooth score follow the noise less than boosting alone.
 
 from __future__ import annotations
 
-import os
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from joblib import cpu_count
 from scipy import sparse
 from scipy.special import logit
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from flipcost._validation import take_rows
 from flipcost.core.dependence import training_rows
@@ -30,6 +26,11 @@ from flipcost.core.moments import ClassMoments, fold_moments
 from flipcost.core.scoring import fold_scores, row_scores
 from flipcost.core.sparse_scores import sparse_scores
 from flipcost.core.wide import is_wide, wide_scores
+from flipcost.estimators.flipcost.boosting import (
+    allows_trees,
+    boosting_classifier,
+    boosting_scores,
+)
 from flipcost.estimators.flipcost.columns import FeatureColumns
 
 if TYPE_CHECKING:
@@ -45,14 +46,6 @@ _MOST_COLUMNS = 100
 _MOST_KNOTS = 3
 # Sparse rows of more columns are never turned into a scatter of columns by columns.
 _MOST_SCATTERED = 1_000
-# Boosting learns from so many rows of the rarer label at least, and from so many rows at most:
-# above, six fits take longer than all else together.
-_FEWEST_FOR_TREES, _MOST_FOR_TREES = 30, 100_000
-# Boosting is scored out of so many folds, however many the others have.
-_TREE_FOLDS = 5
-# Below this boosting runs on one thread: threads that wait for each other cost more than they
-# bring, and far more when other programs want the cores (280 s against 6 s on 800 rows).
-_ROWS_FOR_THREADS = 50_000
 # Probabilities are cut here before they become log-odds, so that a sure answer is a finite score.
 _SUREST = 1e-6
 
@@ -388,27 +381,14 @@ def pooled_scores(
     if boost and dense and allows_trees(positive, X.shape[1]):
         cells = columns.cells(X)
         trees = boosting_classifier(columns.is_category, seed)
-        limits = _free_cores() if len(positive) >= _ROWS_FOR_THREADS else 1
-        with threadpool_limits(limits=limits, user_api="openmp"):
-            few = folds if forward else folds % _TREE_FOLDS
-            fitted, own = estimator_scores(trees, cells, positive, weight, few, forward=forward)
-        boosting, scores = fitted.estimator, np.concatenate([scores, own])
+        boosting, own = boosting_scores(trees, cells, positive, weight, folds, forward=forward)
+        scores = np.concatenate([scores, own[None]])
     location, scale = _location_and_scale(scores)
     averages = _averages(len(smooth.coefficients), len(l2s)) if boosting is not None else ()
     scorer = PooledScores(smooth, boosting, averages, location, scale, columns)
     single = dict(enumerate(scores))
     mixed = [scorer._combined(single, parts) for parts in averages]  # noqa: SLF001 - its maker
     return scorer, np.concatenate([scores, mixed]) if mixed else scores
-
-
-def _free_cores() -> int:
-    """Return how many threads can run at once: cores that this process may use, less busy ones."""
-    cores = int(cpu_count())
-    try:
-        waiting = os.getloadavg()[0] - cores
-    except (AttributeError, OSError):  # not every system tells
-        return cores
-    return int(np.clip(cores - round(max(waiting, 0.0)), 1, cores))
 
 
 def _location_and_scale(scores: Array) -> tuple[Array, Array]:
@@ -419,41 +399,6 @@ def _location_and_scale(scores: Array) -> tuple[Array, Array]:
         off = score - location[m]
         scale[m] = np.sqrt(np.dot(off, off) / len(off)) or 1.0
     return location, scale
-
-
-def boosting_classifier(is_category: NDArray[np.bool_], seed: int) -> Any:
-    """Return the boosting that is pooled: small trees, since labels are noisy.
-
-    Examples
-    --------
-    >>> boosting_classifier(np.array([False, True]), 0).max_leaf_nodes
-    15
-    """
-    return HistGradientBoostingClassifier(
-        max_iter=60,
-        learning_rate=0.1,
-        max_leaf_nodes=15,
-        l2_regularization=1.0,
-        early_stopping=False,
-        categorical_features=is_category if is_category.any() else None,
-        random_state=seed,
-    )
-
-
-def allows_trees(positive: Flags, n_columns: int = 1) -> bool:
-    """Tell whether rows are enough, and few enough, to learn trees from.
-
-    Of more columns than rows, some fit the labels by chance in any table, and trees find those.
-
-    Examples
-    --------
-    >>> allows_trees(np.arange(100) < 29), allows_trees(np.arange(100) < 30)
-    (False, True)
-    >>> allows_trees(np.arange(100) < 30, 100)
-    False
-    """
-    rarer = min(np.count_nonzero(positive), np.count_nonzero(~positive))
-    return bool(rarer >= _FEWEST_FOR_TREES and n_columns < len(positive) <= _MOST_FOR_TREES)
 
 
 def _averages(n_smooth: int, n_l2s: int) -> tuple[tuple[int, ...], ...]:

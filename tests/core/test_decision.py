@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from flipcost.core.checked import CheckedRows
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.decision import (
     CONSTANTS,
@@ -70,6 +71,21 @@ def test_the_guard_averages_two_gains(cost, weighted):
         assert decision.costs[answer] == POSTERIOR.cost(expected, cost)[0]
     assert decision.table is decision.tables[decision.chosen]
     assert decision.cost is decision.costs[decision.chosen]
+
+
+@pytest.mark.parametrize("n_checked", [5, 30, 150])
+@pytest.mark.parametrize("cost", [0.05, 0.1, 0.2, 0.3])
+def test_few_checked_rows_say_little_against_the_rule(cost, n_checked):
+    """The difference that n checked rows show weighs n / (n + 100) beside what is promised."""
+    positive, eta, _ = sample()
+    rows = np.arange(n_checked)
+    decision = decide(positive, eta, cost, POSTERIOR, checked=CheckedRows(rows, ~positive[rows]))
+    paid = np.array([((1 - cost) * eta).mean(), (cost * (1 - eta)).mean()])
+    constant = CONSTANTS[int(paid.argmin())]
+    promised = paid.min() - np.minimum((1 - cost) * eta, cost * (1 - eta)).mean()
+    shown = decision.costs[constant].value - decision.costs["rule"].value
+    kept = promised + n_checked / (n_checked + 100) * shown > 1e-9
+    assert decision.chosen == ("rule" if kept else constant)
 
 
 def test_swapping_the_classes_mirrors_the_decision():

@@ -6,7 +6,12 @@ from scipy.special import expit
 
 from flipcost.core.calibration import ScoreBins
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.rate_posterior import RatePosterior, mixture_interval, weighted_interval
+from flipcost.core.rate_posterior import (
+    RatePosterior,
+    mixture_interval,
+    rate_posterior,
+    weighted_interval,
+)
 from flipcost.core.rate_search import integrate_rates
 
 
@@ -42,6 +47,26 @@ def test_pair_interval_covers_both_rates():
         first, second = posterior_of(fit).interval(0.9)
         covered += [first[0] <= 0.3 <= first[1], second[0] <= 0.1 <= second[1]]
     assert covered.min() >= 20
+
+
+def test_checked_rows_cover_rates_of_mistakes_that_follow_the_score():
+    """Where constant rates are wrong, 30 checked rows give intervals that hold in 33 of 40 draws.
+
+    At 0.95, fewer have a probability below 0.001.
+    """
+    covered = np.zeros(2)
+    for seed in range(40):
+        rng = np.random.default_rng([30, seed])
+        scores = rng.normal(size=1_500)
+        clean = rng.random(1_500) < expit(1.5 * scores - 1)
+        noisy = clean ^ (rng.random(1_500) < expit(np.where(clean, -1.0 - scores, scores - 3.0)))
+        rows = rng.permutation(1_500)[:30]
+        bins = ScoreBins.from_scores(scores, noisy)
+        bins = bins.with_checked(scores[rows], clean[rows], noisy[rows])
+        limits = np.array(rate_posterior([bins], integrate_rates([bins])).interval())
+        truth = np.array([(noisy != clean)[clean].mean(), (noisy != clean)[~clean].mean()])
+        covered += (limits[:, 0] <= truth) & (truth <= limits[:, 1])
+    assert covered.min() >= 33
 
 
 def test_grid_refines_with_the_rows():

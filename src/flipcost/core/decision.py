@@ -37,6 +37,9 @@ Answer: TypeAlias = Literal["rule", "all_negative", "all_positive"]
 CONSTANTS: tuple[Answer, Answer] = ("all_negative", "all_positive")
 # Gains below rounding are none: the rule and a constant that it equals differ by 1e-17 or so.
 _TIE = 1e-9
+# With so many checked rows the difference that they show weighs half of what it weighs with many. At
+# 30 the noise tax of real labels was 0.162 when it weighed all, 0.147 when nothing (five splits).
+_CHECKED_ROWS = 100.0
 
 
 @dataclass(frozen=True, eq=False)
@@ -197,7 +200,8 @@ def decide(
         )
         for answer, table in tables.items()
     }
-    return Decision(guard(probability, cost, costs, sample_weight), tables, costs)
+    told = 1.0 if checked is None else len(checked.rows) / (len(checked.rows) + _CHECKED_ROWS)
+    return Decision(guard(probability, cost, costs, sample_weight, told=told), tables, costs)
 
 
 def clean_cost(
@@ -270,6 +274,8 @@ def guard(
     cost: Priced,
     costs: Mapping[Answer, Interval],
     sample_weight: ArrayLike | None = None,
+    *,
+    told: float = 1.0,
 ) -> Answer:
     """Return the rule if it is estimated to beat the better constant, else that constant.
 
@@ -290,6 +296,8 @@ def guard(
         Denoised cost of a row under the rule and under each constant.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
+    told : float, default=1.0
+        How far the denoised difference is believed, from 0 to 1: few checked rows tell little.
 
     Examples
     --------
@@ -310,7 +318,7 @@ def guard(
     by_rule = _mean(np.minimum(if_positive, if_negative), weight)
     promised = min(by_constant) - by_rule
     denoised = costs[constant].value - costs["rule"].value
-    return "rule" if promised + denoised > _TIE else constant
+    return "rule" if promised + told * denoised > _TIE else constant
 
 
 def _mean(values: Array, weight: Array | None) -> float:

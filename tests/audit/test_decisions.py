@@ -9,6 +9,7 @@ import pytest
 
 from flipcost import Costs, PriceRange
 from flipcost.audit import audit, audit_files
+from flipcost.core.decision import decide
 from flipcost.exceptions import FlipCostError, TableError
 from flipcost.noise import flip_labels
 from flipcost.report import answers, render_report, segment_table, worth_of_checks
@@ -82,17 +83,40 @@ def test_a_range_is_decided_for_its_middle(result):
     assert middle == pytest.approx(result.best.likely.value, rel=1e-6)
     assert result.cost == pytest.approx(0.2)
     assert 0 < found.changes[0] < 0.5
+    # Calls are those of the middle at every price, and what they cost is linear in the price.
+    assert middle == pytest.approx((low + high) / 2, rel=1e-9)
+    assert found.turns == ()
+    assert found.switch is None
+    said = dict(answers(result))["What if a miss costs 10 to 30?"]
+    assert "The decision is the same kind at every price in the range." in said
 
 
-def test_the_range_says_where_the_answer_changes():
-    """Where a constant takes over within the range, that price is named."""
-    table, prices = make_table(600), Costs(fn=PriceRange(0.2, 300), fp=5)
+@pytest.mark.parametrize("ends", [(0.2, 300.0), (4.0, 6.0), (100.0, 300.0)])
+def test_the_range_says_where_the_answer_changes(ends):
+    """Prices are named where the answer turns, and only these: deciding at each price says so."""
+    table, prices = make_table(600), Costs(fn=PriceRange(*ends), fp=5)
     drop = ["truth", "x", "region"]
     result = audit(table, "ill", prices, drop=drop, noise_rate=0.1, model="linear")
-    found = result.decisions.ranges[0]
-    assert found.switch is not None
-    assert 0.2 < found.switch < 300
-    assert "From about" in dict(answers(result))["What if a miss costs 0.2 to 300?"]
+    found, model = result.decisions.ranges[0], result.model[-1]
+    labels = np.array(table["ill"].to_pylist()) == "yes"
+
+    def answer(price):
+        cost = Costs(fn=price, fp=5)
+        return decide(labels, model.oof_probability_, cost, model.rate_posterior_).chosen
+
+    # The range is looked at in forty steps.
+    step = (ends[1] - ends[0]) / 40
+    grid = np.linspace(*ends, 41)
+    seen = [answer(price) for price in grid]
+    turned = [k for k in range(1, 41) if seen[k] != seen[k - 1]]
+    assert len(found.turns) == len(turned)
+    for k, (price, then) in zip(turned, found.turns, strict=True):
+        assert grid[k] - step < price < grid[k]
+        assert then == seen[k]
+    assert found.switch == (found.turns[0][0] if turned else None)
+    said = dict(answers(result))[f"What if a miss costs {ends[0]:g} to {ends[1]:g}?"]
+    assert said.lower().count("from about") == len(turned)
+    assert ("same kind at every price" in said) == (not turned)
 
 
 def test_words_and_summary_say_it(result):

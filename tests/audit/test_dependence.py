@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from flipcost import Costs
+from flipcost import Costs, PriceRange
 from flipcost.audit import audit, audit_files
 from flipcost.cli import main
 from flipcost.exceptions import FlipCostError, TableError
@@ -134,3 +134,54 @@ def test_the_command_takes_groups_and_time(table, tmp_path, capsys):
     assert main([*args, "--time", "day", "--drop", "who", "--overwrite"]) == 0
     assert main([*args, "--time", "day", "--group", "who", "--overwrite"]) == 2
     assert "--group or --time" in capsys.readouterr().err
+
+
+def test_every_figure_in_money_counts_groups_once():
+    """Rows that are there five times, told so, have the intervals of rows that are there once."""
+    rng = np.random.default_rng(4)
+    n = 600
+    x, z = rng.normal(size=(2, n))
+    clean = rng.random(n) < 1 / (1 + np.exp(1 - 2 * x - z))
+    once = pl.DataFrame({"x": x, "z": z, "amount": 20 * np.exp(0.5 * rng.normal(size=n))})
+    once = once.with_columns(
+        ill=flip_labels(clean.astype(int), 0.1, random_state=0),
+        truth=clean.astype(int),
+        part=pl.Series(rng.choice(["a", "b"], n)),
+        who=np.arange(n),
+    )
+    found = [
+        audit(
+            table,
+            "ill",
+            Costs(fn="amount", fp=PriceRange(3, 7)),
+            group="who",
+            by="part",
+            capacity="10%",
+            truth="truth",
+            drop=["amount", "part"],
+            model="linear",
+            noise_rate=0.1,
+        )
+        for table in (once, pl.concat([once] * 5))
+    ]
+    assert found[1].n_effective == pytest.approx(n, rel=0.1)
+
+    def widths(result):
+        more, given = result.decisions, {}
+        for one in result.candidates:
+            given |= {f"{one.key} {w}": getattr(one, w) for w in ("observed", "clean", "test")}
+            if one.key != result.best.key:
+                given[f"saving over {one.key}"] = one.saving
+        given |= {f"range {k}": i for k, i in enumerate(more.ranges[0].cost)}
+        called = more.called[0]
+        given |= {name: getattr(called, name) for name in ("precision", "recall", "lift")}
+        given |= {f"part {s.name}": s.cost for s in more.segments}
+        bands = {f"curve at {k}": more.price.clean[k] for k in (10, 30)}
+        bands |= {f"benefit at {k}": more.benefit.clean[k] for k in (10, 30)}
+        return {k: width(i) for k, i in given.items()} | {k: b[2] - b[1] for k, b in bands.items()}
+
+    plain, copied = (widths(result) for result in found)
+    # Counted as independent, copies would have 1 / sqrt(5) = .45 of these widths.
+    for name, wide in plain.items():
+        if wide > 1e-9:
+            assert 0.75 < copied[name] / wide < 1.35, name

@@ -28,7 +28,7 @@ from flipcost.estimators import (
 )
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -161,6 +161,14 @@ def is_fitted(model: Any) -> bool:
     return True
 
 
+def others_of(judged: JudgedRows, parts: Sequence[ClassMoments]) -> list[ClassMoments]:
+    """Return the moments that score each fold: of all others, or of earlier ones."""
+    training = merge_others(parts)
+    if judged.ties is not None and judged.ties.forward:
+        training[1:] = accumulate(parts[:-1], lambda one, other: one.merge(other))
+    return training
+
+
 def _flipcost(
     judged: JudgedRows, model: FlipCostClassifier, costs: NDArray[np.float64], index: int
 ) -> Candidate:
@@ -242,9 +250,7 @@ def _ignoring(
         folds = judged.folds
     if parts is None:
         parts = fold_moments(X, positive, folds, int(folds.max()) + 1, judged.learned_by)
-    training = merge_others(parts)
-    if judged.ties is not None and judged.ties.forward:
-        training[1:] = accumulate(parts[:-1], lambda one, other: one.merge(other))
+    training = others_of(judged, parts)
     path = np.stack([solve_path(m, costs.tolist(), [1.0], _L2S)[:, 0, :, 0] for m in training])
     flat = path.reshape(len(parts), -1, path.shape[-1])
     tables = fold_confusions(X, positive, flat, folds, weight)

@@ -39,6 +39,7 @@ def decisions_summary(result: AuditResult) -> dict[str, Any]:
                 "calls_changed_high": one.changes[1],
                 "switch": one.switch,
                 "switch_to": one.switch_to,
+                "turns": [{"price": price, "to": answer} for price, answer in one.turns],
             }
             for one in found.ranges
         ],

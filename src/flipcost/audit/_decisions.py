@@ -78,6 +78,8 @@ class RangeFound:
         rule, or the rule in place of a constant.
     switch_to : str
         What is chosen beyond it.
+    turns : tuple of pairs of float and str
+        All prices in the range from which on another answer is chosen, and which.
     """
 
     name: str
@@ -89,6 +91,7 @@ class RangeFound:
     changes: tuple[float, float]
     switch: float | None
     switch_to: str
+    turns: tuple[tuple[float, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -142,13 +145,14 @@ def more_decisions(
     judged, options = rows.judged, rows.options
     posterior = likely_posterior(classifier, measured=judged.checked is not None)
     prices = judged_prices(rows)
+    design = _design(rows, classifier, prices, posterior)
     curve = depth_curve(
         judged.positive,
         classifier.oof_probability_,
         prices,
         posterior,
         judged.weight,
-        design=max(1.0, sum(rows.counts) / classifier.n_effective_),
+        design=design,
         level=options.level,
     )
     said, called = None, []
@@ -165,9 +169,15 @@ def more_decisions(
     share = classifier.cost_share_
     return Decisions(
         curve,
-        net_benefit_curve(*known, posterior, costs, judged.weight, options.level),
+        net_benefit_curve(*known, posterior, costs, judged.weight, options.level, design),
         price_curve(
-            *known, prices, posterior, ratios / ((1 - share) / share), judged.weight, options.level
+            *known,
+            prices,
+            posterior,
+            ratios / ((1 - share) / share),
+            judged.weight,
+            options.level,
+            design,
         ),
         said,
         called,
@@ -175,6 +185,15 @@ def more_decisions(
         _segments(rows, classifier, best, prices, posterior),
         _ranges(rows, classifier, posterior),
     )
+
+
+def _design(
+    rows: Audited, classifier: FlipCostClassifier, prices: Prices, posterior: RatePosterior
+) -> float:
+    """Return for how many rows one counts: in the rates, or in what the rule costs if in more."""
+    called = bayes_calls(classifier.oof_probability_, prices)
+    in_costs = rows.judged.design_of(called, prices, posterior, rows.options.level)
+    return max(1.0, sum(rows.counts) / classifier.n_effective_, in_costs)
 
 
 def judged_prices(rows: Audited) -> Prices:
@@ -258,6 +277,7 @@ def _called(
         posterior,
         weight,
         depths=[depth],
+        design=_design(rows, classifier, prices, posterior),
         level=rows.options.level,
     )
     found = {name: Interval(*(float(x) for x in curve.clean[name][0])) for name in MEASURES}
@@ -295,6 +315,7 @@ def _segments(
         prices,
         posterior,
         judged.weight,
+        design=_design(rows, classifier, prices, posterior),
         level=rows.options.level,
     )
     if judged.stands_for is None:
@@ -337,31 +358,32 @@ def _range(
     grid = np.linspace(found.low, found.high, _RANGE_POINTS)
     chosen = [answer(float(price)).chosen for price in grid]
     turned = [k for k in range(1, len(grid)) if chosen[k] != chosen[k - 1]]
-    middle = calls[1]
+    middle, level = calls[1], rows.options.level
     regrets = []
     for price, other in ((ends[0], calls[0]), (ends[2], calls[2])):
-        sums = saving_sums(judged.positive, other, middle, prices_at(price), judged.weight)
-        regrets.append(sums.mean(posterior, rows.options.level))
+        at = prices_at(price)
+        sums = saving_sums(judged.positive, other, middle, at, judged.weight)
+        design = judged.design_of(other, at, posterior, level, middle)
+        regrets.append(sums.thinned(design).mean(posterior, level))
     unit = rows.options.unit
     paid = []
     for price in ends:
-        sums = _cost_of(rows, middle, prices_at(price))
-        paid.append(sums.mean(posterior, rows.options.level))
+        at = prices_at(price)
+        sums = cost_sums(judged.positive, middle, at, judged.weight)
+        design = judged.design_of(middle, at, posterior, level)
+        paid.append(sums.thinned(design).mean(posterior, level))
     scaled = [Interval(i.value / unit, i.low / unit, i.high / unit) for i in (*paid, *regrets)]
     different = [
         float(np.average(c != middle, weights=judged.weight)) for c in (calls[0], calls[2])
     ]
-    k = turned[0] if turned else None
+    turns = tuple((float((grid[k - 1] + grid[k]) / 2), str(chosen[k])) for k in turned)
     return RangeFound(
         name,
         *ends,
         (scaled[0], scaled[1], scaled[2]),
         (scaled[3], scaled[4]),
         (different[0], different[1]),
-        None if k is None else float((grid[k - 1] + grid[k]) / 2),
-        chosen[-1] if k is None else chosen[k],
+        turns[0][0] if turns else None,
+        turns[0][1] if turns else chosen[-1],
+        turns,
     )
-
-
-def _cost_of(rows: Audited, called: NDArray[np.bool_], prices: Prices) -> Any:
-    return cost_sums(rows.judged.positive, called, prices, rows.judged.weight)

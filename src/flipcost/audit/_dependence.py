@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.core.dependence import cell_design, grouped_squares
+from flipcost.core.dependence import cell_design, grouped_squares, mean_design
 from flipcost.data import ColumnReader, as_text, take_column
 from flipcost.exceptions import TableError
 
@@ -50,6 +50,12 @@ class RowTies:
         if self.stands_for is not None:
             return cell_design(cells, self.groups, level=level, stands_for=self.stands_for)
         return cell_design(cells, self.groups, weight, level)
+
+    def mean_design(self, values: NDArray[np.float64], weight: Any, level: float) -> float:
+        """Return the design effect of a mean over the rows."""
+        if self.stands_for is not None:
+            return mean_design(values, self.groups, None, level, self.stands_for)
+        return mean_design(values, self.groups, weight, level)
 
 
 def group_codes(frame: Any, name: str, where: str) -> NDArray[np.intp]:

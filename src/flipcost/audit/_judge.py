@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 # Checked rows to ask for; see `flipcost.estimators.flipcost.summary.CHECK_ROWS`.
 _CHECKS = 100
 _NOTHING = Interval(0.0, 0.0, 0.0)
+_AS_LABELLED = RatePosterior(np.zeros((1, 2)), np.ones(1))
 
 
 def judge(
@@ -132,7 +133,8 @@ def _observed(rows: Audited, candidate: Candidate) -> Interval:
     judged, level = rows.judged, rows.options.level
     if judged.prices is not None:
         sums = cost_sums(judged.positive, candidate.called, judged.prices, judged.weight)
-        return denoised_mean(sums, None, level)
+        design = judged.design_of(candidate.called, judged.prices, _AS_LABELLED, level)
+        return denoised_mean(sums.thinned(design), None, level)
     # Its own table of calls, not that of the grid: a saved model may cut elsewhere.
     table = judged.table(candidate.called)
     return table.interval("cost", cost=rows.options.prices.alpha, level=level)
@@ -154,7 +156,11 @@ def _tested(
     else:
         return None
     if prices is not None:
-        return denoised_mean(cost_sums(labels, called, prices, weight), None, level)
+        sums = cost_sums(labels, called, prices, weight)
+        if truth is not None and judged.ties is not None:
+            values = prices.paid(labels, called)
+            sums = sums.thinned(judged.ties.mean_design(values, weight, level))
+        return denoised_mean(sums, None, level)
     table = ConfusionCounts.from_labels(labels, called, weight)
     return table.interval("cost", cost=rows.options.prices.alpha, level=level)
 
@@ -170,7 +176,11 @@ def _clean_cost(
     called: NDArray[np.bool_],
 ) -> Interval:
     """Return what calls cost on clean labels: on checked rows if there are any, else denoised."""
-    judged = rows.judged
+    judged, prices, level = rows.judged, rows.judged.prices, rows.options.level
+
+    def call_design(called: NDArray[np.bool_], posterior: RatePosterior) -> float:
+        return 1.0 if prices is None else judged.design_of(called, prices, posterior, level)
+
     return clean_cost(
         judged.positive,
         called,
@@ -180,8 +190,8 @@ def _clean_cost(
         table=judged.table(called),
         checked=judged.checked,
         probability=classifier.oof_probability_,
-        design=max(1.0, sum(rows.counts) / classifier.n_effective_),
-        level=rows.options.level,
+        call_design=call_design,
+        level=level,
     )
 
 
@@ -197,7 +207,10 @@ def _saving(
     both = (judged.positive, winner.called, rival.called)
     if judged.checked is None:
         design = 1.0
-        if judged.ties is not None:
+        if judged.prices is not None:
+            called = (winner.called, judged.prices, posterior, level, rival.called)
+            design = judged.design_of(*called)
+        elif judged.ties is not None:
             cells = both[0] + 2 * both[1].astype(np.intp) + 4 * both[2]
             design = judged.ties.design(cells, judged.weight, level)
         return paired_saving(*both, cost, posterior, judged.weight, level, design)

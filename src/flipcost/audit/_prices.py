@@ -8,12 +8,12 @@ import numpy as np
 from scipy.stats import rankdata
 from sklearn.base import clone
 
-from flipcost.audit._candidates import Candidate, is_fitted
+from flipcost.audit._candidates import Candidate, is_fitted, others_of
 from flipcost.audit._plain import PlainModel, plain_models, rival_folds
 from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.moments import ClassMoments, fold_moments, merge_others
+from flipcost.core.moments import ClassMoments, fold_moments
 from flipcost.core.row_prices import price_weights
 from flipcost.core.scoring import fold_scores
 from flipcost.core.solve import solve_path
@@ -85,7 +85,7 @@ def compare_by_price(
     ratios = (1 - costs) / costs
     scaled = [prices.scaled(float(f)) for f in ratios / ratios[index]]
     folds = rival_folds(judged, rows.options.seed)
-    made = _Maker(judged, prices, scaled, index)
+    made = _Maker(judged, prices, scaled, index, rows.options.level)
     found = [_flipcost(made, classifier), _ignoring(made, folds)]
     models = plain_models(judged, classifier, rows.options.seed)
     found += [_plain(made, folds, rows, plain) for plain in models]
@@ -103,9 +103,10 @@ class _Maker:
     """Make candidates of calls at each of the scaled prices."""
 
     def __init__(
-        self, judged: JudgedRows, prices: Prices, scaled: list[Prices], index: int
+        self, judged: JudgedRows, prices: Prices, scaled: list[Prices], index: int, level: float
     ) -> None:
         self.judged, self.prices, self.scaled, self.index = judged, prices, scaled, index
+        self.level = level
         miss, alarm = prices.mean(judged.weight)
         self.means = (max(miss, 1e-300), max(alarm, 1e-300))
 
@@ -135,7 +136,12 @@ class _Maker:
         weight = np.maximum(np.where(called, alarm, miss), 0.0)
         if self.judged.weight is not None:
             weight = weight * self.judged.weight
-        return ConfusionCounts.from_labels(self.judged.positive, called, weight)
+        table = ConfusionCounts.from_labels(self.judged.positive, called, weight)
+        if self.judged.ties is None:
+            return table
+        cells = 2 * self.judged.positive.astype(np.intp) + called
+        design = self.judged.ties.design(cells, weight, self.level)
+        return ConfusionCounts(table.counts, design * table.squares)
 
 
 def _always(called: Flags) -> Callable[[int], Flags]:
@@ -177,13 +183,15 @@ def _ignoring(made: _Maker, folds: NDArray[Any]) -> Candidate:
     """Return the closed form on rows weighed by their prices, labels taken as they are."""
     judged = made.judged
     weight = price_weights(judged.positive, made.prices)
-    if judged.weight is not None:
-        weight = weight * judged.weight
+    if judged.learned_by is not None:
+        weight = weight * judged.learned_by
     X, positive = judged.X, judged.positive
     ratio = [float(s.miss.sum() / max(made.prices.miss.sum(), 1e-300)) for s in made.scaled]
     costs = [1 / (1 + r) for r in ratio]
     parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
-    path = np.stack([solve_path(m, costs, [1.0], _L2S)[:, 0, :, 0] for m in merge_others(parts)])
+    path = np.stack(
+        [solve_path(m, costs, [1.0], _L2S)[:, 0, :, 0] for m in others_of(judged, parts)]
+    )
 
     def calls(k: int) -> Flags:
         by_penalty = fold_scores(X, path[:, k], folds) > 0

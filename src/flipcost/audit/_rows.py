@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any, Protocol
 
 import numpy as np
 
+from flipcost.core.clean_means import told_costs
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.data import Roles, as_arrow
 from flipcost.exceptions import TableError, shorten
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
     from flipcost.core.checked import CheckedRows
     from flipcost.core.moments import ClassMoments
     from flipcost.core.prices import Prices
+    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost.fit import FitResult, ScoredRows
 
@@ -123,6 +125,21 @@ class JudgedRows:
         if self.call_squares is None:
             return table
         return ConfusionCounts(table.counts, self.call_squares(called))
+
+    def design_of(
+        self,
+        called: NDArray[np.bool_],
+        prices: Prices,
+        posterior: RatePosterior,
+        level: float,
+        rival_called: NDArray[np.bool_] | None = None,
+    ) -> float:
+        """Return for how many rows one counts in what calls cost, or save over those of a rival."""
+        if self.ties is None:
+            return 1.0
+        rates = tuple(posterior.mean)
+        values = told_costs(self.positive, called, prices, rates, rival_called)
+        return self.ties.mean_design(values, self.weight, level)
 
     def number_of(self, probability: NDArray[Any]) -> float:
         """Return how many rows something is expected of, given the probability for each here."""

@@ -302,6 +302,33 @@ def cost_sums(
     return LabelSums.of_rows(positive, slope, base, sample_weight, calls, 2)
 
 
+def told_costs(
+    positive: ArrayLike,
+    called: ArrayLike,
+    prices: Prices,
+    noise_rate: NoiseRateLike,
+    rival_called: ArrayLike | None = None,
+) -> Array:
+    """Return what each row's label says that calls cost, or save over those of a rival.
+
+    Their mean is unbiased for that on clean labels, and how they vary from group to group says how
+    uncertain it is where rows depend on each other.
+
+    Examples
+    --------
+    >>> from flipcost.core.prices import Prices
+    >>> prices = Prices(np.array([9.0, 9.0]), np.array([1.0, 1.0]))
+    >>> told_costs([True, False], [False, False], prices, 0.25)
+    array([13.5, -4.5])
+    """
+    labels, ours = (np.asarray(part, dtype=bool) for part in (positive, called))
+    says = unmixing_matrix(noise_rate)[1][labels.astype(np.intp)]
+    gain = prices.miss * says - prices.alarm * (1 - says)
+    if rival_called is not None:
+        return np.asarray((ours.astype(float) - np.asarray(rival_called, dtype=bool)) * gain)
+    return np.asarray(prices.miss * says - ours * gain)
+
+
 def saving_sums(
     positive: ArrayLike,
     called: ArrayLike,

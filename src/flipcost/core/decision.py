@@ -31,6 +31,7 @@ if TYPE_CHECKING:
 
     Array = NDArray[np.float64]
     CallSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
+    CallDesign: TypeAlias = Callable[[NDArray[np.bool_], RatePosterior], float]
     Priced: TypeAlias = CostLike | Prices
 
 Answer: TypeAlias = Literal["rule", "all_negative", "all_positive"]
@@ -141,7 +142,7 @@ def decide(
     *,
     call_squares: CallSquares | None = None,
     checked: CheckedRows | None = None,
-    design: float = 1.0,
+    call_design: CallDesign | None = None,
     level: float = 0.95,
 ) -> Decision:
     """Decide between the Bayes rule and the two constants at one cost, by the guard.
@@ -160,9 +161,9 @@ def decide(
         As in `count_calls`.
     checked : CheckedRows, optional
         Rows whose right label is known: costs are then counted with these.
-    design : float, default=1.0
-        How many rows count for one where rows depend on each other; used with prices by row,
-        `call_squares` without.
+    call_design : callable, optional
+        From calls, and the posterior, to how many rows count for one in what these cost, where rows
+        depend on each other; used with prices by row, `call_squares` without.
     level : float, default=0.95
         Level of the intervals of the costs.
 
@@ -195,7 +196,7 @@ def decide(
             table=table,
             checked=checked,
             probability=probability,
-            design=design,
+            call_design=call_design,
             level=level,
         )
         for answer, table in tables.items()
@@ -214,7 +215,7 @@ def clean_cost(
     table: ConfusionCounts | None = None,
     checked: CheckedRows | None = None,
     probability: ArrayLike | None = None,
-    design: float = 1.0,
+    call_design: CallDesign | None = None,
     level: float = 0.95,
 ) -> Interval:
     """Return the clean cost of a row under calls: on checked rows if there are any, else denoised.
@@ -238,7 +239,7 @@ def clean_cost(
         Rows whose right label is known.
     probability : array-like of shape (n,), optional
         Out-of-fold probability that the clean label is positive; needed with checked rows.
-    design : float, default=1.0
+    call_design : callable, optional
         As in `decide`.
     level : float, default=0.95
         Level of the interval.
@@ -262,6 +263,7 @@ def clean_cost(
             )
         return checked.cost(positive, called, expected, cost, sample_weight, level, probability)
     if isinstance(cost, Prices):
+        design = 1.0 if call_design is None else call_design(called, posterior)
         sums = cost_sums(positive, called, cost, sample_weight).thinned(design)
         return sums.mean(posterior, level)
     if table is None:

@@ -101,6 +101,39 @@ def design_effect(
     return float(np.clip(worst * few, 1.0, most))
 
 
+def mean_design(
+    values: ArrayLike,
+    groups: ArrayLike,
+    weight: ArrayLike | None = None,
+    level: float = 0.95,
+    stands_for: ArrayLike | None = None,
+) -> float:
+    """Return the design effect of a mean.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        What is averaged.
+    groups, level, stands_for
+        As in `design_effect`.
+    weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Examples
+    --------
+    >>> rows = np.random.default_rng(0).normal(size=500)
+    >>> bool(4.5 < mean_design(np.repeat(rows, 5), np.repeat(np.arange(500), 5)) < 5.5)
+    True
+    """
+    x = np.asarray(values, dtype=float)
+    w = np.ones(len(x)) if weight is None else np.asarray(weight, dtype=float)
+    drawn = w if stands_for is None else w * np.asarray(stands_for, dtype=float)
+    centre = float(drawn @ x) / max(float(drawn.sum()), 1e-300)
+    used = drawn > 0
+    stands = None if stands_for is None else np.asarray(stands_for, dtype=float)[used]
+    return design_effect((w * (x - centre))[used], np.asarray(groups)[used], level, stands)
+
+
 def cell_design(
     cells: ArrayLike,
     groups: ArrayLike,

@@ -126,7 +126,7 @@ def depth_curve(
         clean[name] = possible_bands(values[name], low, high, least, most)
     as_labelled = _values(sums, np.array([[0.0, 1.0]]))
     observed = {name: as_labelled[name][0] for name in MEASURES}
-    everyone = _everyone(labels, prices, weight, posterior, level)
+    everyone = _everyone(labels, prices, weight, posterior, level, design)
     return DepthCurve(sums.q, clean, observed, everyone)
 
 
@@ -290,7 +290,8 @@ def _everyone(
     weight: Array,
     posterior: RatePosterior,
     level: float,
+    design: float,
 ) -> Interval:
     """Return what calling all rows saves."""
     sums = LabelSums.of_rows(labels, prices.miss + prices.alarm, -prices.alarm, weight)
-    return sums.mean(posterior, level)
+    return sums.thinned(design).mean(posterior, level)

@@ -233,7 +233,7 @@ def paired_saving(
     0.10 in [0.08, 0.12]
     """
     if isinstance(cost, Prices):
-        sums = saving_sums(positive, called, rival_called, cost, sample_weight)
+        sums = saving_sums(positive, called, rival_called, cost, sample_weight).thinned(design)
         return sums.mean(posterior, level)
     labels, ours, theirs = (
         np.asarray(a, bool).astype(np.intp) for a in (positive, called, rival_called)

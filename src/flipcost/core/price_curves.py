@@ -53,6 +53,7 @@ def net_benefit_curve(
     thresholds: ArrayLike,
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
+    design: float = 1.0,
 ) -> BandCurve:
     """Return the decision curve: net benefit of a row over thresholds.
 
@@ -70,6 +71,8 @@ def net_benefit_curve(
         Weights of the rows.
     level : float, default=0.95
         Level of the band.
+    design : float, default=1.0
+        How many rows count for one, where they depend on each other.
 
     Examples
     --------
@@ -87,7 +90,7 @@ def net_benefit_curve(
     every = _all_called(tables)
     none = ConfusionCounts(every.counts[..., ::-1], every.squares[..., ::-1])
     own, called, left = (_sums_of_tables(one, slope, base) for one in (tables, every, none))
-    return _curve(cuts, own, called, left, posterior, level)
+    return _curve(cuts, own.thinned(design), called, left, posterior, level)
 
 
 def _all_called(tables: ConfusionCounts) -> ConfusionCounts:
@@ -116,12 +119,13 @@ def price_curve(
     factors: ArrayLike,
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
+    design: float = 1.0,
 ) -> BandCurve:
     """Return the cost of a row if misses cost so many times what they do, decided at that price.
 
     Parameters
     ----------
-    positive, probability, posterior, sample_weight, level
+    positive, probability, posterior, sample_weight, level, design
         As in `net_benefit_curve`.
     prices : Prices
         Of the rows.
@@ -138,10 +142,10 @@ def price_curve(
     array([0.2, 0.5, 0.5])
     """
     times = np.asarray(factors, dtype=float)
-    sums = _priced_sums(
+    own, called, left = _priced_sums(
         positive, np.asarray(probability, dtype=float), prices, times, sample_weight
     )
-    return _curve(times, *sums, posterior, level)
+    return _curve(times, own.thinned(design), called, left, posterior, level)
 
 
 def _priced_sums(

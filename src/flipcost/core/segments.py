@@ -80,6 +80,7 @@ def segment_figures(
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     *,
+    design: float = 1.0,
     level: float = 0.95,
 ) -> list[Segment]:
     """Return what holds of each part of a table, partially pooled, the noisiest first.
@@ -100,6 +101,8 @@ def segment_figures(
         Over the noise rates of the table.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
+    design : float, default=1.0
+        How many rows count for one, where they depend on each other.
     level : float, default=0.95
         Level of the intervals.
 
@@ -120,17 +123,22 @@ def segment_figures(
     labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
     weight = np.ones(len(place)) if sample_weight is None else np.asarray(sample_weight, float)
     names, code = np.unique(place, return_inverse=True)
-    known = (code, labels, probability, posterior, sample_weight)
+    known = (code, labels, probability, posterior, sample_weight, design)
     # Estimates are means over the rates; limits also count that their model may be wrong.
     own, wide = (segment_posteriors(*known, wide=side) for side in (False, True))
     parts = [np.flatnonzero(code == j) for j in range(len(names))]
     both = list(zip(own, wide, strict=True))
     wrong = [_wrong(*both[j], labels[r], weight[r], level) for j, r in enumerate(parts)]
-    sums = [cost_sums(labels[r], calls[r], prices.take(r), weight[r]) for r in parts]
+    sums = [
+        cost_sums(labels[r], calls[r], prices.take(r), weight[r]).thinned(design) for r in parts
+    ]
     cost = _pooled([_mean_and_error(c, *p) for c, p in zip(sums, both, strict=True)], level, 0.0)
     precision, recall = (
         _pooled(
-            [_ratio(labels[r], calls[r], weight[r], *both[j], kind) for j, r in enumerate(parts)],
+            [
+                _ratio(labels[r], calls[r], weight[r], *both[j], kind, design)
+                for j, r in enumerate(parts)
+            ],
             level,
             0.0,
             1.0,
@@ -159,6 +167,7 @@ def segment_posteriors(
     probability: ArrayLike,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
+    design: float = 1.0,
     *,
     wide: bool = False,
 ) -> list[RatePosterior]:
@@ -168,7 +177,7 @@ def segment_posteriors(
     ----------
     code : ndarray of int, shape (n,)
         Part of each row.
-    positive, probability, posterior, sample_weight
+    positive, probability, posterior, sample_weight, design
         As in `segment_figures`.
     wide : bool, default=False
         Whether for limits, which count that the model of the rates may be wrong.
@@ -186,7 +195,7 @@ def segment_posteriors(
     fits = np.empty((n_parts, len(rates), len(_MOVES)))
     moved = np.empty((len(rates), len(_MOVES), 2))
     weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight, float)
-    weight = weight * (weight.sum() / (weight**2).sum())
+    weight = weight * (weight.sum() / (weight**2).sum() / design)
     for r, pair in enumerate(rates):
         eta = clean_eta(noisy, tuple(pair))
         for m, move in enumerate(_MOVES):
@@ -289,6 +298,7 @@ def _ratio(
     own: RatePosterior,
     wide: RatePosterior,
     kind: str,
+    design: float,
 ) -> tuple[float, float]:
     """Return precision or recall over the rates, and how far the truth may be from it."""
     if not calls.any() and kind == "precision":
@@ -296,7 +306,7 @@ def _ratio(
     cell = 2 * labels.astype(np.intp) + calls
     typical = float((weight**2).sum() / weight.sum())
     count = np.bincount(cell, weight, 4).reshape(2, 2) + 0.5 * typical
-    square = np.bincount(cell, weight**2, 4).reshape(2, 2) + 0.5 * typical**2
+    square = design * np.bincount(cell, weight**2, 4).reshape(2, 2) + 0.5 * typical**2
 
     def at(posterior: RatePosterior) -> tuple[Array, Array]:
         told = posterior.unmixings(0.5, wide=False)[0][:, 1, :]

@@ -78,14 +78,16 @@ def range_sentence(found: RangeFound, result: AuditResult) -> str:
         f"ends, where {percent(found.changes[0])} and {percent(found.changes[1])} of the calls "
         "would be others."
     )
-    if found.switch is None:
+    if not found.turns:
         return f"{said} The decision is the same kind at every price in the range."
     words = {
         "rule": "the rule is used in place of a constant answer",
         "all_positive": f"every row is best called {result.positive!r}",
         "all_negative": f"every row is best called {result.negative!r}",
     }
-    return f"{said} From about {found.switch:.3g} on, {words[found.switch_to]}."
+    turns = [f"from about {price:.3g} on {words[answer]}" for price, answer in found.turns]
+    listed = ", and ".join(turns)
+    return f"{said} {listed[0].upper()}{listed[1:]}."
 
 
 def segments_sentence(result: AuditResult) -> str:

@@ -11,11 +11,13 @@ from scipy import sparse
 from scipy.special import logit
 
 from flipcost.core.calibration import calibrate
+from flipcost.core.clean_means import told_costs
 from flipcost.core.dependence import (
     cell_design,
     design_effect,
     drift,
     grouped_squares,
+    mean_design,
     repeated_rows,
     time_spans,
 )
@@ -32,6 +34,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.arrays import Array, Flags, Indices
+    from flipcost.core.prices import Prices
+    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators.flipcost.fit import ScoredRows
 
 # Forward folds when nobody says, and rows of each label that the first one is learned from.
@@ -84,7 +88,11 @@ class Dependence:
         influence = (weight[:, None] * _influence(rows))[used]
         squares = grouped_squares(rows.positive, self.groups, rows.weight, level)
         thin = _thinned(rows, design_effect(influence, self.groups[used], level))
-        return replace(thin, call_squares=squares)
+        return replace(
+            thin,
+            call_squares=squares,
+            call_design=priced_design(rows.positive, rows.prices, self.groups, rows.weight, level),
+        )
 
     def note(self, n_effective: float, score: Array, positive: Flags) -> str | None:
         """Return what to say of rows that count for so many, or None if there is nothing."""
@@ -199,9 +207,13 @@ class SampleTies:
         if self.groups is None:
             return rows
         # Pairs of drawn rows stand for those of all rows.
-        return _thinned(
+        thin = _thinned(
             rows, design_effect(_influence(rows), self.groups, self._level, rows.weight)
         )
+        priced = priced_design(
+            rows.positive, rows.prices, self.groups, None, self._level, stands_for=rows.weight
+        )
+        return replace(thin, call_design=priced)
 
     def squares(self, rows: Any) -> Callable[[Flags], Array]:
         """Return what turns calls into the squared weights of their table."""
@@ -234,6 +246,33 @@ class SampleTies:
             "not keep them together, so costs look better than they are: drop copies, or name a "
             "column that they share (`group`, or `fold_by` of the table)."
         )
+
+
+def priced_design(
+    positive: Flags,
+    prices: Prices | None,
+    groups: Indices,
+    weight: Array | None = None,
+    level: float = 0.95,
+    stands_for: Array | None = None,
+) -> Callable[[Flags, RatePosterior], float] | None:
+    """Return what tells for how many rows one counts in what calls cost, given groups of rows.
+
+    As `flipcost.core.decision.decide` takes it; None where rows have no prices of their own.
+
+    Examples
+    --------
+    >>> priced_design(np.ones(2, bool), None, np.arange(2)) is None
+    True
+    """
+    if prices is None:
+        return None
+
+    def design(called: Flags, posterior: RatePosterior) -> float:
+        values = told_costs(positive, called, prices, tuple(posterior.mean))
+        return mean_design(values, groups, weight, level, stands_for)
+
+    return design
 
 
 def grouping_of(table: Any) -> Callable[[Any], Indices] | None:

@@ -126,6 +126,8 @@ class ScoredRows:
         What their mistakes cost, where that differs by row.
     design : float, default=1.0
         Design effect (`flipcost.core.dependence`): rows count for so many times fewer.
+    call_design : callable or None
+        As in `flipcost.core.decision.decide`, where rows depend on each other and have prices.
     """
 
     bins: tuple[ScoreBins, ...]
@@ -138,6 +140,7 @@ class ScoredRows:
     checked: CheckedRows | None = None
     prices: Prices | None = None
     design: float = 1.0
+    call_design: Callable[[Flags, RatePosterior], float] | None = None
 
     @property
     def n_effective(self) -> float:
@@ -347,7 +350,7 @@ def fit_scores(
         rows.weight,
         call_squares=rows.call_squares,
         checked=rows.checked,
-        design=rows.design,
+        call_design=rows.call_design,
         level=options.level,
     )
     unit = options.unit if rows.prices is None else 1.0

@@ -9,7 +9,7 @@ BIN := $(VENV)/bin
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
 
-.PHONY: demo test test-all test-engines test-lowest fuzz audit-deps coverage lint format bench docs changelog clean
+.PHONY: demo test test-all test-engines test-lowest fuzz audit-deps coverage lint format bench docs picture changelog clean
 
 demo: $(VENV)/.dev
 	$(BIN)/flipcost audit --example pima --out flipcost-demo --overwrite
@@ -63,6 +63,10 @@ bench: $(VENV)/.bench
 docs: $(VENV)/.docs
 	MPLBACKEND=agg $(BIN)/python -m sphinx --builder html --fail-on-warning --keep-going --quiet docs site
 	@echo "The documentation is in site/index.html"
+
+# The picture of the report that the README and the site show, by chromium.
+picture: $(VENV)/.dev
+	$(TEST_ENV) $(BIN)/python tools/picture.py
 
 changelog: $(VENV)/.dev
 	$(BIN)/python tools/changelog.py

@@ -49,6 +49,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = "flipcost"
 html_static_path = ["_static"]
 html_css_files = ["flipcost.css"]
+html_js_files = ["from_disk.js"]
 html_show_sourcelink = False
 html_copy_source = False
 html_logo = "_static/mark.svg"

@@ -80,7 +80,7 @@ def test_denoised_cells_are_those_of_the_two_rates(result):
 
 def test_the_report_tells_the_classes_apart(result):
     """Sentence, tile and picture show two rates, in the order of their labels."""
-    html = render_report(result)
+    html = render_report(result).replace("\u00a0", " ")
     first, second = result.noise_rate
     limits = [band(*ends) for ends in result.noise_interval]
     said = f"{limits[0]} of the true &#39;yes&#39; and {limits[1]} of the true &#39;no&#39;"

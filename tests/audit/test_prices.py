@@ -79,7 +79,7 @@ def test_sliders_start_at_the_users_prices(result):
 
 def test_words_and_report_say_how_rows_are_priced(result):
     """The report names the arithmetic, escaped, and the mean prices."""
-    html = render_report(result)
+    html = render_report(result).replace("\u00a0", " ")
     assert "0.9*amount + 2" in html
     assert "each row is decided at its own prices" in html
     summary = result.summary()

@@ -84,7 +84,7 @@ def test_the_state_decides_the_first_sentence(state, result):
     """Screen, report and summary name the same state first."""
     assert result.state == state == result.summary()["state"]
     assert headline(result).startswith(FIRST[state])
-    html = render_report(result)
+    html = render_report(result).replace("\u00a0", " ")
     first = re.search(r'<p class="headline">(.*?)</p>', html, re.DOTALL)[1]
     assert first.replace("&#39;", "'") == headline(result)
 
@@ -238,7 +238,7 @@ def test_the_sliders_end_where_rates_become_impossible(result):
 
 def test_every_state_has_its_picture(state, result):
     """The strip above the figures is drawn for the state, and says in words what it shows."""
-    page = render_report(result)
+    page = render_report(result).replace("\u00a0", " ")
     drawn = re.search(r'<svg class="state".*?</svg>', page, re.DOTALL)[0]
     wanted = {"no_signal": "unknown", "small": "lack"}.get(state, state)
     assert f'class="{wanted}"' in drawn

@@ -25,7 +25,7 @@ def result():
 
 @pytest.fixture(scope="module")
 def html(result):
-    return render_report(result)
+    return render_report(result).replace("\u00a0", " ")
 
 
 class Collector(HTMLParser):
@@ -133,7 +133,7 @@ def test_known_rates_are_reported_too(rate):
 
 def test_pictures_of_decisions_are_drawn_and_told(result):
     """Depth, prices and what was asked have parts of their own, with data for their sliders."""
-    html = render_report(result)
+    html = render_report(result).replace("\u00a0", " ")
     for name in ("depth-profit", "depth-lift", "price-benefit", "price-price"):
         assert f'id="{name}"' in html
     assert 'id="depth-slider"' in html

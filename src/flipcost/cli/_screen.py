@@ -17,6 +17,7 @@ from flipcost.exceptions import clean_text
 from flipcost.report import (
     answers,
     candidate_table,
+    columns_words,
     found_words,
     headline,
     reading_words,
@@ -38,7 +39,7 @@ def print_audit(result: AuditResult, folder: Path | None, batch: str | None = No
     """Print what an audit found; `batch` is the file of rows to check next."""
     share = result.n_positive / result.n_rows
     _say(
-        f"{result.name}: {result.n_rows:,} rows, {len(result.schema)} columns, "
+        f"{result.name}: {result.n_rows:,} rows, {columns_words(result)}, "
         f"{100 * share:.1f} % labelled {result.positive!r}{reading_words(result)}"
     )
     echo()

@@ -5,11 +5,18 @@ from flipcost.report._notebook import render_markdown, render_snippet
 from flipcost.report._recheck import next_sentence, way_table, worth_of_checks
 from flipcost.report._render import render_report
 from flipcost.report._state import headline
-from flipcost.report._words import answers, candidate_table, found_words, reading_words
+from flipcost.report._words import (
+    answers,
+    candidate_table,
+    columns_words,
+    found_words,
+    reading_words,
+)
 
 __all__ = [
     "answers",
     "candidate_table",
+    "columns_words",
     "found_words",
     "headline",
     "next_sentence",

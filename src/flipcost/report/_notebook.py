@@ -11,7 +11,13 @@ from flipcost._shadow import in_shadow
 from flipcost.report._plots import draw_state
 from flipcost.report._state import headline
 from flipcost.report._tiles import tiles
-from flipcost.report._words import answers, candidate_table, found_words, reading_words
+from flipcost.report._words import (
+    answers,
+    candidate_table,
+    columns_words,
+    found_words,
+    reading_words,
+)
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
@@ -118,7 +124,7 @@ def render_markdown(result: AuditResult) -> str:
     lines = [f"# Audit of {_plain(result.name)}", "", f"**{_plain(headline(result))}**", ""]
     share = 100 * result.n_positive / result.n_rows
     lines.append(
-        f"{result.n_rows:,} rows, {len(result.schema)} columns, {share:.1f} % labelled "
+        f"{result.n_rows:,} rows, {columns_words(result)}, {share:.1f} % labelled "
         f"{_plain(repr(result.positive))}{reading_words(result)}."
     )
     for number, (question, answer) in enumerate(answers(result)):

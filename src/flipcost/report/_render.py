@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
@@ -17,7 +18,7 @@ from flipcost.report._payload import make_payload
 from flipcost.report._plots import draw_state
 from flipcost.report._state import headline
 from flipcost.report._tiles import tiles
-from flipcost.report._words import price_sentence, reading_words
+from flipcost.report._words import columns_words, price_sentence, reading_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -103,6 +104,8 @@ def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
 def _fill(environment: Environment, name: str, known: dict[str, Any]) -> Markup:
     """Return what a template makes of what it is told."""
     text = environment.get_template(f"{name}.html").render(known)
+    # A number and its sign stay on one line.
+    text = re.sub(r"(?<=\d) %", "\u00a0%", text)
     return Markup(text)  # noqa: S704 - escaped by the template
 
 
@@ -122,6 +125,7 @@ def _answer(result: AuditResult, say: Callable[[str], str]) -> dict[str, Any]:
     return {
         "headline": headline(result),
         "reading": reading_words(result),
+        "columns": columns_words(result),
         "prices": say(price_sentence(result)),
         "tiles": tiles(result),
         "state": draw_state(result),

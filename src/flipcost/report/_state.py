@@ -213,7 +213,7 @@ def _labels(result: AuditResult) -> str:
         "clean": f"The labels look right ({band(0.0, wrong.value)} seem wrong{_measured(result)}, "
         f"at most {at_most})",
         "noisy": f"About {percent(wrong.value)} of the labels are wrong ({limits}{_which(result)})",
-        "undecided": f"{_anything(limits)} of the labels are wrong, the table cannot tell",
+        "undecided": f"{_anything(limits)} wrong, the table cannot tell",
         "no_signal": f"The columns say nothing about {result.target!r}, so that nothing can be "
         "said of mistakes in its labels",
         "small": f"Only {rows} rows are labelled {label!r}, too few to say how many labels are "
@@ -224,8 +224,8 @@ def _labels(result: AuditResult) -> str:
 def _anything(limits: str) -> str:
     """Begin a sentence on a share of which only limits are known."""
     if limits.startswith("up to"):
-        return f"Anything {limits}"
-    return f"Between {limits.replace(' to ', ' and ')}"
+        return f"Anything {limits} of the labels may be"
+    return f"Between {limits.replace(' to ', ' and ')} of the labels are"
 
 
 def _use(result: AuditResult) -> str:

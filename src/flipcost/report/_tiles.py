@@ -44,7 +44,8 @@ def _saved(saving: Interval, scale: float) -> tuple[str, str]:
     """Return what is saved, and its limits: no figure where nobody can tell who is cheaper."""
     if saving.value <= 0 <= saving.high:
         return "nothing sure", f"{more_or_less(saving, scale)} per 1,000 rows"
-    return _value_and_limits(saving, scale)
+    value, limits = _value_and_limits(saving, scale)
+    return value, limits if saving.low >= 0 or saving.high < 0 else more_or_less(saving, scale)
 
 
 def _noise_tile(result: AuditResult) -> tuple[str, str, str]:

@@ -102,6 +102,19 @@ def answers(result: AuditResult) -> list[tuple[str, str]]:
     ]
 
 
+def columns_words(result: AuditResult) -> str:
+    """Say how many columns were learned from.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> [columns_words(SimpleNamespace(schema=range(n))) for n in (1, 2)]
+    ['1 column', '2 columns']
+    """
+    n = len(result.schema)
+    return f"{n:,} column{'' if n == 1 else 's'}"
+
+
 def reading_words(result: AuditResult) -> str:
     """Say what rows count for, and how a table was read that was not held; else nothing.
 

@@ -109,7 +109,7 @@ def test_weights_count_as_repetitions():
     """
     table = noisy_table(400).drop_columns("truth")
     weights = np.where(np.arange(400) % 2, 2, 1)
-    options = {"noise_rate": 0.25}
+    options = {"noise_rate": 0.25, "model": "linear"}
     weighted = audit(
         table.append_column("w", [weights]), "ill", PRICES, sample_weight="w", **options
     )
@@ -151,7 +151,7 @@ def test_the_grid_of_costs_holds_the_users(cost):
 def test_the_sliders_choose_as_the_classifier_does():
     """At every cost of the grid the table is that of the classifier fitted at that cost."""
     table = noisy_table(300)
-    result = audit(table, "ill", 0.2, drop=["truth"])
+    result = audit(table, "ill", 0.2, drop=["truth"], model="linear")
     candidate = result.candidate("flipcost")
     X, y = result.model[:-1].transform(table), [str(v) for v in table["ill"].to_pylist()]
     seen = set()

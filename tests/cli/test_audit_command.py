@@ -190,12 +190,12 @@ ROLES = ["--id", "key", "--sample-weight", "w"]
 def test_trusted_and_second_labels_tell_the_rate(rich_table, tmp_path, capsys):
     """A rate from trusted or second labels covers the truth and names its source."""
     path, _ = rich_table
-    drop = ["--drop", "again"]
+    drop = ["--drop", "again", "--model", "linear"]
     found = summary_of(capsys, tmp_path, path, *OPTIONS, *ROLES, *drop, "--trusted", "checked")
     assert found["data"]["checked_rows"] == 300
     for key in ("of_positives", "of_negatives"):
         assert found["noise_rate"][key]["low"] < 0.2 < found["noise_rate"][key]["high"]
-    drop = ["--drop", "checked"]
+    drop = ["--drop", "checked", "--model", "linear"]
     found = summary_of(capsys, tmp_path, path, *OPTIONS, *ROLES, *drop, "--second-label", "again")
     assert "two labels on 800 rows" in found["noise_rate"]["source"]
     assert (

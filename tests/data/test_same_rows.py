@@ -72,9 +72,10 @@ def test_headers_in_other_encodings(encoding, tmp_path):
 
 def test_a_header_of_many_columns_is_read(tmp_path):
     """Also one that is longer than what is looked at otherwise."""
-    names = [f"column number {k}" for k in range(20_000)]
+    names = [f"column number {k}" for k in range(6_000)]
     path = tmp_path / "a.csv"
-    path.write_text(",".join(names) + "\n" + ",".join("1" * 20_000) + "\n")
+    path.write_text(",".join(names) + "\n" + ",".join("1" * 6_000) + "\n")
+    assert path.stat().st_size > 1 << 16
     assert list(sniff(path).names) == names
     assert read_table(path).num_rows == 1
 

@@ -87,7 +87,8 @@ def test_cost_estimate_covers_the_clean_cost():
     for seed in range(24):
         data = make_syn3d_imbalanced(1500, random_state=seed)
         noisy = flip_labels(data.target, 0.2, random_state=seed)
-        model = FlipCostClassifier(cost=0.3, level=0.9, random_state=0).fit(data.data, noisy)
+        model = FlipCostClassifier(cost=0.3, level=0.9, features="bends", random_state=0)
+        model.fit(data.data, noisy)
         truth = weighted_cost(test.target, model.predict(test.data), 0.3) / len(test.target)
         covered += model.cost_interval_[0] <= truth <= model.cost_interval_[1]
     assert covered >= 17

@@ -74,3 +74,32 @@ def test_threads_do_not_change_what_boosting_learns(monkeypatch):
         train = folds % 2 != k
         alone = clone(trees).fit(X[train], positive[train]).decision_function(X[~train])
         assert np.array_equal(alone, found[0][1][~train])
+
+
+def test_columns_are_made_coarse_as_boosting_would():
+    """Weighted bins hold equal weights, order and gaps stay, few values and categories too."""
+    rng = np.random.default_rng(4)
+    X = np.column_stack([rng.normal(size=3000), rng.integers(0, 9, 3000), np.arange(3000) % 300])
+    X[:50, 0] = np.nan
+    weight = rng.uniform(0, 3, 3000)
+    found = boosting.coarse_columns(X, np.array([False, False, True]), weight)
+    assert np.array_equal(found[:, 1:], X[:, 1:])
+    assert np.array_equal(np.isnan(found[:, 0]), np.isnan(X[:, 0]))
+    order = np.argsort(X[50:, 0])
+    assert (np.diff(found[50:, 0][order]) >= 0).all()
+    values, place = np.unique(found[50:, 0], return_inverse=True)
+    assert len(values) == 255
+    mass = np.bincount(place, weight[50:]) / weight[50:].sum()
+    assert np.abs(mass - 1 / 255).max() < 3.1 / weight[50:].sum()  # a row more or less
+
+
+def test_weighted_boosting_is_that_of_scikit_learn():
+    """Bins by our quantiles rather than its own change log-odds by little beside their spread."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(2000, 3))
+    positive = X[:, 0] * X[:, 1] + rng.normal(size=2000) > 0
+    weight, folds = rng.integers(1, 4, 2000) * 1.0, np.arange(2000) % 5
+    trees = boosting.boosting_classifier(np.zeros(3, bool), 0)
+    whole, _ = boosting.boosting_scores(trees, X, positive, weight, folds)
+    theirs = clone(trees).fit(X, positive, sample_weight=weight).decision_function(X)
+    assert np.corrcoef(whole.decision_function(X), theirs)[0, 1] > 0.98

@@ -13,7 +13,11 @@ from sklearn.model_selection import cross_val_predict
 
 from flipcost.core.dependence import training_rows
 from flipcost.core.folds import group_folds, random_folds, usual_folds
-from flipcost.estimators.flipcost.boosting import allows_trees, boosting_classifier
+from flipcost.estimators.flipcost.boosting import (
+    allows_trees,
+    boosting_classifier,
+    boosting_scores,
+)
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -57,6 +61,10 @@ class PlainModel:
             return self.probability
         by = judged.learned_by
         forward = judged.ties is not None and judged.ties.forward
+        if self.key == "boosting":
+            known = (judged.X, judged.positive, by, folds)
+            score = boosting_scores(self.model, *known, forward=forward, keep=False)[1]
+            return np.asarray(expit(score))
         few = folds if forward else folds % PLAIN_FOLDS
         splits = [
             (training_rows(few, k, forward=forward), np.flatnonzero(few == k))

@@ -355,6 +355,12 @@ def _sample(sample: Any) -> None:
     )
 
 
+def _band(band: Any) -> None:
+    ends = [end for rate in (band.positives, band.negatives) for end in (rate.low, rate.high)]
+    _demand(type(band.n_checked) is int and band.n_checked >= 0)
+    _demand(_shares(np.array([band.low, band.high, band.share, *ends], dtype=float)))
+
+
 def _options(options: Any) -> None:
     _demand(0 < options.cost < 1 and 0 < options.level < 1)
 
@@ -403,6 +409,7 @@ _OWNERS: Mapping[str, Callable[[Any], list[Any]]] = {
 }
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "sklearn.preprocessing._encoders.OneHotEncoder": _one_hot,
+    "flipcost.core.along.RateBand": _band,
     "flipcost.core.calibration.ScoreBins": _bins,
     "flipcost.core.confusion.Interval": _interval,
     "flipcost.core.costs.Costs": _post_init,

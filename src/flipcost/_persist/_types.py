@@ -14,6 +14,7 @@ from typing import Any
 OURS = frozenset(
     f"flipcost.{name}"
     for name in (
+        "core.along.RateBand",
         "core.calibration.ScoreBins",
         "core.confusion.ConfusionCounts",
         "core.confusion.Interval",

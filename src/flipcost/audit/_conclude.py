@@ -123,6 +123,7 @@ def conclude(
         prices_are_assumed=options.cost is None,
         recheck=plan_recheck(rows, classifier, effects, suspects),
         decisions=more_decisions(rows, classifier, candidates[0], costs),
+        along=classifier.noise_along_score_,
     )
 
 

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flipcost.audit._effects import Effect
     from flipcost.audit._facts import ColumnFacts
     from flipcost.audit._recheck import Recheck
+    from flipcost.core.along import RateBand
     from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
     from flipcost.core.quality import LabelBins
@@ -196,6 +197,8 @@ class AuditResult(ShownResult):
         them.
     recheck : Recheck or None
         What checked rows have brought, and which to check next.
+    along : tuple of RateBand
+        How the noise rates change along the score, with checked rows.
     """
 
     name: str
@@ -239,6 +242,7 @@ class AuditResult(ShownResult):
     prices_are_assumed: bool = False
     recheck: Recheck | None = None
     decisions: Decisions | None = None
+    along: tuple[RateBand, ...] = ()
 
     @property
     def unit(self) -> float:
@@ -301,6 +305,7 @@ class AuditResult(ShownResult):
             "noise_rate": self._rate(),
             "noise_models": self.noise_models,
             "noise_bounds": self._bounds(),
+            "noise_along_score": [_band(part) for part in self.along],
             "chosen": self.chosen,
             "winner": self.best.key,
             "candidates": [self._candidate(c) for c in self.candidates],
@@ -423,6 +428,17 @@ def price_words(price: Any) -> str:
     if isinstance(price, PriceRange):
         return f"{price.low:.4g} to {price.high:.4g}"
     return f"{price:.4g}" if isinstance(price, int | float) else "a price by row"
+
+
+def _band(band: RateBand) -> dict[str, Any]:
+    return {
+        "low": band.low,
+        "high": band.high,
+        "share": band.share,
+        "checked_rows": band.n_checked,
+        "of_positives": _interval(*vars(band.positives).values()),
+        "of_negatives": _interval(*vars(band.negatives).values()),
+    }
 
 
 def _interval(value: float, low: float, high: float) -> dict[str, float]:

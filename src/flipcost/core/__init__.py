@@ -45,6 +45,7 @@ Probabilities
 - `rate_posterior`: the posterior over rates, and what it leaves in doubt
 - `checked`: what mistakes cost, from rows that somebody checked
 - `cells`: rows in cells of label and score
+- `along`: how noise rates change along the score, from checked rows
 - `recheck`: which rows to check next, and what that saves
 - `gaussian`: two Gaussian classes
 - `kernels`: kernels, centres and widths

@@ -104,7 +104,7 @@ class CheckedRows:
         # What is paid in a cell whose rows are truly positive, and if none is.
         slope = np.where(cells.called, -paid, 1 - paid)
         base = np.where(cells.called, paid, 0.0)
-        drawn = base + slope * self._drawn(cells, sample_weight)
+        drawn = base + slope * self.drawn_shares(cells, sample_weight)
         value = float((drawn @ cells.share).mean())
         low, high = self._limits(drawn, cells, sample_weight, level)
         most = float(cells.share @ np.where(cells.called, paid, 1 - paid))
@@ -197,18 +197,31 @@ class CheckedRows:
             np.divide(part, cells.share, out=np.zeros_like(part), where=cells.share > 0)
             for part in (turned, paid)
         )
-        saved = turned * told._drawn(cells, weight) - paid  # noqa: SLF001 - of this class
-        low, high = told._limits(saved, cells, weight, level)  # noqa: SLF001
+        saved = turned * told.drawn_shares(cells, weight) - paid
+        low, high = told._limits(saved, cells, weight, level)  # noqa: SLF001 - of this class
         scale = float(weight.sum() / rows.sum())
         return scale * low, scale * high
 
-    def _drawn(self, cells: ScoreCells, sample_weight: ArrayLike | None) -> Array:
-        """Draw shares of true positives in cells, shape (draws, cells)."""
+    def drawn_shares(
+        self, cells: ScoreCells, sample_weight: ArrayLike | None, *, in_doubt: bool = False
+    ) -> Array:
+        """Draw shares of true positives in cells given these rows, shape (draws, cells).
+
+        Parameters
+        ----------
+        cells : ScoreCells
+            Of all rows.
+        sample_weight : array-like of shape (n,), optional
+            Weights of all rows.
+        in_doubt : bool, default=False
+            Whether the model is taken to be off by more, rather than with a small probability.
+        """
         weight = self.weight
         if weight is None:
             weight = _weights(sample_weight, len(cells.cell))[self.rows]
         # A fixed seed: the same rows give the same interval.
-        return cells.given_checked(self.rows, self.right, weight / self.design).draws(_DRAWS)
+        found = cells.given_checked(self.rows, self.right, weight / self.design)
+        return (replace(found, wide_weight=1.0) if in_doubt else found).draws(_DRAWS)
 
     def _limits(
         self, drawn: Array, cells: ScoreCells, sample_weight: ArrayLike | None, level: float

@@ -40,7 +40,7 @@ if TYPE_CHECKING:
 # posterior alone those of 6 and 1.
 _DOUBT_ROWS, _DOUBT, _ANYTHING = 30.0, 0.35, 0.3
 # "Anything goes" with many checked rows, which it must then agree with, and the number of them at
-# which it has twice that share: with 30, rates were covered in 0.96 and 0.94 of the tables and splits
+# which it has twice that share: with 30, rates were covered in 0.96 and 0.94 of tables and splits
 # with this, in 0.86 and 0.86 without.
 _ANYTHING_CHECKED, _FEW_CHECKED = 0.1, 30.0
 # Halvings of the range in the search for an end of an interval: they leave 1e-9 of it.

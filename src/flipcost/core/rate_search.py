@@ -48,9 +48,9 @@ _HIDDEN = 50.0
 # Scores this many nats behind the best, each at its own rate, are dropped.
 _FAR_BEHIND = 10.0
 # Labels count as if the rarer one had at most so many rows, with these prior weights. On ten tables
-# with real noise (five splits) the noise tax was 0.147 with 30 checked rows and 0.037 with 100; with
-# 10 rows in place of the last 30 it was 0.180 and 0.054, with labels at full power 0.190 and 0.053.
-# On injected noise it is the same either way.
+# with real noise (five splits) the noise tax was 0.147 with 30 checked rows and 0.037 with 100;
+# with 10 rows in place of the last 30 it was 0.180 and 0.054, with labels at full power 0.190 and
+# 0.053. On injected noise it is the same either way.
 _POWERS = ((np.inf, 0.6), (100.0, 0.2), (30.0, 0.2))
 # Cells with less than this share of the fullest one are not looked at for other scores.
 _THIN = 1e-4

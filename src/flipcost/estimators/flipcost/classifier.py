@@ -131,6 +131,10 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         Posterior weight of each noise model; "no_signal" where the columns say nothing.
     wrong_share_ : Interval
         Share of all labels that are wrong.
+    noise_along_score_ : tuple of RateBand
+        With checked rows: both noise rates, with intervals, in bands of the probability. Each has
+        `low` and `high`, `share` and `n_checked`, and `positives` and `negatives`: how many of
+        these are labelled wrong there. Empty without checked rows.
     n_effective_ : float
         Rows that intervals count for: fewer than there are where these depend on each other.
     groups_, folds_ : ndarray of int, shape (n,)
@@ -563,6 +567,7 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         self.noise_models_ = dict(result.posterior.models or {})
         self.noise_bounds_ = result.bounds
         self.wrong_share_ = result.wrong_share
+        self.noise_along_score_ = result.along
         self.state_ = result.state
         self.n_effective_ = float(result.n_effective or result.n_rows)
         limits = result.posterior.interval(result.options.level)

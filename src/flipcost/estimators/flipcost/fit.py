@@ -13,7 +13,9 @@ import numpy as np
 from scipy.special import ndtri
 
 from flipcost.core.additive import CurveTables
+from flipcost.core.along import RateBand, rates_along
 from flipcost.core.calibration import TABLE, Calibration, ScoreBins, calibrate
+from flipcost.core.checked import given_label
 from flipcost.core.clean_means import cost_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.curve_fit import log_sum
@@ -248,6 +250,8 @@ class FitResult:
         Rows whose right label is known.
     n_effective : float or None
         Rows that these count for, where they depend on each other; all when None.
+    along : tuple of RateBand
+        How rates change along the score, with checked rows.
     """
 
     options: FitOptions
@@ -266,6 +270,7 @@ class FitResult:
     wrong_share: Interval
     n_checked: int = 0
     n_effective: float | None = None
+    along: tuple[RateBand, ...] = ()
 
     @property
     def state(self) -> State:
@@ -375,6 +380,7 @@ def fit_scores(
         wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_effective),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
         n_effective=rows.n_effective,
+        along=_along(rows, probability, posterior, options.level),
     )
 
 
@@ -409,6 +415,16 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     pair = rate_pair(rate)
     _check_possible(pair, rows.positive_share, rows.n_effective)
     return calibrate(rows.bins, [pair]), "given"
+
+
+def _along(
+    rows: ScoredRows, probability: Array, posterior: RatePosterior, level: float
+) -> tuple[RateBand, ...]:
+    """Return how rates change along the score, as far as checked rows tell."""
+    if rows.checked is None:
+        return ()
+    expected = given_label(probability, rows.positive, posterior.mean)
+    return rates_along(rows.checked, rows.positive, probability, expected, rows.weight, level)
 
 
 def _in_money(cost: Interval, unit: float) -> Interval:

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.core.along import furthest_apart
 from flipcost.core.decision import CONSTANTS
 
 if TYPE_CHECKING:
@@ -116,8 +117,22 @@ def _labels(fit: FitResult) -> list[str]:
     if fit.state == "no_signal":
         return [said]
     if fit.n_checked:
-        return [said, by_class, f"measured on {fit.n_checked:,} checked rows"]
+        return [said, by_class, f"measured on {fit.n_checked:,} checked rows", *_along(fit)]
     return [said, by_class, apart]
+
+
+def _along(fit: FitResult) -> list[str]:
+    """Say where labels are wrong more often than elsewhere, if the checked rows show it."""
+    found = furthest_apart(fit.along)
+    if found is None:
+        return []
+    side, worse, better = found
+    more, less = (band(getattr(part, side).low, getattr(part, side).high) for part in found[1:])
+    hard, easy = (f"{percent(part.low)} to {percent(part.high)}" for part in (worse, better))
+    return [
+        f"mistakes follow the columns: of {side} with a probability of {hard}",
+        f"{more} are labelled wrong, with one of {easy} {less}",
+    ]
 
 
 def _assumed(fit: FitResult) -> list[str]:

@@ -93,7 +93,7 @@ def our_lspc(num, den, widths):
     return lspc_fit([gaussian_kernel(sq, search.width) for sq in bases], codes, search.l2)
 
 
-def kernels_alone(num, den, widths, both: bool = False):
+def kernels_alone(num, den, widths, *, both=False):
     """Compute the kernel matrices that a fit, or a search over widths, consists of."""
     rng = np.random.default_rng(0)
     rows = np.vstack([den, num])
@@ -267,7 +267,7 @@ def compare_grid(num, den, widths, densratio) -> None:
 
 def main(arguments: list[str] | None = None) -> None:
     """Print all figures."""
-    global N_ROWS, N_CENTERS  # noqa: PLW0603 - the size of all that is measured here
+    global N_ROWS, N_CENTERS  # the size of all that is measured here
     parser = argparse.ArgumentParser(prog="benchmarks.kernel_estimators", description=__doc__)
     parser.add_argument("--rows", type=int, default=N_ROWS, help="rows of each of the two samples")
     parser.add_argument("--centers", type=int, default=N_CENTERS)

@@ -176,7 +176,7 @@ def sorted_scores(
             for place, features, knots in runs:
                 np.maximum(part[features], knots, out=hinges[place, : part.shape[1]])
             ends = np.clip(bounds - first, 0, part.shape[1])
-            for k in np.flatnonzero(np.diff(ends)):
+            for k in np.flatnonzero(np.diff(ends)).tolist():
                 more = np.dot(bent_slopes[k], hinges[:, ends[k] : ends[k + 1]])
                 scores[bent, first + ends[k] : first + ends[k + 1]] += more
         yield order + start, scores[:, : len(order)]
@@ -239,7 +239,7 @@ def _runs(basis: HingeBasis) -> list[tuple[slice, Any, Array]]:
     ]
 
 
-def _lay(rows: Array, order: Indices, out: Array, step: int) -> None:
+def _lay(rows: NDArray[np.floating], order: Indices, out: Array, step: int) -> None:
     """Write rows in another order, one column a line, so many at a time."""
     if rows.strides[0] == rows.itemsize:
         # One call for all columns: a thread that lets go of Python's lock may wait for it.

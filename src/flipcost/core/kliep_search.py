@@ -13,6 +13,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -281,9 +282,9 @@ def _held_out(
     circle = np.concatenate([parts.psi.T, parts.psi.T], axis=1).T
     weights = np.tile(weight[rows], 2)
     ratio, gaps = np.empty(len(phi)), np.zeros(len(bounds) - 1)
-    masses = []
+    masses: list[Array] = []
     ends = np.searchsorted(rows, bounds)
-    for index, (first, last) in enumerate(zip(ends[:-1], ends[1:], strict=True)):
+    for index, (first, last) in enumerate(pairwise(ends)):
         train = slice(last, len(rows) + first)
         mass = np.zeros(len(mean))
         mass[parts.usable] = 1.0 / parts.usable.sum()

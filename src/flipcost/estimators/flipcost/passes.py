@@ -340,8 +340,8 @@ class SecondPass:
         if not (np.isfinite(values.sum()) or np.isfinite(values).all()):
             raise rows.fault(ValueError("X must be finite."))
         if not sparse.issparse(X):
-            own = np.zeros(len(X), np.int8) if folds is None else folds
-            yield from sorted_scores(X, self.basis, self.coefficients, own)
+            every = np.zeros(len(X), np.int8) if folds is None else folds
+            yield from sorted_scores(X, self.basis, self.coefficients, every)
             return
         bends = self.basis.n_columns > self.basis.n_features
         for start in range(0, X.shape[0], _CHUNK_ROWS):

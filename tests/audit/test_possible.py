@@ -5,10 +5,14 @@ import json
 import numpy as np
 import polars as pl
 import pytest
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 
 from flipcost import Costs, FlipCostClassifier
 from flipcost.audit import audit
+from flipcost.core.checked import CheckedRows, contradict
 from flipcost.datasets import make_syn3d
+from flipcost.estimators.flipcost import check_not_swapped
 from flipcost.exceptions import DenoisingWarning, FlipCostError, TableError
 from flipcost.metrics import am_score, denoised_confusion, denoised_cost, f_score
 from flipcost.noise import flip_labels
@@ -88,6 +92,32 @@ def test_checks_of_suspicious_rows_are_taken(data, noisy):
     trusted[wrong] = data.target[wrong]
     model = FlipCostClassifier(cost=0.2, features="linear", random_state=0)
     assert model.fit(data.data, noisy, trusted=trusted).chosen_ == "rule"
+
+
+@pytest.mark.parametrize("share", [0.5, 0.15])
+def test_checks_of_top_suspects_are_taken(share):
+    """Of those that rank lowest out of fold, most are contradicted; nobody swapped anything."""
+    contradicted = 0
+    for seed in range(8):
+        rng = np.random.default_rng([seed, int(100 * share)])
+        X = rng.normal(size=(400, 3))
+        eta = 1 / (1 + np.exp(-(X[:, 0] + 0.5 * X[:, 1] + np.log(share / (1 - share)))))
+        truth = rng.random(400) < eta
+        y = truth ^ (rng.random(400) < 0.3)
+        probability = cross_val_predict(LogisticRegression(), X, y, method="predict_proba")[:, 1]
+        rows = np.argsort(np.where(y, probability, 1 - probability))[:20]
+        checked = CheckedRows(rows, truth[rows])
+        contradicted += contradict(y[rows], truth[rows])
+        check_not_swapped(X, y, checked, learn)
+        # The same answers the other way round, of rows drawn at random, are still refused.
+        rows = rng.choice(400, 100, replace=False)
+        with pytest.raises(FlipCostError, match="swapped"):
+            check_not_swapped(X, y, CheckedRows(rows, ~truth[rows]), learn)
+    assert contradicted >= 6  # or nothing was tried
+
+
+def learn(X, y):
+    return LogisticRegression().fit(X, y).decision_function
 
 
 def test_a_useless_rate_is_not_identified():

@@ -267,6 +267,52 @@ def contradict(labels: ArrayLike, right: ArrayLike) -> bool:
     return agreement(cells.reshape(2, 2)) < -_BEYOND_CHANCE
 
 
+def look_wrong(
+    scores: ArrayLike, labels: ArrayLike, others: ArrayLike, others_labels: ArrayLike
+) -> bool:
+    r"""Tell whether rows look wrongly labelled, by scores learned from the labels of other rows.
+
+    The share of other rows of the same label that look less suspicious is one half on average for
+    rows that are like them, the area :math:`A` under the ROC curve for rows that truly are of the
+    other class, and more if these were chosen for their suspicion. The limit lies halfway between
+    the first two, and a standard error above one half at least, :math:`1 / \sqrt{12 m}` of
+    :math:`m` rows. It depends neither on the share of positives nor on who was chosen.
+
+    Parameters
+    ----------
+    scores : array-like of shape (m,)
+        Of the rows, higher for positives.
+    labels : array-like of bool, shape (m,)
+        Their labels.
+    others, others_labels : array-like of shape (n,)
+        Scores and labels of other rows, of both classes.
+
+    Examples
+    --------
+    >>> others, labels = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [False, False, False, True, True, True]
+    >>> look_wrong([1.5, 2.5, 5.5], [True, True, False], others, labels)
+    True
+    >>> look_wrong([4.5, 5.5, 1.5], [True, True, False], others, labels)
+    False
+    """
+    found, given = np.asarray(scores, float), np.asarray(labels, bool)
+    around, classes = np.asarray(others, float), np.asarray(others_labels, bool)
+    if not len(found):
+        return False
+    negative, positive = np.sort(around[~classes]), np.sort(around[classes])
+    area = _share_below(positive, negative).mean()
+    above = _share_below(found, negative)  # of a negative label: what is high looks wrong
+    suspicion = np.where(given, 1 - _share_below(found, positive), above).mean()
+    return bool(suspicion > 0.5 + max((area - 0.5) / 2, 1 / np.sqrt(12 * len(found))))
+
+
+def _share_below(values: Array, among: Array) -> Array:
+    """Return the share of sorted numbers that lie below each value, ties by half."""
+    below = np.searchsorted(among, values, "left") + np.searchsorted(among, values, "right")
+    share: Array = below / (2 * len(among))
+    return share
+
+
 def given_label(probability: ArrayLike, positive: ArrayLike, rates: ArrayLike) -> Array:
     """Return the probability that rows are truly positive, given their labels too.
 

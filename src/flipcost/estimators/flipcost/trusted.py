@@ -5,10 +5,9 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.metrics import roc_auc_score
 
 from flipcost._validation import take_rows
-from flipcost.core.checked import CheckedRows, contradict
+from flipcost.core.checked import CheckedRows, contradict, look_wrong
 from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
@@ -91,10 +90,11 @@ def check_not_swapped(
     checked: CheckedRows,
     learn: Callable[[Any, Flags], Callable[[Any], Array]],
 ) -> None:
-    """Refuse checked rows that contradict most labels, unless these are the suspicious ones.
+    """Refuse checked rows that contradict most labels, unless these labels look wrong.
 
     Rows that were checked because they look wrong mostly are; then what the other rows' labels
-    teach agrees with the checks. Where it does not, one of the two columns is coded the other way.
+    teach speaks against the labels that the checks contradict. Where it does not, and rows are
+    contradicted that look like any of their label, one of the two columns is coded the other way.
 
     Parameters
     ----------
@@ -115,7 +115,7 @@ def check_not_swapped(
     Traceback (most recent call last):
         ...
     flipcost.exceptions.FlipCostError: 12 of the 12 checked rows have another label in `trusted` \
-than in `y`, and the rows that nobody checked do not speak for the former: are its two labels \
+than in `y`, and these rows look no different from others of their label: are its two labels \
 swapped, or do they belong to other rows?
     """
     given = positive[checked.rows]
@@ -125,13 +125,15 @@ swapped, or do they belong to other rows?
     others[checked.rows] = False
     rest = np.flatnonzero(others)
     if len(np.unique(positive[rest])) == 2:
-        score = learn(take_rows(X, rest), positive[rest])
-        if roc_auc_score(checked.right, score(take_rows(X, checked.rows))) > 0.5:
+        others_X, wrong_rows = take_rows(X, rest), checked.rows[given != checked.right]
+        score = learn(others_X, positive[rest])
+        scores = score(take_rows(X, wrong_rows))
+        if look_wrong(scores, positive[wrong_rows], score(others_X), positive[rest]):
             return
     wrong, rows = int(np.sum(given != checked.right)), len(given)
     msg = (
         f"{wrong:,} of the {rows:,} checked rows have another label in `trusted` than in `y`, and "
-        "the rows that nobody checked do not speak for the former: are its two labels swapped, or "
+        "these rows look no different from others of their label: are its two labels swapped, or "
         "do they belong to other rows?"
     )
     raise FlipCostError(msg)

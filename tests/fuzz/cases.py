@@ -13,7 +13,7 @@ import flipcost as fc
 from flipcost.cli import main
 from flipcost.core import ClassMoments, solve
 from flipcost.exceptions import FlipCostError
-from tests.fuzz import files, options, oracles, tables
+from tests.fuzz import files, numbers, options, oracles, tables
 from tests.fuzz.oracles import Fault
 
 AUDIT = ["--target", "ill", "--cost-fn", "5", "--cost-fp", "1", "--model", "linear", "--quiet"]
@@ -28,6 +28,21 @@ ROLES = [
     ["--trusted", "checked", "--drop", "key", "--drop-unusable"],
     ["--categorical", "dose", "--drop-unusable", "--positive", "yes"],
     ["--memory-share", "0", "--drop-unusable"],
+    ["--group", "town", "--drop", "key", "--drop-unusable"],
+    ["--time", "seen", "--drop", "key", "--drop-unusable"],
+    ["--by", "town", "--drop", "key", "--drop-unusable"],
+    ["--cost-fn", "5*w+1", "--drop", "key", "--drop-unusable"],
+    ["--cost-fn", "3..8", "--capacity", "10%", "--drop", "key", "--drop-unusable"],
+    ["--capacity", "5", "--capacity-by", "town", "--drop", "key", "--drop-unusable"],
+]
+# How predictions are asked for.
+PREDICTIONS = [
+    [],
+    [],
+    ["--id", "key"],
+    ["--keep-columns"],
+    ["--capacity", "5"],
+    ["--capacity", "5%", "--capacity-by", "town"],
 ]
 
 
@@ -63,10 +78,10 @@ def audit_file(path, folder, extra=()):
     return "taken"
 
 
-def predict_by(model, path, folder, besides=()):
+def predict_by(model, path, folder, besides=(), extra=()):
     """Predict the rows of a table."""
     out = folder / "p.csv"
-    code, _ = command(["predict", str(model), str(path), "--quiet", "--out", str(out)])
+    code, _ = command(["predict", str(model), str(path), "--quiet", "--out", str(out), *extra])
     oracles.check_folder(folder, {path.name, *besides} | (set() if code else {"p.csv"}))
     if code:
         return "refused"
@@ -115,15 +130,15 @@ def _predict(rng, folder):
         data, suffix = tables.parquet_bytes(rng), ".parquet"
     path = folder / f"a{suffix}"
     path.write_bytes(data)
-    return predict_file(path, folder)
+    return predict_file(path, folder, PREDICTIONS[int(rng.integers(len(PREDICTIONS)))])
 
 
-def predict_file(path, folder):
+def predict_file(path, folder, extra=()):
     """Predict the rows of a table by a good model."""
     with tempfile.TemporaryDirectory() as place:
         model = Path(place) / "m.skops"
         model.write_bytes(good_files()["linear"])
-        return predict_by(model, path, folder)
+        return predict_by(model, path, folder, extra=extra)
 
 
 def _options(rng, folder):
@@ -203,6 +218,10 @@ def load_moments(path, folder):
     return "taken"
 
 
+def _numbers(rng, folder):
+    return numbers.fit_numbers(rng)
+
+
 CASES = {
     "csv": _csv,
     "parquet": _parquet,
@@ -210,4 +229,5 @@ CASES = {
     "options": _options,
     "model": _model,
     "moments": _moments,
+    "numbers": _numbers,
 }

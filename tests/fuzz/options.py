@@ -9,10 +9,15 @@ RATES = ["0", "0.2", "0.49", "0.5", "-0.1", "1", "nan", "0.3,0.1", "0.6,0.39", "
          "0.1,0.2,0.3", "1e-320", "0.9,0.05", "0.5,0.5", "inf,0"]  # fmt: skip
 NAMES = ["key", "age", "dose", "town", "seen", "w", "again", "checked", "ill", "nothing", "",
          "`ill`", "'ill'", "\x1b[2J", "ILL", "a" * 4000, "--target"]  # fmt: skip
+PRICES = [
+    *NUMBERS, "w", "5*w+1", "w/0", "w-w", "3..8", "8..3", "0..1", "..", "1..", "key*2", "ill",
+    "w**9", "(" * 500 + "w" + ")" * 500, "__import__('os')", "w.x", "1e308*w*1e308", "nothing", "-w",
+    "w;w",
+]  # fmt: skip
 POOLS = {
     "--target": NAMES,
-    "--cost-fn": NUMBERS,
-    "--cost-fp": NUMBERS,
+    "--cost-fn": PRICES,
+    "--cost-fp": PRICES,
     "--positive": ["yes", "no", "Yes", "", "1", "x" * 4000],
     "--noise-rate": RATES,
     "--trusted": NAMES,
@@ -32,6 +37,15 @@ POOLS = {
     "--seed": NUMBERS,
     "--max-bytes": NUMBERS,
     "--example": ["pima", "nothing", ""],
+    "--group": NAMES,
+    "--time": NAMES,
+    "--by": NAMES,
+    "--capacity": ["5", "10%", "0", "-1", "101%", "1e9", "nan%", "x", "", "Lyon=5",
+                   "Lyon=5,Nice=9%", "=", ",", "Lyon=", "nowhere=3", "9" * 400],
+    "--capacity-by": NAMES,
+    "--cost-check": NUMBERS,
+    "--checked": ["TABLE", "MODEL", "nothing.csv", "/dev/null", ".", ""],
+    "--table": ["x", ""],
 }  # fmt: skip
 FLAGS = ["--drop-unusable", "--strict", "--json", "--overwrite", "--help", "--version"]
 

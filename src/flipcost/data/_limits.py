@@ -170,8 +170,9 @@ def parquet_batches(
         names = [n for n in texts_of(file.schema_arrow) if columns is None or n in columns]
         with open_file(names) as as_dictionaries:
             for group in chosen:
-                stored = _stored_whole(file.metadata.row_group(group))
-                longest = [stored.get(name, 0) for name in (columns or stored)]
+                # What a footer says of columns ends the process if it cannot be: read them first.
+                _longest_cells(file, group, names)
+                stored, longest = _stored_whole(file, group, names, columns)
                 known = [name for name in names if name not in stored]
                 longest += _longest_cells(as_dictionaries, group, known)
                 n_rows = max(_LEAST_ROWS, min(n_rows, _COLUMN_BYTES // max([1, *longest])))
@@ -216,19 +217,25 @@ def _longest_cells(file: Any, group: int, names: list[str]) -> list[int]:
     return []
 
 
-def _stored_whole(group: Any) -> dict[str, int]:
-    """Return the columns in which a cell may be as long as the column, and how long they are.
+def _stored_whole(
+    file: Any, group: int, texts: list[str], columns: Sequence[str] | None
+) -> tuple[list[str], list[int]]:
+    """Return columns in which a cell may be as long as the column, and how long they are.
 
     These store what differs from the cell before, or are nested.
     """
-    found: dict[str, int] = {}
-    for k in range(group.num_columns):
-        column = group.column(k)
-        name = column.path_in_schema
-        if "DELTA_BYTE_ARRAY" in column.encodings or "." in name:
-            size = max(column.total_uncompressed_size, column.total_compressed_size)
-            found[name] = found[name.partition(".")[0]] = size
-    return found
+    footer = file.metadata.row_group(group)
+    names, sizes = [], []
+    for place in range(len(file.schema)):
+        path = file.schema.column(place).path
+        if path in texts:
+            column = footer.column(place)
+            if "DELTA_BYTE_ARRAY" in column.encodings:
+                names.append(path)
+                sizes.append(max(column.total_uncompressed_size, column.total_compressed_size))
+        elif "." in path and (columns is None or path.partition(".")[0] in columns):
+            sizes.append(footer.total_byte_size)
+    return names, sizes
 
 
 def texts_of(schema: Any) -> list[str]:

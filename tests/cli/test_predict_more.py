@@ -45,6 +45,38 @@ def test_columns_are_kept(model, tmp_path, kind):
     np.testing.assert_allclose(np.array(found["age"], float), rows["age"])
 
 
+def test_kept_columns_are_not_taken_for_predictions(model, tmp_path, capsys):
+    """Also where they have their names, and rows are called within a capacity."""
+    own = {"row": ["x"] * 40, "row_": [7] * 40, "called_positive": ["?"] * 40}
+    own["expected_saving"] = list(range(40))
+    rows = make_rows(40, seed=1)
+    for name, values in own.items():
+        rows = rows.append_column(name, [values])
+    pq.write_table(rows, tmp_path / "new.parquet")
+    out = tmp_path / "out.parquet"
+    more = ["--keep-columns", "--capacity", "5"]
+    assert predict(model, tmp_path / "new.parquet", out, *more) == 0
+    assert "40 rows, 5 of them called" in capsys.readouterr().out
+    found = pq.read_table(out)
+    assert {name: found[name].to_pylist() for name in own} == own
+    assert found["row__"].to_pylist() == list(range(1, 41))
+    assert sum(found["called_positive_"].to_pylist()) == 5
+    assert {path.name for path in tmp_path.iterdir()} == {"new.parquet", "out.parquet"}
+
+
+@pytest.mark.parametrize("kind", ["nested", "bytes"])
+def test_columns_that_cannot_be_kept(model, tmp_path, capsys, kind):
+    """One sentence, and nothing is written."""
+    broken = pa.Array.from_buffers(pa.binary(), 40, pa.array([b"\xff"] * 40).buffers())
+    more = pa.array([[1.0]] * 40) if kind == "nested" else broken.view(pa.string())
+    pq.write_table(make_rows(40).append_column("more", more), tmp_path / "new.parquet")
+    assert predict(model, tmp_path / "new.parquet", tmp_path / "out.csv", "--keep-columns") == 2
+    said = capsys.readouterr().err
+    assert "leave --keep-columns out" in said
+    assert said.count("\n") == 1
+    assert not (tmp_path / "out.csv").exists()
+
+
 def test_levels_that_are_new_are_counted(model, tmp_path, capsys):
     """The screen says how many rows hold a level that the model has not seen."""
     rows = make_rows(30, seed=2).set_column(1, "town", [["Brest"] * 7 + ["Lyon"] * 23])

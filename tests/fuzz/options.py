@@ -11,8 +11,8 @@ NAMES = ["key", "age", "dose", "town", "seen", "w", "again", "checked", "ill", "
          "`ill`", "'ill'", "\x1b[2J", "ILL", "a" * 4000, "--target"]  # fmt: skip
 PRICES = [
     *NUMBERS, "w", "5*w+1", "w/0", "w-w", "3..8", "8..3", "0..1", "..", "1..", "key*2", "ill",
-    "w**9", "(" * 500 + "w" + ")" * 500, "__import__('os')", "w.x", "1e308*w*1e308", "nothing", "-w",
-    "w;w",
+    "w**9", "(" * 500 + "w" + ")" * 500, "__import__('os')", "w.x", "1e308*w*1e308", "nothing",
+    "-w", "w;w",
 ]  # fmt: skip
 POOLS = {
     "--target": NAMES,

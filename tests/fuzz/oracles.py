@@ -73,7 +73,9 @@ def check_words(code, out, err):
 
 def check_summary(summary):
     """Check that no number of a summary is one that cannot be."""
-    dearest = max(summary["costs"]["false_negative"], summary["costs"]["false_positive"])
+    prices = [summary["costs"][kind] for kind in ("false_negative", "false_positive")]
+    # Prices of columns or in a range: what a row costs at most is not known here.
+    dearest = math.inf if any(isinstance(price, str) for price in prices) else max(prices)
     data = summary["data"]
     if not 0 <= data["positive_labels"] <= data["rows"] <= data["rows_in_table"]:
         raise Fault(f"rows that cannot be: {data}")
@@ -83,8 +85,10 @@ def check_summary(summary):
         if not all(math.isfinite(v) for v in (value, low, high)):
             raise Fault(f"{path} is not finite: {interval}")
         most = dearest if "cost" in path or "saving" in path else 1.0
-        least = -most if "saving" in path else 0.0
-        tolerance = slack * max(1.0, most)
+        most = data["rows"] if path.endswith("lift") else most
+        most = dearest * data["rows"] if path.endswith("profit") else most
+        least = -most if "saving" in path or "profit" in path else 0.0
+        tolerance = slack * max(1.0, min(most, 1e9))
         if not low - tolerance <= value <= high + tolerance:
             raise Fault(f"impossible number: {path} is outside its interval: {interval}")
         if value < least - tolerance or value > most + tolerance:

@@ -11,7 +11,15 @@ CORPUS = sorted((Path(__file__).parent / "corpus").glob("*-*"))
 # Options that a table of the corpus is audited with.
 OPTIONS = {"audit-weights.csv": ["--sample-weight", "w", "--drop-unusable"]}
 # How many cases of each kind: audits take longest.
-NUMBERS = {"csv": 20, "parquet": 20, "predict": 80, "options": 24, "model": 90, "moments": 160}
+NUMBERS = {
+    "csv": 20,
+    "parquet": 20,
+    "predict": 80,
+    "options": 24,
+    "model": 90,
+    "moments": 160,
+    "numbers": 60,
+}
 
 
 @pytest.mark.filterwarnings("ignore")

@@ -13,6 +13,7 @@ from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.depth import MEASURES, DepthCurve, depth_curve
+from flipcost.core.possible import possible_limits
 from flipcost.core.price_curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.prices import Prices
 from flipcost.core.segments import Segment, segment_figures
@@ -364,7 +365,9 @@ def _range(
         at = prices_at(price)
         sums = saving_sums(judged.positive, other, middle, at, judged.weight)
         design = judged.design_of(other, at, posterior, level, middle)
-        regrets.append(sums.thinned(design).mean(posterior, level))
+        saved = sums.thinned(design).mean(posterior, level)
+        # Whoever knows the price may still do as at the middle: it never costs.
+        regrets.append(Interval(*possible_limits(saved.value, saved.low, saved.high, least=0.0)))
     unit = rows.options.unit
     paid = []
     for price in ends:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-import tempfile
 from collections import Counter
 from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
@@ -35,6 +34,8 @@ from flipcost.exceptions import CellError, FlipCostError, ModelFileError, TableE
 
 # What the reader makes of a level that was not there when the model was made.
 _UNSEEN = -1.0
+# Before the names of columns that are kept, so that they are not taken for predictions.
+_KEPT = "kept "
 _SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".bz2", ".zst", ".xz", ".zip")
 
 
@@ -69,8 +70,7 @@ def run_predict(
         known = (id_column, data, limit, unseen)
         scored = _scored(pipeline, batches, *known, keep_columns=keep_columns)
         if limit is not None:
-            aside = tempfile.TemporaryDirectory(prefix=".flipcost-", dir=out.absolute().parent)
-            spill = Path(stack.enter_context(aside)) / "scored.parquet"
+            spill = place.with_name("scored")  # it goes with what is written aside
             scored = mark_within(scored, limit, spill, _labels(pipeline[-1]))
         rows, called = _write(place, scored)
         if not rows:
@@ -136,17 +136,17 @@ def _scored(
 
 def _with_columns(batch: pa.RecordBatch, found: pa.RecordBatch, schema: Any) -> pa.RecordBatch:
     """Return the rows as they were, and their predictions behind; all batches alike."""
-    own = [name if name not in batch.schema.names else f"{name}_" for name in found.schema.names]
-    names = [*batch.schema.names, *own]
+    names = [*(f"{_KEPT}{name}" for name in batch.schema.names), *found.schema.names]
     columns = [*batch.columns, *found.columns]
     if schema is not None:
         try:
             by_name = dict(zip(names, columns, strict=True))
             columns = [by_name[field.name].cast(field.type) for field in schema]
         except (KeyError, pa.ArrowInvalid, pa.ArrowNotImplementedError) as error:
+            what = str(error).replace(_KEPT, "")
             msg = (
                 "--keep-columns needs columns that are the same in all files and all rows; "
-                f"{error} is not. Leave it out, and join the results by row."
+                f"{what} is not. Leave it out, and join the results by row."
             )
             raise TableError(msg) from error
         return pa.RecordBatch.from_arrays(columns, schema=schema)
@@ -159,14 +159,47 @@ def _write(place: Path, scored: Iterator[pa.RecordBatch]) -> tuple[int, int]:
     try:
         for batch in scored:
             shown = _guarded(batch) if place.suffix == ".csv" else batch
-            writer = writer or _writer(place, shown.schema)
-            writer.write_batch(shown)
+            shown = shown.rename_columns(_shown_names(shown.schema.names))
+            with _writing(place):
+                shown.validate(full=True)
+                writer = writer or _writer(place, shown.schema)
+                writer.write_batch(shown)
             rows += batch.num_rows
             called += batch.column("called_positive").true_count
     finally:
         if writer is not None:
             writer.close()
     return rows, called
+
+
+def _shown_names(names: list[str]) -> list[str]:
+    """Return the names of columns as they are written: predictions yield to what is kept.
+
+    Examples
+    --------
+    >>> _shown_names(["kept row", "kept age", "row", "prediction"])
+    ['row', 'age', 'row_', 'prediction']
+    """
+    kept = [name.removeprefix(_KEPT) for name in names if name.startswith(_KEPT)]
+    own = []
+    for name in names[len(kept) :]:
+        while name in kept:
+            name += "_"  # noqa: PLW2901 - until it is free
+        own.append(name)
+    return [*kept, *own]
+
+
+@contextmanager
+def _writing(place: Path) -> Iterator[None]:
+    """Say of a column that is kept that it cannot be written: nested, or text that is none."""
+    try:
+        yield
+    except (pa.ArrowInvalid, pa.ArrowNotImplementedError, pa.ArrowTypeError) as error:
+        msg = (
+            f"The columns of the rows cannot be written to {place.name} ({error}); leave "
+            "--keep-columns out, and join the results by row."
+        )
+        raise TableError(msg) from error
 
 
 def _labels(classifier: Any) -> tuple[str, str]:

@@ -478,7 +478,20 @@ def _solve_stack(
     beta = u + v * ((sigma - kappa * along_u) / (1 + kappa * along_v))[..., None]
     along_beta = (centre * beta).sum(-1)
     t = (target + bias_ridge * along_beta) / (weight + bias_ridge)
-    return np.concatenate([beta, (t - along_beta)[..., None]], axis=-1)
+    solution = np.concatenate([beta, (t - along_beta)[..., None]], axis=-1)
+    _check_finite(solution)
+    return solution
+
+
+def _check_finite(*numbers: Array) -> None:
+    """Refuse equations whose numbers are too large to be computed with, or their solutions."""
+    if not all(np.isfinite(found).all() for found in numbers):
+        msg = (
+            "The equations hold numbers beyond what can be computed with: features, weights, "
+            "`margin` and `l2` must be of ordinary size. Standardize the features, and divide "
+            "weights by their mean."
+        )
+        raise ValueError(msg)
 
 
 def solve_definite(matrix: Array, right: Array) -> Array:
@@ -502,6 +515,7 @@ def solve_definite(matrix: Array, right: Array) -> Array:
     solution = _solve_by_cholesky(matrix, right, tolerance * diagonal)
     if solution is not None:
         return solution
+    _check_finite(matrix, right)
     scale = np.where(diagonal > 0, np.sqrt(diagonal), 1.0)
     values, vectors = np.linalg.eigh(matrix / (scale[..., :, None] * scale[..., None, :]))
     kept = values > tolerance * values[..., -1:]

@@ -70,7 +70,7 @@ def range_sentence(found: RangeFound, result: AuditResult) -> str:
     """Say what a price in a range means for the decision."""
     scale, mistake = scale_of(result), _MISTAKE[found.name]
     low, middle, high = (span(cost, scale) for cost in found.cost)
-    regrets = amounts(*(max(0.0, scale * one.value) for one in found.regret))
+    regrets = amounts(*(scale * one.value for one in found.regret))
     said = (
         f"Deciding for the middle, {found.middle:.4g}, is best on average. 1,000 rows then cost "
         f"{low} if {mistake} costs {found.low:.4g}, {middle} at the middle and {high} if it costs "

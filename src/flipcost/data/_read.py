@@ -279,6 +279,9 @@ def reading(path: Any, form: FileFormat, start: int = 0) -> Iterator[None]:
         reason = re.sub(r"Row #\d+: ", "", str(error)) if start else str(error)
         raise _explain(path, form, reason) from error
     except UnicodeDecodeError as error:
+        if form.kind == "parquet":  # a name of a column is no text
+            msg = f"{path} cannot be read ({error}); fetch it again."
+            raise TableError(msg) from error
         raise not_utf8(path, form.encoding, "a later line") from error
     except _UNREADABLE as error:
         msg = f"{path} cannot be read to its end ({error}); fetch it again."

@@ -135,11 +135,11 @@ class FileSet(ABC):
             self._check_stamp(path)
             said = str(error)
             raise SourceError(said if path in said else f"file {path!r}: {said}") from error
-        except (pa.ArrowException, OSError) as error:
+        except (pa.ArrowException, OSError, UnicodeDecodeError) as error:
             self._check_stamp(path)
-            reason = " ".join(str(error).split())
+            reason = " ".join(str(error).split()).rstrip(".")
             msg = (
-                f"file {path!r} cannot be read: {reason} It may be cut short, damaged, or of "
+                f"file {path!r} cannot be read: {reason}. It may be cut short, damaged, or of "
                 "another kind."
             )
             raise SourceError(msg) from error

@@ -51,7 +51,7 @@ def _size_in_memory(path: str, filesystem: Any) -> int:
     if path.lower().endswith(ParquetFiles.suffixes):
         try:
             footer = pq.read_metadata(path, filesystem=filesystem)
-        except (pa.ArrowException, OSError):
+        except (pa.ArrowException, OSError, UnicodeDecodeError):
             return size  # whoever reads it will say what is wrong
         return 8 * int(footer.num_rows) * int(footer.num_columns)
     return (5 if path.lower().endswith((".gz", ".bz2", ".zst", ".xz", ".lz4")) else 1) * size

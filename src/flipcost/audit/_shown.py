@@ -22,10 +22,11 @@ class ShownResult:
     def __repr__(self) -> str:
         """Return what was found in one line, and where there is more."""
         found: Any = self
-        cost = 1000 * found.unit * found.best.likely.value
+        # Three figures, and never as a power of ten.
+        cost = float(f"{1000 * found.unit * found.best.likely.value:.3g}")
         return (
             f"<AuditResult of {found.name!r}: {found.n_rows:,} rows, labels {found.state}; "
-            f"{found.best.label} costs {cost:,.4g} per 1,000 rows; see .to_markdown(), .to_html()>"
+            f"{found.best.label} costs {cost:,.10g} per 1,000 rows; see .to_markdown(), .to_html()>"
         )
 
     def _repr_html_(self) -> str:

@@ -156,12 +156,14 @@ def _numbers(column: Any, described: dict[str, Any]) -> Array:
     except TableError:
         raise
     except (ValueError, NotImplementedError) as error:  # pyarrow's errors are of these kinds
-        reason = str(error).splitlines()[0]
+        place = _first_unread(column, described)
+        # What stands there, not what the parser says of it.
+        found = shorten([str(column[place].as_py())])
         msg = (
             f"Column {described['name']!r} held {_WORDS[kind]} when the model was made and does "
-            f"not now ({reason}); correct the column."
+            f"not now (found {found}); correct the column."
         )
-        raise CellError(msg, _first_unread(column, described)) from error
+        raise CellError(msg, place) from error
 
 
 def _first_unread(column: Any, described: dict[str, Any]) -> int:

@@ -60,7 +60,7 @@ def summarize(fit: FitResult, n_features: int, positive: Any) -> str:
             "Assumed  " + f"\n{_INDENT}".join(_assumed(fit)),
             "Prices   " + _prices(fit),
             "",
-            f"Clean cost of a row, out of fold and denoised ({fit.options.level:.0%} interval)"
+            f"Clean cost of a row, out of fold and denoised ({percent(fit.options.level)} interval)"
             + _money_words(fit),
             *_costs(fit),
             "",
@@ -190,7 +190,7 @@ def _choice(fit: FitResult) -> str:
     saved = 1 - rule.value / better if better > 0 else 0.0
     sure = rule.high < min(cost.low for cost in constants)
     hedge = "" if sure else f";\n{_INDENT}the intervals overlap: not certain"
-    return f"the rule, which saves {saved:.0%} of the better constant's cost{hedge}"
+    return f"the rule, which saves {percent(saved)} of the better constant's cost{hedge}"
 
 
 def _unknown(fit: FitResult) -> str:
@@ -200,7 +200,7 @@ def _unknown(fit: FitResult) -> str:
     share = fit.value_of_rate / cost if cost > 0 else 0.0
     return (
         f"not knowing the rate costs about {fit.value_of_rate:.4f} a row "
-        f"({share:.0%} of the clean cost)"
+        f"({percent(share)} of the clean cost)"
     )
 
 

@@ -6,7 +6,9 @@ from scipy import sparse
 
 from flipcost.core import sparse_scores as module
 from flipcost.core.dependence import training_rows
-from flipcost.core.sparse_scores import sparse_scores
+from flipcost.core.even import LabelMoments, even_scores, training_moments
+from flipcost.core.moments import fold_moments
+from flipcost.core.sparse_scores import dense_scores, sparse_scores
 
 L2S = [0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0]
 
@@ -66,3 +68,36 @@ def test_labels_that_nothing_tells_apart_give_no_slopes():
     X = sparse.csr_matrix(np.ones((6, 2)))
     found = sparse_scores(X, [0, 1, 0, 1, 0, 1], [0, 0, 1, 1, 2, 2], 3, [0.1])
     np.testing.assert_allclose(found, 0.0, atol=1e-12)
+
+
+@pytest.mark.parametrize("forward", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_dense_rows_give_what_scatters_give(monkeypatch, weighted, forward):
+    """Steps on dense rows end where the factors of their scatters do, part by part."""
+    monkeypatch.setattr(module, "_COLUMNS_OF_A_STEP", 0.1)
+    monkeypatch.setattr(module, "_DENSE_TOLERANCE", 1e-11)
+    monkeypatch.setattr(module, "_DENSE_BLOCK", 8 * 60 * 33)
+    X, positive, folds, weight = draw(2)
+    X = X + np.linspace(-3, 3, X.shape[1])
+    weight = weight if weighted else None
+    found = dense_scores(X, positive, folds, 4, L2S, weight, forward=forward)
+    classes = fold_moments(X, positive, folds, 4, weight)
+    parts = [LabelMoments.from_classes(part) for part in classes]
+    trained = [*training_moments(parts, forward=forward)]
+    trained.append(trained[0].merge(parts[0]))
+    for own, train in zip(found, trained, strict=True):
+        expected = even_scores(train, [np.arange(X.shape[1])], L2S)
+        np.testing.assert_allclose(own, expected, rtol=1e-6, atol=1e-8)
+
+
+def test_dense_rows_that_take_long_are_left_to_scatters(monkeypatch):
+    """Nearly dependent columns, columns far from zero and what is not finite are given back."""
+    rng = np.random.default_rng(3)
+    monkeypatch.setattr(module, "_COLUMNS_OF_A_STEP", 2.0)
+    X, folds = rng.normal(size=(500, 40)), np.arange(500) % 5
+    y = X[:, 0] + rng.normal(size=500) > 0
+    assert dense_scores(X, y, folds, 5, L2S) is not None
+    assert dense_scores(np.cumsum(X, axis=1), y, folds, 5, L2S) is None
+    assert dense_scores(X + 1e5, y, folds, 5, L2S) is None
+    X[7, 7] = np.nan
+    assert dense_scores(X, y, folds, 5, L2S) is None

@@ -24,7 +24,7 @@ from flipcost.core.hinge_moments import hinge_scores, label_moments
 from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments
 from flipcost.core.scoring import fold_scores, row_scores
-from flipcost.core.sparse_scores import sparse_scores
+from flipcost.core.sparse_scores import dense_scores, sparse_scores
 from flipcost.core.wide import is_wide, wide_scores
 from flipcost.estimators.flipcost.boosting import (
     allows_trees,
@@ -44,8 +44,9 @@ if TYPE_CHECKING:
 # Expanded columns: above this the moments cost more than they give.
 _MOST_COLUMNS = 100
 _MOST_KNOTS = 3
-# Sparse rows of more columns are never turned into a scatter of columns by columns.
-_MOST_SCATTERED = 1_000
+# Sparse rows of more columns are never turned into a scatter of columns by columns; of dense ones
+# of so many columns it is tried without.
+_MOST_SCATTERED, _MANY_COLUMNS = 1_000, 500
 # Probabilities are cut here before they become log-odds, so that a sure answer is a finite score.
 _SUREST = 1e-6
 
@@ -124,6 +125,10 @@ def moment_scores(
         training = [training_rows(folds, k, forward=forward) for k in range(n_folds)]
         found, scores = wide_scores(X, positive, weight, folds, l2s, training)
         return MomentScores(basis, found), scores
+    if len(families) == 1 and d > _MANY_COLUMNS and not sparse.issparse(X):
+        path = dense_scores(X, positive, folds, n_folds, l2s, weight, forward=forward)
+        if path is not None:
+            return MomentScores(basis, path[-1]), hinge_scores(X, basis, path[:-1], folds)
     if sparse.issparse(X):
         classes = fold_moments(X, positive, folds, n_folds, weight)
         parts = [LabelMoments.from_classes(part) for part in classes]

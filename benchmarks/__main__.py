@@ -10,6 +10,7 @@ NAMES = (
     "fit",
     "audit",
     "growth",
+    "busy",
     "kernel_estimators",
     "eta_quality",
     "noise_tax",

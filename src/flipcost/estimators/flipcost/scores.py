@@ -126,9 +126,9 @@ def moment_scores(
         found, scores = wide_scores(X, positive, weight, folds, l2s, training)
         return MomentScores(basis, found), scores
     if len(families) == 1 and d > _MANY_COLUMNS and not sparse.issparse(X):
-        path = dense_scores(X, positive, folds, n_folds, l2s, weight, forward=forward)
-        if path is not None:
-            return MomentScores(basis, path[-1]), hinge_scores(X, basis, path[:-1], folds)
+        solved = dense_scores(X, positive, folds, n_folds, l2s, weight, forward=forward)
+        if solved is not None:
+            return MomentScores(basis, solved[-1]), hinge_scores(X, basis, solved[:-1], folds)
     if sparse.issparse(X):
         classes = fold_moments(X, positive, folds, n_folds, weight)
         parts = [LabelMoments.from_classes(part) for part in classes]

@@ -163,7 +163,7 @@ def dense_scores(
 def _learned(folds: ArrayLike, n_folds: int, *, forward: bool) -> Flags:
     """Return which rows each training part learns from, all of them in the last, (n, K)."""
     fold, own = np.asarray(folds), np.append(np.arange(n_folds), -1)
-    learned = fold[:, None] != own
+    learned: Flags = np.not_equal(fold[:, None], own)
     if forward:
         learned[:, 1:-1] = fold[:, None] < own[1:-1]
     return learned

@@ -18,7 +18,7 @@ from flipcost.data import plain_features, read_columns
 from flipcost.exceptions import SourceError, TableError
 from flipcost.recheck import CheckedRow
 from flipcost.scale import NeedsRowsError, sql_engine
-from tests.scale.engines.servers import running_postgresql
+from tests.scale.engines.servers import PASSWORD, running_postgresql
 
 duckdb = pytest.importorskip("duckdb")
 
@@ -67,6 +67,7 @@ INFINITE = (
     "SELECT * REPLACE (CASE name WHEN 'call 3' THEN 'inf'::DOUBLE ELSE minutes END AS minutes) "
     "FROM calls"
 )
+LEAST = "'weight' must hold numbers of at least 0, none missing"
 STRANGE = (
     "SELECT * REPLACE (CASE name WHEN 'call 3' THEN 'never' ELSE smokes END AS smokes) FROM calls"
 )
@@ -296,16 +297,56 @@ def test_what_learns_from_rows_gets_drawn_ones(duck, options, said):
             {"group": "who"},
             "every row which",
         ),
+        ("calls", {"sample_weight": "town"}, "'town' must hold numbers to serve as weights"),
+        ("SELECT * REPLACE (weight - 2 AS weight) FROM calls", {"sample_weight": "weight"}, LEAST),
+        (
+            "SELECT * REPLACE (nullif(weight, 2) AS weight) FROM calls",
+            {"sample_weight": "weight"},
+            LEAST,
+        ),
+        ("SELECT * REPLACE (name AS fraud), name AS id FROM calls", {"id": "id"}, "1,000 or more"),
         ("calls", {"id": "nothing"}, "has no column 'nothing'"),
         ("calls", {"group": "nothing"}, "has no column 'nothing'"),
         ("SELECT *, 'one' AS same FROM calls", {"id": "same"}, "too many rows share a name"),
     ],
-    ids=["labels", "infinite", "strange", "ungrouped", "id", "group", "shared"],
+    ids=lambda value: value[-30:] if isinstance(value, str) else "",
 )
 def test_bad_tables_are_refused(duck, source, options, said):
     """One sentence for what a look did not show, and counts do."""
     with pytest.raises(TableError, match=said):
         audited(duck, source, **options)
+
+
+@pytest.mark.engines
+@pytest.mark.slow
+@pytest.mark.parametrize("step", ["looking", "counting", "gathering", "second pass"])
+def test_a_session_that_ends_is_said_so(server, step):
+    """Whichever step it ends at: one sentence, without the password."""
+
+    def end(said):
+        if said.startswith(step):
+            server.connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> "
+                "pg_backend_pid() AND backend_type = 'client backend'"
+            )
+
+    with pytest.raises(SourceError, match="the connection was lost while table 'calls'") as found:
+        audited(server.address, progress=end)
+    assert PASSWORD not in str(found.value)
+
+
+@pytest.mark.engines
+@pytest.mark.slow
+def test_who_writes_meanwhile_disturbs_nothing(server):
+    """All queries see the table as it was at the first."""
+    server.connection.execute("CREATE TABLE moving AS SELECT * FROM calls")
+
+    def write(said):
+        if said != "counting the rows":  # the first
+            server.connection.execute("INSERT INTO moving SELECT * FROM calls")
+
+    result = audited(server.address, "moving", progress=write)
+    assert result.n_rows == CALLS.num_rows - CALLS["fraud"].null_count
 
 
 def test_a_table_that_changes_is_noticed(duck):

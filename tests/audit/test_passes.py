@@ -17,6 +17,7 @@ from flipcost.data import ColumnReader, Roles, make_features
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import SourceError, TableError
 from flipcost.noise import flip_labels
+from flipcost.recheck import CheckedRow
 from flipcost.scale import Piece, scan_parquet
 from tests.audit.helpers import PRICES, noisy_table
 
@@ -562,9 +563,19 @@ def test_on_dask(table, by_form, tmp_path):
         pc.write_csv(table.drop_columns("x1").slice(2000, 2000), days / "1.csv")
         with pytest.raises(TableError, match=r"1\.csv.*no column 'x1', which .*0\.csv' has"):
             audit_files(days, **options)
+        answers = [
+            CheckedRow(s.row, s.id, s.label, (s.label, s.suggested)[k % 2], None, f"a, line {k}")
+            for k, s in enumerate(found["_folder"].suspects[:40])
+        ]
+        options |= {"source": tmp_path / "_folder", "checked": [answers]}
+        found["checked"] = audit_files(**options)
+        checked_here = audit_files(**options | {"dask": None})
         (tmp_path / "_folder" / "1.parquet").write_bytes(b"PAR1 and nothing more")
         with pytest.raises((SourceError, ValueError), match=r"1\.parquet"):
             audit_files(tmp_path / "_folder", "ill", PRICES, dask=cluster.scheduler_address)
+    checked = found.pop("checked")
+    assert checked.n_checked == checked_here.n_checked == 40
+    assert abs(checked.wrong_share.value - checked_here.wrong_share.value) < 1e-6
     expected = by_form("_parquet")
     for result in found.values():
         assert result.reading == "read in two passes on a Dask cluster"

@@ -1,5 +1,6 @@
 """`flipcost audit` on databases: DuckDB files here, a PostgreSQL server beside."""
 
+import csv
 import json
 
 import numpy as np
@@ -70,6 +71,24 @@ def test_more_rows_than_are_taken_are_counted_there(file, tmp_path, capsys):
     assert "600 rows" in said
     assert "counted by queries in DuckDB, candidates compared on 300 rows" in said
     assert "sample" not in shown.err
+
+
+def test_checked_rows_come_back(file, tmp_path, capsys):
+    """What an audit hands out is filled in and given to the next, found by --id alone."""
+    args = [f"{file}::calls", *PRICES, "--max-rows", 300]
+    assert audit(*args, "--out", tmp_path / "a") == 0
+    with (tmp_path / "a" / "recheck.csv").open() as handed:
+        rows = list(csv.DictReader(handed))
+    with (tmp_path / "done.csv").open("w", newline="") as filled:
+        writer = csv.DictWriter(filled, list(rows[0]))
+        writer.writeheader()
+        writer.writerows({**row, "checked": row["label"]} for row in rows)
+    checked = ["--checked", tmp_path / "done.csv"]
+    assert audit(*args, *checked, "--out", tmp_path / "b") == 0
+    summary = json.loads((tmp_path / "b" / "summary.json").read_text())
+    assert summary["recheck"]["way"][-1]["checked_rows"] == len(rows)
+    assert audit(*args[:-4], "--drop", "id", *args[-2:], *checked, "--out", tmp_path / "c") == 2
+    assert "found by their names only; give --id" in capsys.readouterr().err
 
 
 def test_a_query_and_a_sample(file, tmp_path, capsys):

@@ -12,8 +12,8 @@ from flipcost.audit._maker import MadePiece, TableFacts, was_checked
 from flipcost.audit._passes import DRAWN_ROWS, FEWEST_ROWS, RowsInPasses
 from flipcost.data import label_codes, plain_features, plain_labels, read_columns
 from flipcost.estimators.flipcost import gather
-from flipcost.exceptions import SourceError, TableError
-from flipcost.scale import AuditedSource
+from flipcost.exceptions import SourceError, TableError, shorten
+from flipcost.scale import MOST_LABELS, AuditedSource
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -83,6 +83,13 @@ class TableInEngine(RowsInPasses):
         columns = read_columns(maker.reader)
         self._say("counting")
         counts = self._source.count(columns, options.sample_weight)
+        if len(counts) >= MOST_LABELS:
+            some = shorten([count.label for count in counts[:3]])
+            msg = (
+                f"Column {options.target!r} must hold two classes; it holds {MOST_LABELS:,} or "
+                f"more, as {some}. Is it the column of labels?"
+            )
+            raise TableError(msg)
         names = self._names(maker, counts)
         facts = self._facts(counts, names, columns)
         others = [options.trusted] if options.trusted else list(options.roles.second_label)
@@ -155,6 +162,12 @@ class TableInEngine(RowsInPasses):
 
     def _check_count(self, count: LabelCount, columns: Sequence[Column]) -> None:
         """Refuse what the columns must not hold."""
+        if count.unweighted:
+            msg = (
+                f"Column {self._options.sample_weight!r} must hold numbers of at least 0, none "
+                "missing, to serve as weights."
+            )
+            raise TableError(msg)
         if count.ungrouped:
             msg = (
                 f"Column {self._options.group!r} must say of every row which group it is of; "

@@ -129,7 +129,12 @@ _DIALECTS = {
         quotes="`",
         backslash=True,
     ),
-    "bigquery": _DUCKDB,
+    # sqlglot makes of EPOCH a function that BigQuery does not have.
+    "bigquery": replace(
+        _DUCKDB,
+        seconds="UNIX_SECONDS(CAST({} AS TIMESTAMPTZ))",
+        seconds_of_text="UNIX_SECONDS(STRPTIME({}, {format}))",
+    ),
     # Snowflake has no function that tells, but its NaN equals itself.
     "snowflake": replace(_DUCKDB, is_nan="{} = CAST('NaN' AS DOUBLE)"),
 }

@@ -29,6 +29,7 @@ from flipcost.scale._summary import TableSummary
 from flipcost.scale._table import Table
 from flipcost.scale._tasks import Together
 from flipcost.scale.engines import (
+    MOST_LABELS,
     AuditedSource,
     DrawingTable,
     EngineTable,
@@ -44,6 +45,7 @@ from flipcost.scale.engines import (
 )
 
 __all__ = [
+    "MOST_LABELS",
     "AuditedSource",
     "DrawingTable",
     "EngineTable",

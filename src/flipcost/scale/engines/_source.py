@@ -22,6 +22,7 @@ from flipcost.scale.engines._expression import (
     case,
     column,
     literal,
+    number,
     sum_of,
 )
 from flipcost.scale.engines._made import (
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from flipcost.scale.engines._engine import SqlEngine
 
 # Labels, and patterns of labels, to ask for at most: with more there is something wrong.
-_MOST_LABELS = 1_000
+MOST_LABELS = 1_000
 # Another seed than that of the draw: a look should not choose the rows that candidates meet.
 _LOOK_SEED = 77
 
@@ -62,6 +63,8 @@ class LabelCount:
         What they weigh.
     strange : dict of int to int
         Rows with a value that was not met in the look, by the place of the column.
+    unweighted : int
+        Rows whose weight is missing, negative or infinite.
     ungrouped : int
         Rows without a group.
     """
@@ -70,7 +73,8 @@ class LabelCount:
     n_rows: int
     weight: float
     strange: dict[int, int]
-    ungrouped: int
+    unweighted: int = 0
+    ungrouped: int = 0
 
 
 class AuditedSource:
@@ -174,30 +178,34 @@ class AuditedSource:
         layer = {"t": self._reading.label} | {f"b{j}": bases[j] for j in strange}
         answers = [ROWS, *(Aggregate("count", value) for value in strange.values())]
         if weight is not None:
-            layer["w"] = self._reading.plain_number(weight)
-            answers.append(sum_of(column("w")))
+            layer["w"] = self._weight(weight)
+            w = column("w")
+            bad = w.is_missing().either(number(0.0).above(w)).either(w.is_infinite())
+            answers += [sum_of(w), Aggregate("count", case([(bad, literal(1))]))]
         if self._group is not None:
             gone = column(self._group).is_missing()
             layer["u"] = case([(gone, literal(1))])
             answers.append(Aggregate("count", column("u")))
         found = self._engine.ask(
-            Question((layer,), tuple(answers), (("t",),), most_groups=_MOST_LABELS)
+            Question((layer,), tuple(answers), (("t",),), most_groups=MOST_LABELS)
         )
         counts = []
         for answer in found:
             n, *values = [0 if value is None else value for value in answer.values]
             odd = {j: int(k) for j, k in zip(strange, values, strict=False)}
             values = values[len(strange) :]
-            weighs = float(values[0]) if weight is not None else float(n)
+            weighs, unweighted = values[:2] if weight is not None else (n, 0)
             ungrouped = int(values[-1]) if self._group is not None else 0
-            counts.append(LabelCount(_plain(answer.keys[0]), int(n), weighs, odd, ungrouped))
+            label = _plain(answer.keys[0])
+            known = odd, int(unweighted), ungrouped
+            counts.append(LabelCount(label, int(n), float(weighs), *known))
         return sorted(counts, key=lambda count: (count.label is None, str(count.label)))
 
     def patterns(self, others: Sequence[str]) -> list[tuple[tuple[Any, ...], int]]:
         """Count rows by label and other labels, of those that have one of these."""
         layer = {"t": self._reading.label}
         layer |= {f"o{k}": self._reading.label_of(name) for k, name in enumerate(others)}
-        question = Question((layer,), (ROWS,), (tuple(layer),), most_groups=_MOST_LABELS)
+        question = Question((layer,), (ROWS,), (tuple(layer),), most_groups=MOST_LABELS)
         found = []
         for answer in self._engine.ask(question):
             label, *told = map(_plain, answer.keys)
@@ -243,7 +251,7 @@ class AuditedSource:
         names = {f"c{j}": name for j, name in enumerate(carried)}
         kept = {place: column(name) for place, name in names.items()} | self._keys(("k", "q", "r"))
         if weight is not None:
-            kept["w"] = self._reading.plain_number(weight)
+            kept["w"] = self._weight(weight)
         if trusted is not None:
             kept["z"] = self._reading.label_of(trusted)
         first = {"t": self._reading.label, **kept}
@@ -268,6 +276,12 @@ class AuditedSource:
             place = next(place for place, name in names.items() if name == self._id)
             checked = column(place).as_text().among(tuple(ids))
         return DrawingTable(engine, layout, names, make, checked, n_checked)
+
+    def _weight(self, name: str) -> Expression:
+        if self._reading.kind(name).kind not in ("number", "whole"):
+            msg = f"Column {name!r} must hold numbers to serve as weights."
+            raise SourceError(msg)
+        return self._reading.number_or_missing(name)
 
     def _keys(self, wanted: Sequence[str]) -> dict[str, Expression]:
         """Return what makes folds, what draws rows, and the number of a row, if it has one."""

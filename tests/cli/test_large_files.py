@@ -1,6 +1,7 @@
 """`flipcost audit` on files that are not held: in passes, and on a cluster."""
 
 import csv
+import gzip
 import json
 from pathlib import Path
 
@@ -9,8 +10,8 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from flipcost.cli import main
-from flipcost.scale import _memory
+from flipcost.cli import _audit_run, main
+from flipcost.scale import _memory, expected_rows
 from tests.audit.helpers import noisy_table
 
 OPTIONS = ["--target", "ill", "--cost-fn", "4", "--cost-fp", "1"]
@@ -46,6 +47,37 @@ def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monke
     assert list(found.values()) == ["in memory", "read in two passes"]
     code, out, _ = run(capsys, *args, "--memory-share", "0.5")
     assert json.loads(out)["data"]["reading"] == "in memory"
+
+
+@pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
+def test_all_rows_are_looked_at_unless_a_sample_is_asked_for(name, rows, capsys, monkeypatch):
+    """Of more rows than are held all are read in passes, whether that shows before or not."""
+    monkeypatch.setattr(_audit_run, "_HELD_ROWS", 2000)
+    (rows / "a.csv.gz").write_bytes(gzip.compress((rows / "a.csv").read_bytes()))
+    pq.write_table(noisy_table(3000).drop_columns("truth"), rows / "a.parquet")
+    args = ["audit", rows / name, *OPTIONS, "--json", "--overwrite", "--out", rows / "out"]
+
+    def read(*more):
+        code, out, err = run(capsys, *args, *more)
+        assert code == 0, err
+        data = json.loads(out)["data"]
+        return data["rows"], data["rows_in_table"], data["reading"]
+
+    assert read() == (3000, 3000, "read in two passes")
+    assert read("--max-rows", "500", "--model", "linear") == (500, 3000, "in memory")
+    if name == "a.csv":  # what needs its rows at hand gets some of them
+        assert read("--time", "x0", "--model", "linear") == (2000, 3000, "in memory")
+
+
+def test_rows_of_a_file_are_expected_from_its_beginning(tmp_path):
+    """Within a tenth for text of even lines, exactly for Parquet; nothing of what is no table."""
+    table = noisy_table(5000)
+    pc.write_csv(table, tmp_path / "a.csv")
+    pq.write_table(table, tmp_path / "a.parquet")
+    (tmp_path / "no.parquet").write_bytes(b"PAR1 and nothing more")
+    assert expected_rows(tmp_path / "a.csv") == pytest.approx(5000, rel=0.1)
+    assert expected_rows(tmp_path / "a.parquet") == 5000
+    assert expected_rows(tmp_path / "no.parquet") == 0
 
 
 @pytest.fixture(scope="module")

@@ -59,7 +59,7 @@ def test_boosting_keeps_to_cores_that_are_free(monkeypatch, load, threads):
 
 def test_threads_do_not_change_what_boosting_learns(monkeypatch):
     """Many rows, held out in two halves that are fitted beside each other, give the same bytes."""
-    monkeypatch.setattr(boosting, "_MANY_ROWS", 500)
+    monkeypatch.setattr(boosting, "MANY_ROWS", 500)
     rng = np.random.default_rng(3)
     X = rng.normal(size=(600, 3))
     positive, folds = X[:, 0] * X[:, 1] > 0, np.arange(600) % 5

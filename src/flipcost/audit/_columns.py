@@ -37,6 +37,8 @@ if TYPE_CHECKING:
 # Rows from which on a rising column is taken for one that numbers them, and by how much it rises
 # from row to row, at most, on the whole.
 _ENOUGH, _SMALL_STEP = 50, 10.0
+# Rows that a column is looked at in first.
+_FIRST = 1_000
 _NAMES = re.compile(r"(^|[_\W]|(?<=[a-z]))(id|ID|Id|no|nr|num|number|key|code)$")
 
 # 300 rows x 2,000 columns take 12 s, most of them for what each column is and does.
@@ -132,6 +134,10 @@ def _whole_numbers(column: Any) -> NDArray[np.int64] | None:
 
 def _counts(arrow: Any, rows: NDArray[Any], name: str) -> bool:
     column = take_column(arrow, name, "The table")
+    # Most columns show by their first rows that they do not rise from row to row.
+    first = _whole_numbers(column.slice(0, _FIRST))
+    if first is None or not np.all(np.diff(first) > 0):
+        return False
     values = _whole_numbers(column)
     if values is None:
         return False

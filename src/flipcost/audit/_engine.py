@@ -116,7 +116,7 @@ class TableInEngine(RowsInPasses):
             n_checked=sum(facts.pairs.values()) if options.trusted else len(ids),
         )
         self._say("gathering moments by a query")
-        drawn = min(DRAWN_ROWS, max(FEWEST_ROWS, options.max_rows // 2))
+        drawn = options.drawn(FEWEST_ROWS, DRAWN_ROWS)
         checked = was_checked if options.has_checked else None
         self._first = gather(classifier, self._table, drawn, frames=True, was_checked=checked)
         for made in self._made:

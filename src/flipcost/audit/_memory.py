@@ -62,7 +62,7 @@ class TableInMemory:
         two_classes(labels, options.target, options.positive)
         kept = np.flatnonzero([label is not None for label in labels])
         self._unlabelled = len(labels) - len(kept)
-        if len(kept) > options.max_rows:
+        if options.max_rows is not None and len(kept) > options.max_rows:
             self._note_sample(options.max_rows, len(kept))
             rng = np.random.default_rng([options.seed, _STREAM])
             kept = kept[np.sort(rng.choice(len(kept), options.max_rows, replace=False))]

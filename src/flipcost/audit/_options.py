@@ -86,9 +86,9 @@ class AuditOptions:
         Column of the groups of `capacity`; one capacity is then that of each.
     by : str, default=None
         Column whose parts are looked at one by one: noise, cost, precision and recall of each.
-    max_rows : int, default=200000
+    max_rows : int, default=None
         A larger table in memory is sampled; of files no more rows than these are drawn to compare
-        candidates on.
+        candidates on. All rows of a table in memory are audited when None.
     name : str, default=None
         What the table is called in messages.
     n_next : int, default=50
@@ -126,10 +126,14 @@ class AuditOptions:
     capacity: str | None = None
     capacity_by: str | None = None
     by: str | None = None
-    max_rows: int = 200_000
+    max_rows: int | None = None
     name: str | None = None
     n_next: int = 50
     cost_check: float | None = None
+
+    def drawn(self, fewest: int, most: int) -> int:
+        """Return how many rows of each label to draw, where rows are not held."""
+        return most if self.max_rows is None else min(most, max(fewest, self.max_rows // 2))
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""

@@ -179,7 +179,7 @@ class FilesInPasses(RowsInPasses):
         )
         self._table = table.map_pieces(maker)
         self._say("first pass")
-        drawn = min(DRAWN_ROWS, max(FEWEST_ROWS, options.max_rows // 2))
+        drawn = options.drawn(FEWEST_ROWS, DRAWN_ROWS)
         self._first = gather(
             classifier,
             self._table,

@@ -14,6 +14,7 @@ from sklearn.model_selection import cross_val_predict
 from flipcost.core.dependence import training_rows
 from flipcost.core.folds import group_folds, random_folds, usual_folds
 from flipcost.estimators.flipcost.boosting import (
+    MANY_ROWS,
     allows_trees,
     boosting_classifier,
     boosting_scores,
@@ -65,7 +66,8 @@ class PlainModel:
             known = (judged.X, judged.positive, by, folds)
             score = boosting_scores(self.model, *known, forward=forward, keep=False)[1]
             return np.asarray(expit(score))
-        few = folds if forward else folds % PLAIN_FOLDS
+        # Half of many rows teach what all do; see `boosting_scores`.
+        few = folds if forward else folds % (2 if len(folds) >= MANY_ROWS else PLAIN_FOLDS)
         splits = [
             (training_rows(few, k, forward=forward), np.flatnonzero(few == k))
             for k in range(int(few.max()) + 1)

@@ -172,16 +172,21 @@ def audit_command(
         str | None, typer.Option(help="Of text, if not UTF-8.", rich_help_panel=TABLE)
     ] = None,
     max_rows: Annotated[
-        int, typer.Option(help="Sample a larger table.", min=100, rich_help_panel=LARGE)
-    ] = 200_000,
+        int | None,
+        typer.Option(
+            help="Sample a larger table; all rows are looked at when not given.",
+            min=100,
+            rich_help_panel=LARGE,
+        ),
+    ] = None,
     max_bytes: Annotated[
         int | None, typer.Option(help=MAX_BYTES, min=0, rich_help_panel=LARGE)
     ] = None,
     memory_share: Annotated[
         float,
         typer.Option(
-            help="Read all rows of a file that would take more than this share of memory, in two "
-            "passes, rather than sample it; 0 for every file.",
+            help="Read a file that would take more than this share of memory in two passes, "
+            "rather than hold it; 0 for every file.",
             min=0,
             rich_help_panel=LARGE,
         ),

@@ -33,8 +33,10 @@ from flipcost.data import check_sizes, guard_cell, is_many, read_sample, read_ta
 from flipcost.exceptions import UserError
 from flipcost.recheck import POOL_FILE
 from flipcost.report import render_report
-from flipcost.scale import exceeds_memory
+from flipcost.scale import exceeds_memory, expected_rows
 
+# Rows of a file that are held; where there are more, all are read in passes.
+_HELD_ROWS = 200_000
 # The files of an audit.
 RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv", POOL_FILE)
 
@@ -70,7 +72,7 @@ def run_audit(
     example_noise: str,
     delimiter: str | None,
     encoding: str | None,
-    max_rows: int,
+    max_rows: int | None,
     max_bytes: int | None,
     memory_share: float,
     dask: str | None,
@@ -107,8 +109,9 @@ def run_audit(
         "categorical": categorical or (),
         "drop_unusable": drop_unusable,
         "seed": seed,
-        "max_rows": max_rows,
     }
+    if max_rows is not None:
+        options["max_rows"] = max_rows
     text = {"delimiter": delimiter, "encoding": encoding}
     run: Callable[..., AuditResult]
     prices: Costs | None
@@ -135,13 +138,16 @@ def run_audit(
         else:
             path = files[0]
             options["name"] = readable_name(path)
-            if dask is not None or is_many(path) or _too_large(path, memory_share, model):
-                check_sizes(path, max_bytes)
-                run = partial(_audit_files, path, target, prices, dask=dask, **text)
-            else:
-                bounded: Any = {**text, "max_bytes": max_bytes}
-                found, rows, n_rows = read_sample(path, max_rows, seed=seed, **bounded)
-                run = partial(audit, found, target, prices, rows=rows, n_rows=n_rows)
+            run = _reading(
+                path,
+                partial(_audit_files, path, target, prices, dask=dask, **text),
+                partial(audit, target=target, cost=prices),
+                {"seed": seed, "max_bytes": max_bytes, **text},
+                max_rows,
+                always=dask is not None or is_many(path) or _too_large(path, memory_share, model),
+                # What needs its rows at hand gets a sample of many.
+                can=time is None and model in ("auto", "linear"),
+            )
     if test is not None:
         options["test"] = read_table(test, **text, max_bytes=max_bytes)
     options["model"] = _model(model)
@@ -160,6 +166,28 @@ def run_audit(
         typer.echo(json.dumps(finite_only(result.summary()), indent=1, allow_nan=False))
     elif not quiet:
         print_audit(result, out, batch)
+
+
+def _reading(
+    path: Path,
+    in_passes: Callable[..., AuditResult],
+    held: Callable[..., AuditResult],
+    bounded: dict[str, Any],
+    max_rows: int | None,
+    *,
+    always: bool,
+    can: bool,
+) -> Callable[..., AuditResult]:
+    """Return what audits a file: of more rows than are held, all in passes where that can be."""
+    whole = max_rows is None and can
+    if always or (whole and path.is_file() and expected_rows(path) > _HELD_ROWS):
+        check_sizes(path, bounded["max_bytes"])
+        return in_passes
+    most = _HELD_ROWS if max_rows is None else max_rows
+    found, rows, n_rows = read_sample(path, most, **bounded)
+    if whole and n_rows > len(rows):
+        return in_passes
+    return partial(held, found, rows=rows, n_rows=n_rows)
 
 
 def _too_large(data: Path, share: float, model: str) -> bool:

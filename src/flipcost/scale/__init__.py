@@ -9,7 +9,7 @@ from flipcost.data import LevelColumn, NumberColumn, TableEncoder
 from flipcost.scale._files import FileSet, FileTable
 from flipcost.scale._histogram import ScoreHistogram, score_limits, score_spread
 from flipcost.scale._labels import LabeledMoments
-from flipcost.scale._memory import exceeds_memory
+from flipcost.scale._memory import exceeds_memory, expected_rows
 from flipcost.scale._progress import Progress
 from flipcost.scale._routes import (
     dask_client,
@@ -71,6 +71,7 @@ __all__ = [
     "draw_rows",
     "engine_folds",
     "exceeds_memory",
+    "expected_rows",
     "hash_folds",
     "moments_from_batches",
     "moments_from_csv",

@@ -12,6 +12,9 @@ from flipcost.data import Paths, list_files
 from flipcost.scale._csv import CsvFiles
 from flipcost.scale._parquet import ParquetFiles
 
+# Bytes that lines are counted in.
+_HEAD = 1 << 16
+
 
 def exceeds_memory(source: Paths, share: float = 0.25) -> bool:
     r"""Tell whether files are too large to be read whole.
@@ -44,6 +47,37 @@ def exceeds_memory(source: Paths, share: float = 0.25) -> bool:
     filesystem, paths = list_files(source, (*ParquetFiles.suffixes, *CsvFiles.suffixes))
     needed = sum(_size_in_memory(path, filesystem) for path in paths)
     return bool(needed > share * usable_memory())
+
+
+def expected_rows(path: Any) -> int:
+    r"""Return about how many rows a file has, from a look at its beginning.
+
+    Parameters
+    ----------
+    path : path-like
+        A Parquet or CSV file. Compressed text is taken to be five times as long.
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.csv")
+    ...     _ = path.write_text("x,y\n" + 999 * "1,0\n")
+    ...     expected_rows(path)
+    1000
+    """
+    filesystem, (name, *_) = list_files(path, (*ParquetFiles.suffixes, *CsvFiles.suffixes))
+    size = _size_in_memory(name, filesystem)
+    try:
+        if name.lower().endswith(ParquetFiles.suffixes):
+            return int(pq.read_metadata(name, filesystem=filesystem).num_rows)
+        # By the name of the file, it is unpacked.
+        with filesystem.open_input_stream(name, compression="detect") as file:
+            head = file.read(_HEAD)
+    except (pa.ArrowException, OSError):
+        return 0  # whoever reads it will say what is wrong
+    lines = int(head.count(b"\n"))
+    return lines if len(head) < _HEAD else round(size * lines / _HEAD)
 
 
 def _size_in_memory(path: str, filesystem: Any) -> int:

@@ -32,7 +32,7 @@ _TREE_FOLDS = 5
 # From so many rows on half of them teach what all do: on 20,000 rows with a fifth of the positives
 # missed the mean cost over six draws was .0711 out of two folds, .0712 out of five. On 8,000 halves
 # cost (.0747 and .0738), and threads there wait for each other.
-_MANY_ROWS = 20_000
+MANY_ROWS = 20_000
 # Bins of a column, as many as scikit-learn makes.
 _BINS = 255
 
@@ -117,7 +117,7 @@ def boosting_scores(
     """
     n, labels = len(positive), positive.astype(int)
     told = cells if weight is None else coarse_columns(cells, trees.categorical_features, weight)
-    many = n >= _MANY_ROWS
+    many = n >= MANY_ROWS
     few = folds if forward else folds % (2 if many else _TREE_FOLDS)
     places = range(int(few.max()) + 1)
     parts = [training_rows(few, k, forward=forward) for k in places]

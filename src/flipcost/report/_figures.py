@@ -26,7 +26,8 @@ _CURVE_POINTS = 91
 # Grids of rates are coarse where the posterior is wide: curves are smoothed by this share of the
 # axis.
 _SMOOTH = 0.045
-_APART = 0.75
+# Where nothing can be told of rates each point of the grid would show as a hill.
+_SMOOTHER = 0.1
 _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _TICKS = 4
 
@@ -118,7 +119,8 @@ def draw_posterior(result: AuditResult) -> Markup:
             x = f"{place(rates[0, side]):.1f}"
             shapes.append(f'<line class="{name}" x1="{x}" x2="{x}" y1="{TOP}" y2="{BOTTOM}"/>')
             continue
-        grid, density = _density(rates[:, side], weight, most)
+        smooth = _SMOOTHER if result.state == "no_signal" else _SMOOTH
+        grid, density = _density(rates[:, side], weight, most, smooth)
         heights = BOTTOM - 0.92 * (BOTTOM - TOP) * density / density.max()
         points = " ".join(f"{place(r):.1f},{h:.1f}" for r, h in zip(grid, heights, strict=True))
         ends = f"{place(0.0):.1f},{BOTTOM} {points} {place(most):.1f},{BOTTOM}"
@@ -182,15 +184,10 @@ def _percent_tick(rate: float) -> str:
     return f"{100 * rate:g} %"
 
 
-def _density(rates: Array, weight: Array, most: float) -> tuple[Array, Array]:
+def _density(rates: Array, weight: Array, most: float, smooth: float) -> tuple[Array, Array]:
     """Return a smooth curve of the density of a weighted sample, mirrored at nothing."""
     grid = np.linspace(0.0, most, _CURVE_POINTS)
-    values, place = np.unique(rates, return_inverse=True)
-    # Points that lie further apart than the curve is smoothed would each show as a hill.
-    apart = np.gradient(values)[place] if len(values) > 1 else np.zeros(len(rates))
-    order = np.argsort(apart)
-    reach = np.searchsorted(np.cumsum(weight[order]), 0.8 * weight.sum())
-    width = max(_SMOOTH * most, _APART * float(apart[order[min(reach, len(order) - 1)]]))
+    width = smooth * most
     curve = sum(np.exp(-0.5 * ((grid[:, None] - r) / width) ** 2) @ weight for r in (rates, -rates))
     return grid, np.asarray(curve)
 

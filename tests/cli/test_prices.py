@@ -79,6 +79,7 @@ def test_new_rows_without_a_price_are_refused(rows, tmp_path, capsys):
         ("kind of", "", "--cost-fp must be a number, a column"),
         ("amount+kind of", "1", "cannot be read as a price at 'of'"),
         ("open('x')", "1", "cannot be read as a price at"),
+        ("0*amount", "10", "here one of the two is free on all"),
         ("loss", "10", "--cost-fn tells 'fraud' almost without a mistake"),
     ],
 )

@@ -12,10 +12,14 @@ import numpy as np
 import pytest
 
 from flipcost.audit import audit
+from flipcost.core.clean_means import cost_sums
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import confusion_cells, per_row_cost, possible_cost
 from flipcost.core.costs import Costs
+from flipcost.core.decision import bayes_calls, decide
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.report import render_report
+from flipcost.report._bands import make_price
 from flipcost.report._payload import make_payload
 from flipcost.report._plots import calibration_bins
 from tests.audit.helpers import noisy_table
@@ -456,3 +460,103 @@ def test_the_capacity_slider_moves_calls_and_what_they_save(browser, case):
     assert said[0] != said[1]
     assert said[1][0].endswith("(100.0 %)")
     assert "find 100 %" in said[1][1]
+
+
+@pytest.fixture(scope="module")
+def by_row(tmp_path_factory):
+    """Audit a table whose misses cost an amount of their own, and write the report."""
+    amount = 20 * np.exp(0.6 * np.random.default_rng(1).normal(size=600))
+    table = noisy_table(600, seed=4, amount=amount)
+    costs = Costs(fn="0.8*amount + 2", fp=5)
+    result = audit(table, "ill", costs, drop=["truth"], model="linear", by=None, capacity="10%")
+    path = tmp_path_factory.mktemp("by_row") / "report.html"
+    path.write_text(render_report(result), encoding="utf-8")
+    return result, path, costs.by_row(table)
+
+
+def spoken_ratio(browser):
+    """Return what the price slider says as the ratio of a miss to a false alarm."""
+    said = browser.execute_script(
+        "return document.getElementById('slider-cost').getAttribute('aria-valuetext')"
+    )
+    miss, alarm = (float(part) for part in said.split(" : "))
+    return miss / alarm
+
+
+def test_keys_move_the_price(browser, by_row):
+    """Arrows move one step, to the right dearer misses; home and end go to the ends; words follow.
+
+    What is spoken is the price that figures are counted at, and the button goes back.
+    """
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    result, path, _ = by_row
+    open_page(browser, path)
+    slider = browser.find_element(By.ID, "slider-cost")
+    ratios = (1 - result.costs) / result.costs
+    k = result.cost_index
+    start = figures(browser, "out-now")
+    assert spoken_ratio(browser) == pytest.approx(ratios[k], rel=5e-3)
+    slider.send_keys(Keys.ARROW_RIGHT)
+    assert spoken_ratio(browser) == pytest.approx(ratios[k - 1], rel=5e-3)
+    assert spoken_ratio(browser) > ratios[k]
+    assert figures(browser, "out-now") != start
+    slider.send_keys(Keys.ARROW_LEFT, Keys.ARROW_LEFT)
+    assert spoken_ratio(browser) == pytest.approx(ratios[k + 1], rel=5e-3)
+    for key in (Keys.HOME, Keys.END):
+        slider.send_keys(key)
+        assert min(abs(spoken_ratio(browser) / r - 1) for r in (ratios[0], ratios[-1])) < 5e-3
+    browser.find_element(By.ID, "reset").send_keys(Keys.ENTER)
+    assert spoken_ratio(browser) == pytest.approx(ratios[k], rel=5e-3)
+    np.testing.assert_allclose(figures(browser, "out-now"), start)
+
+
+@pytest.mark.parametrize(("index", "part"), [(4, 0.0), (20, 0.5), (36, 0.9)])
+def test_figures_at_prices_by_row_are_the_librarys(browser, by_row, index, part):
+    """Moved to any price and rate, costs are those of the library's calls at each row's prices."""
+    result, path, prices = by_row
+    open_page(browser, path)
+    move(browser, "cost", index)
+    pair = move_rates(browser, make_payload(result)["rate"], part)
+    known = RatePosterior(np.array([pair]), np.ones(1))
+    labels = np.array(noisy_table(600, seed=4)["ill"].to_pylist()) == "yes"
+    model = result.model[-1]
+    ratios = (1 - result.costs) / result.costs
+    scaled = prices.scaled(float(ratios[index] / ratios[result.cost_index]))
+    eta = model.oof_probability_
+    chosen = decide(labels, eta, scaled, model.rate_posterior_).chosen
+    for key, answer in (
+        ("flipcost", chosen),
+        ("all_positive", "all_positive"),
+        ("all_negative", "all_negative"),
+    ):
+        sums = cost_sums(labels, bayes_calls(eta, scaled, answer), scaled)
+        value, low, high = figures(browser, f"cost-{key}")
+        assert value == pytest.approx(1000 * float(sums.by_rate(known)[0]), rel=1e-6, abs=1e-6)
+        assert 0 <= low <= value <= high
+    # The line in both pictures stands at that price.
+    place = make_price(result)["data"]["x"][index]
+    for name in ("price-benefit", "price-price"):
+        line = f"document.querySelector('#{name} .marker').getAttribute('x1')"
+        assert float(browser.execute_script(f"return {line}")) == pytest.approx(place)
+
+
+def test_keys_move_the_capacity(browser, by_row):
+    """Arrows and ends move the number of calls, which is spoken, and figures are the library's."""
+    from selenium.webdriver.common.by import By
+    from selenium.webdriver.common.keys import Keys
+
+    result, path, _ = by_row
+    open_page(browser, path)
+    slider = browser.find_element(By.ID, "depth-slider")
+    curve = result.decisions.curve
+    slider.send_keys(Keys.HOME)
+    for k in (0, 1, 2):
+        said = slider.get_attribute("aria-valuetext")
+        assert said == f"{round(curve.depth[k] * 600):,} ({100 * curve.depth[k]:.1f} %)"
+        profit = browser.find_element(By.ID, "depth-said").get_attribute("data-profit")
+        assert float(profit) == pytest.approx(600 * curve.clean["profit"][k, 0], rel=1e-4)
+        slider.send_keys(Keys.ARROW_RIGHT)
+    slider.send_keys(Keys.END)
+    assert slider.get_attribute("aria-valuetext") == "600 (100.0 %)"

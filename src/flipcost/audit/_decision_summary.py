@@ -39,7 +39,7 @@ def decisions_summary(result: AuditResult) -> dict[str, Any]:
                 "calls_changed_high": one.changes[1],
                 "switch": one.switch,
                 "switch_to": one.switch_to,
-                "turns": [{"price": price, "to": answer} for price, answer in one.turns],
+                "turns": [{"low": low, "high": high, "to": to} for low, high, to in one.turns],
             }
             for one in found.ranges
         ],

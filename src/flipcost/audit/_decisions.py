@@ -21,6 +21,8 @@ from flipcost.data import as_text, row_prices, take_column
 from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from numpy.typing import NDArray
 
     from flipcost.audit._candidates import Candidate
@@ -79,8 +81,9 @@ class RangeFound:
         rule, or the rule in place of a constant.
     switch_to : str
         What is chosen beyond it.
-    turns : tuple of pairs of float and str
-        All prices in the range from which on another answer is chosen, and which.
+    turns : tuple of (float, float, str)
+        Where the answer turns: the prices between which it does, which are the same unless two
+        answers cost so nearly the same there that it turns to and fro, and what is chosen beyond.
     """
 
     name: str
@@ -92,7 +95,7 @@ class RangeFound:
     changes: tuple[float, float]
     switch: float | None
     switch_to: str
-    turns: tuple[tuple[float, str], ...] = ()
+    turns: tuple[tuple[float, float, str], ...] = ()
 
 
 @dataclass(frozen=True, eq=False)
@@ -358,7 +361,6 @@ def _range(
     calls = [bayes_calls(eta, prices_at(p), d.chosen) for p, d in zip(ends, decided, strict=True)]
     grid = np.linspace(found.low, found.high, _RANGE_POINTS)
     chosen = [answer(float(price)).chosen for price in grid]
-    turned = [k for k in range(1, len(grid)) if chosen[k] != chosen[k - 1]]
     middle, level = calls[1], rows.options.level
     regrets = []
     for price, other in ((ends[0], calls[0]), (ends[2], calls[2])):
@@ -379,7 +381,7 @@ def _range(
     different = [
         float(np.average(c != middle, weights=judged.weight)) for c in (calls[0], calls[2])
     ]
-    turns = tuple((float((grid[k - 1] + grid[k]) / 2), str(chosen[k])) for k in turned)
+    turns = _turns(grid, chosen)
     return RangeFound(
         name,
         *ends,
@@ -387,6 +389,28 @@ def _range(
         (scaled[3], scaled[4]),
         (different[0], different[1]),
         turns[0][0] if turns else None,
-        turns[0][1] if turns else chosen[-1],
+        turns[0][2] if turns else chosen[-1],
         turns,
     )
+
+
+def _turns(
+    grid: NDArray[np.float64], chosen: Sequence[str]
+) -> tuple[tuple[float, float, str], ...]:
+    """Return where answers turn along prices; turns to and fro between two are one.
+
+    Examples
+    --------
+    >>> _turns(np.arange(5.0), ["rule", "all_positive", "rule", "all_positive", "all_positive"])
+    ((0.5, 2.5, 'all_positive'),)
+    """
+    found: list[tuple[float, float, str]] = []
+    between: set[str] = set()
+    for k in range(1, len(grid)):
+        if chosen[k] == chosen[k - 1]:
+            continue
+        price, both = float((grid[k - 1] + grid[k]) / 2), {chosen[k - 1], chosen[k]}
+        first = found.pop()[0] if found and both == between else price
+        found.append((first, price, chosen[k]))
+        between = both
+    return tuple(found)

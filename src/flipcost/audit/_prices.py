@@ -51,6 +51,10 @@ it is known only once the label is; give a price that is known before.
     """
     if prices is None or positive.all() or not positive.any():
         return
+    try:
+        prices.relative()
+    except ValueError as error:  # one kind of mistake is free on all rows
+        raise TableError(str(error)) from error
     for name in ("fn", "fp"):
         ranks = rankdata(getattr(prices, name))
         n = int(positive.sum())

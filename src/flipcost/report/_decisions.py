@@ -57,10 +57,12 @@ def called_sentence(called: Called, result: AuditResult) -> str:
     where = "" if called.group is None else f"Of {called.group!r}, "
     if not called.n_called:
         return f"{where or 'By these figures '}no call is expected to pay."
-    begin = f"{where}the" if where else "The"
+    begin, true = (f"{where}the" if where else "The"), "true "
+    if result.state in ("no_signal", "small"):
+        begin, true = f"By the labels as they are, {begin[0].lower()}{begin[1:]}", ""
     return (
         f"{begin} {called.n_called:,} calls that save most find {_share(called.recall)} of the "
-        f"true {result.positive!r}; {_share(called.precision)} of them are right, "
+        f"{true}{result.positive!r}; {_share(called.precision)} of them are right, "
         f"{_times(called.lift)} as many as among random rows, and they save "
         f"{span(called.profit, 1.0)} in all."
     )
@@ -71,11 +73,13 @@ def range_sentence(found: RangeFound, result: AuditResult) -> str:
     scale, mistake = scale_of(result), _MISTAKE[found.name]
     low, middle, high = (span(cost, scale) for cost in found.cost)
     regrets = amounts(*(scale * one.value for one in found.regret))
+    saved = ["nothing" if not float(r.replace(",", "")) else r for r in regrets]
+    gained = "nothing" if saved == ["nothing"] * 2 else f"{saved[0]} and {saved[1]}"
     said = (
         f"Deciding for the middle, {found.middle:.4g}, is best on average. 1,000 rows then cost "
         f"{low} if {mistake} costs {found.low:.4g}, {middle} at the middle and {high} if it costs "
-        f"{found.high:.4g}; knowing the price would save {regrets[0]} and {regrets[1]} at the "
-        f"ends, where {percent(found.changes[0])} and {percent(found.changes[1])} of the calls "
+        f"{found.high:.4g}; knowing the price would save {gained} at the ends, "
+        f"where {percent(found.changes[0])} and {percent(found.changes[1])} of the calls "
         "would be others."
     )
     if not found.turns:
@@ -85,9 +89,16 @@ def range_sentence(found: RangeFound, result: AuditResult) -> str:
         "all_positive": f"every row is best called {result.positive!r}",
         "all_negative": f"every row is best called {result.negative!r}",
     }
-    turns = [f"from about {price:.3g} on {words[answer]}" for price, answer in found.turns]
-    listed = ", and ".join(turns)
-    return f"{said} {listed[0].upper()}{listed[1:]}."
+    turns = []
+    for first, last, answer in found.turns:
+        if first == last:
+            turns.append(f"From about {first:.3g} on, {words[answer]}.")
+        else:
+            turns.append(
+                f"From about {first:.3g} to {last:.3g} the rule and one answer for all rows cost "
+                f"nearly the same; above, {words[answer]}."
+            )
+    return " ".join([said, *turns])
 
 
 def segments_sentence(result: AuditResult) -> str:

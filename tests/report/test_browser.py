@@ -551,6 +551,10 @@ def test_keys_move_the_capacity(browser, by_row):
     open_page(browser, path)
     slider = browser.find_element(By.ID, "depth-slider")
     curve = result.decisions.curve
+    # It begins at what was asked for, and says of it what the answer does.
+    assert slider.get_attribute("aria-valuetext") == "60 (10.0 %)"
+    profit = browser.find_element(By.ID, "depth-said").get_attribute("data-profit")
+    assert float(profit) == pytest.approx(result.decisions.called[0].profit.value, rel=1e-4)
     slider.send_keys(Keys.HOME)
     for k in (0, 1, 2):
         said = slider.get_attribute("aria-valuetext")

@@ -12,7 +12,7 @@ from flipcost.core.capacity import Capacity, group_sizes, read_capacities
 from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.depth import MEASURES, DepthCurve, depth_curve
+from flipcost.core.depth import MEASURES, DepthCurve, depth_curve, usual_depths
 from flipcost.core.possible import possible_limits
 from flipcost.core.price_curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.prices import Prices
@@ -150,15 +150,6 @@ def more_decisions(
     posterior = likely_posterior(classifier, measured=judged.checked is not None)
     prices = judged_prices(rows)
     design = _design(rows, classifier, prices, posterior)
-    curve = depth_curve(
-        judged.positive,
-        classifier.oof_probability_,
-        prices,
-        posterior,
-        judged.weight,
-        design=design,
-        level=options.level,
-    )
     said, called = None, []
     if options.capacity is not None:
         capacity = read_capacities(options.capacity)
@@ -168,6 +159,19 @@ def more_decisions(
         ) if isinstance(capacity, dict) else str(capacity)  # fmt: skip
         if options.capacity_by is not None and not isinstance(capacity, dict):
             said += f" of each {options.capacity_by}"
+    # The picture stops where so many rows are called as can be.
+    asked = sum(one.n_called for one in called) / sum(rows.counts)
+    depths = usual_depths(len(judged.positive), *([asked] if asked > 0 else []))
+    curve = depth_curve(
+        judged.positive,
+        classifier.oof_probability_,
+        prices,
+        posterior,
+        judged.weight,
+        depths=depths,
+        design=design,
+        level=options.level,
+    )
     known = (judged.positive, classifier.oof_probability_)
     ratios = (1 - costs) / costs
     share = classifier.cost_share_

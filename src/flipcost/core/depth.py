@@ -110,7 +110,7 @@ def depth_curve(
     weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     gain = prices.gain(eta)
     order = saving_order(gain)
-    wanted = np.asarray(_usual_depths(len(eta)) if depths is None else depths, dtype=float)
+    wanted = np.asarray(usual_depths(len(eta)) if depths is None else depths, dtype=float)
     sums = _sums(labels, eta, gain, prices, weight, order, wanted)
     share = float(weight[labels].sum() / weight.sum())
     narrow, mass = posterior.unmixings(share, wide=False)
@@ -180,10 +180,16 @@ class _Sums:
         return (base + self.reach[:, 0]) / self.weight, (base + self.reach[:, 1]) / self.weight
 
 
-def _usual_depths(n: int) -> Array:
-    """Return depths that are dense where few rows are called."""
+def usual_depths(n: int, *asked: float) -> Array:
+    """Return depths that are dense where few rows are called, and those that were asked for.
+
+    Examples
+    --------
+    >>> len(usual_depths(1000)), 0.123 in usual_depths(1000, 0.123)
+    (40, True)
+    """
     steps = np.linspace(0.0, 1.0, _DEPTHS + 1)[1:] ** 1.5
-    return np.unique(np.maximum(steps, min(1.0, 10 / n)))
+    return np.unique([*np.maximum(steps, min(1.0, 10 / n)), *asked])
 
 
 def _sums(

@@ -49,8 +49,8 @@ def make_depth(result: AuditResult) -> dict[str, Any] | None:
         ticks,
         "share of rows called",
     )
-    asked = found.called[0].n_called / found.called[0].n_rows if found.called else None
-    start = curve.best() if asked is None else curve.at(asked)
+    asked = sum(one.n_called for one in found.called) / result.n_rows
+    start = curve.at(asked) if found.called else curve.best()
     data = {
         "depth": _short(curve.depth),
         "x": _short(x),

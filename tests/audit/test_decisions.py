@@ -116,7 +116,7 @@ def test_the_range_says_where_the_answer_changes(ends):
         assert found.switch == found.turns[0][0] == pytest.approx(ends_at[0])
         assert found.turns[-1][1] == pytest.approx(ends_at[-1])
         assert found.turns[-1][2] == seen[-1]
-    # Between two turns nothing turns: turns to and fro are one, with both its ends.
+    # Between two turns nothing turns: turns back and forth are one, with both its ends.
     for price in ends_at if turned else []:
         assert any(low - 1e-9 <= price <= high + 1e-9 for low, high, _ in found.turns)
     said = dict(answers(result))[f"What if a miss costs {ends[0]:g} to {ends[1]:g}?"]

@@ -83,7 +83,7 @@ class RangeFound:
         What is chosen beyond it.
     turns : tuple of (float, float, str)
         Where the answer turns: the prices between which it does, which are the same unless two
-        answers cost so nearly the same there that it turns to and fro, and what is chosen beyond.
+        answers cost so nearly the same there that it turns back and forth, and what is chosen beyond.
     """
 
     name: str
@@ -401,7 +401,7 @@ def _range(
 def _turns(
     grid: NDArray[np.float64], chosen: Sequence[str]
 ) -> tuple[tuple[float, float, str], ...]:
-    """Return where answers turn along prices; turns to and fro between two are one.
+    """Return where answers turn along prices; turns back and forth between two are one.
 
     Examples
     --------

@@ -83,7 +83,8 @@ class RangeFound:
         What is chosen beyond it.
     turns : tuple of (float, float, str)
         Where the answer turns: the prices between which it does, which are the same unless two
-        answers cost so nearly the same there that it turns back and forth, and what is chosen beyond.
+        answers cost so nearly the same there that it turns back and forth, and what is chosen
+        beyond.
     """
 
     name: str

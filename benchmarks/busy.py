@@ -27,7 +27,7 @@ if TYPE_CHECKING:
     from collections.abc import Iterator
 
 # Neighbours end by themselves after so many seconds, whatever becomes of us.
-_LONGEST = 300
+_LONGEST = 120
 _COUNT = (
     "import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: sum(range(100000))"
 )

@@ -158,3 +158,21 @@ def test_more_columns_than_an_audit_looks_at(tmp_path, capsys):
     wide = {f"c{k}": column for k, column in enumerate(rows.T)}
     pq.write_table(pa.table({**wide, "y": ["yes", "no"] * 20}), tmp_path / "a.parquet")
     refused(capsys, "5,001 columns to learn from", tmp_path / "a.parquet", tmp_path / "out")
+
+
+def test_very_many_columns_are_refused_by_the_header(tmp_path, capsys, monkeypatch):
+    """No row of them is read."""
+    monkeypatch.setattr("flipcost.cli._audit_run.read_sample", None)
+    names = [f"c{k}" for k in range(5_002)]
+    row = ",".join(["1"] * 5_003)
+    path = tmp_path / "a.csv"
+    path.write_text(",".join([*names, "y"]) + "\n" + (row + "\n") * 3)
+    refused(capsys, "5,002 columns to learn from", path, tmp_path / "out")
+
+
+@pytest.mark.parametrize("option", ["--cost-fn", "--cost-fp"])
+def test_a_range_of_prices_begins_above_nothing(good, option, tmp_path, capsys):
+    """At nothing one answer is always best."""
+    refused(
+        capsys, f"The range of {option} must begin above 0", good, tmp_path / "o", option, "0..1"
+    )

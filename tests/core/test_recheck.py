@@ -90,3 +90,12 @@ def test_an_order_spreads_rows_over_cells_and_features():
     assert np.all(np.diff(cell[order]) >= 0)
     assert sorted(order) == list(range(500))
     assert leading_directions(np.ones((5, 2))).shape == (5, 0)
+
+
+def test_directions_of_wide_rows_are_those_of_their_columns():
+    """Products of rows give the same directions as products of columns, up to sign."""
+    X = np.random.default_rng(0).normal(size=(12, 40)) * np.arange(1, 41)
+    scaled = (X - X.mean(axis=0)) / X.std(axis=0)
+    expected = scaled @ np.linalg.eigh(scaled.T @ scaled)[1][:, ::-1][:, :3]
+    np.testing.assert_allclose(np.abs(leading_directions(X)), np.abs(expected), atol=1e-9)
+    assert leading_directions(X[:2]).shape == (2, 1)

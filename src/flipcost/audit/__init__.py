@@ -5,6 +5,7 @@ sure is all that. `audit` answers with an `AuditResult`; the command line and th
 """
 
 from flipcost.audit._candidates import Candidate, cost_grid
+from flipcost.audit._columns import check_width
 from flipcost.audit._database import audit_sql
 from flipcost.audit._decisions import Called, Decisions, RangeFound
 from flipcost.audit._effects import Effect
@@ -33,6 +34,7 @@ __all__ = [
     "audit",
     "audit_files",
     "audit_sql",
+    "check_width",
     "cost_grid",
     "price_words",
 ]

@@ -45,6 +45,28 @@ _NAMES = re.compile(r"(^|[_\W]|(?<=[a-z]))(id|ID|Id|no|nr|num|number|key|code)$"
 _MOST_COLUMNS = 5_000
 
 
+def check_width(n_columns: int, name: str) -> None:
+    """Refuse a table of more columns than an audit looks at.
+
+    Parameters
+    ----------
+    n_columns : int
+        Columns to learn from.
+    name : str
+        What the table is called.
+
+    Examples
+    --------
+    >>> check_width(2_000, "a.csv")
+    """
+    if n_columns > _MOST_COLUMNS:
+        msg = (
+            f"{name} has {n_columns:,} columns to learn from; an audit, which looks at each, "
+            f"takes at most {_MOST_COLUMNS:,}. Leave some out; FlipCostClassifier takes more."
+        )
+        raise TableError(msg)
+
+
 def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> RowMaker:
     """Look at a source, and return what turns its pieces into rows.
 
@@ -67,12 +89,7 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
         msg = f"{name} has more than one column named {repeated[0]!r}; rename them."
         raise TableError(msg)
     columns = roles.features(source.names, name)
-    if len(columns) > _MOST_COLUMNS:
-        msg = (
-            f"{name} has {len(columns):,} columns to learn from; an audit, which looks at each, "
-            f"takes at most {_MOST_COLUMNS:,}. Leave some out; FlipCostClassifier takes more."
-        )
-        raise TableError(msg)
+    check_width(len(columns), name)
     price_columns(options.prices, source.names, name)
     for column in options.grouping:
         if column not in source.names:

@@ -17,7 +17,7 @@ import typer
 from rich.console import Console
 
 from flipcost._persist import load, save
-from flipcost.audit import MODELS, AuditResult, audit, audit_files, audit_sql
+from flipcost.audit import MODELS, AuditResult, audit, audit_files, audit_sql, check_width
 from flipcost.cli._database import Database, find_database
 from flipcost.cli._echo import echo, readable_name
 from flipcost.cli._example import example_table
@@ -29,7 +29,7 @@ from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
 from flipcost.core.possible import finite_only
-from flipcost.data import check_sizes, guard_cell, is_many, read_sample, read_table
+from flipcost.data import check_sizes, column_names, guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.recheck import POOL_FILE
 from flipcost.report import render_report
@@ -138,12 +138,15 @@ def run_audit(
         else:
             path = files[0]
             options["name"] = readable_name(path)
+            others = {target, id_column, trusted, sample_weight, *(second_label or ())}
+            others |= set(drop or ())
             run = _reading(
                 path,
                 partial(_audit_files, path, target, prices, dask=dask, **text),
                 partial(audit, target=target, cost=prices),
                 {"seed": seed, "max_bytes": max_bytes, **text},
                 max_rows,
+                others,
                 always=dask is not None or is_many(path) or _too_large(path, memory_share, model),
                 # What needs its rows at hand gets a sample of many.
                 can=time is None and model in ("auto", "linear"),
@@ -174,6 +177,7 @@ def _reading(
     held: Callable[..., AuditResult],
     bounded: dict[str, Any],
     max_rows: int | None,
+    others: set[str | None],
     *,
     always: bool,
     can: bool,
@@ -184,6 +188,10 @@ def _reading(
         check_sizes(path, bounded["max_bytes"])
         return in_passes
     most = _HELD_ROWS if max_rows is None else max_rows
+    # Of very many columns the header tells, without reading the rows.
+    text = {name: bounded[name] for name in ("delimiter", "encoding")}
+    names = set(column_names(path, **text)) - others
+    check_width(len(names), readable_name(path))
     found, rows, n_rows = read_sample(path, most, **bounded)
     if whole and n_rows > len(rows):
         return in_passes

@@ -107,9 +107,16 @@ class Costs:
     def __post_init__(self) -> None:
         for name in PRICE_NAMES:
             object.__setattr__(self, name, _read(getattr(self, name), name))
+        for name in ("fn", "fp"):
+            price = getattr(self, name)
+            if isinstance(price, PriceRange) and not price.low > 0:
+                msg = f"The range of `{name}` must begin above 0; got {price}."
+                raise ValueError(msg)
         if self.is_by_row:
             return
-        fn, fp, tp, tn = (_middle(getattr(self, name)) for name in PRICE_NAMES)
+        # Of ranges the ends at which a mistake costs least above the right decision.
+        fn, fp = (_end(price, "low") for price in (self.fn, self.fp))
+        tp, tn = (_end(price, "high") for price in (self.tp, self.tn))
         if not all(np.isfinite(price) for price in (fn, fp, tp, tn)):
             msg = f"The four prices must be finite numbers; got {self}."
             raise ValueError(msg)
@@ -248,6 +255,10 @@ def _read_text(text: str, name: str) -> Any:
         msg = f"`{name}`: a range of prices needs two numbers, as in 3..8; got {text!r}."
         raise ValueError(msg) from None
     return PriceRange(low, high)
+
+
+def _end(price: Any, name: str) -> float:
+    return float(getattr(price, name) if isinstance(price, PriceRange) else price)
 
 
 def _middle(price: Any) -> Any:

@@ -272,7 +272,13 @@ def leading_directions(X: Array, n_directions: int = 3, most_rows: int = 4_000) 
     if not len(used):
         return np.zeros((len(X), 0))
     scaled = (some[:, used] - centre[used]) / spread[used]
-    _, vectors = np.linalg.eigh(scaled.T @ scaled)
+    if len(scaled) < len(used):  # the same directions from products of rows
+        values, rows = np.linalg.eigh(scaled @ scaled.T)
+        rows = rows[:, values > 1e-12 * values[-1]]
+        vectors = scaled.T @ rows[:, -n_directions:]
+        vectors /= np.sqrt((vectors**2).sum(axis=0))
+    else:
+        _, vectors = np.linalg.eigh(scaled.T @ scaled)
     lead = vectors[:, ::-1][:, :n_directions] / spread[used, None]
     return np.asarray((X[:, used] - centre[used]) @ lead)
 

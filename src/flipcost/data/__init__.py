@@ -32,7 +32,7 @@ from flipcost.data._plain import (
 )
 from flipcost.data._prices import price_columns, row_prices
 from flipcost.data._ranges import TextRange, read_places, split_text
-from flipcost.data._read import read_batches, read_sample, read_table
+from flipcost.data._read import column_names, read_batches, read_sample, read_table
 from flipcost.data._reader import ColumnReader
 from flipcost.data._roles import (
     Roles,
@@ -69,6 +69,7 @@ __all__ = [
     "check_names",
     "check_sizes",
     "check_stamp",
+    "column_names",
     "concatenate",
     "describe_column",
     "file_stamp",

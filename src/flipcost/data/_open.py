@@ -10,6 +10,7 @@ import io
 import lzma
 import re
 import zlib
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import islice
@@ -177,7 +178,7 @@ def check_names(names: Sequence[str], where: Any) -> None:
         ...
     flipcost.exceptions.TableError: a.csv has more than one column named 'age'; rename them.
     """
-    repeated = sorted({name for name in names if names.count(name) > 1})
+    repeated = sorted(name for name, count in Counter(names).items() if count > 1)
     if repeated:
         msg = f"{where} has more than one column named {shorten(repeated)}; rename them."
         raise TableError(msg)

@@ -151,6 +151,35 @@ def _filter(batch: Any, keys: Any, rows: Any, limit: float) -> tuple[Any, Any, A
     return batch.filter(pa.array(inside)), keys[inside], rows[inside]
 
 
+def column_names(
+    path: Any, *, delimiter: str | None = None, encoding: str | None = None
+) -> list[str]:
+    r"""Return the names of the columns of a file, without reading its rows.
+
+    Parameters
+    ----------
+    path : path-like
+        The file.
+    delimiter, encoding
+        As in `read_table`.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder) / "a.csv"
+    ...     _ = path.write_text("age,ill\n50,yes\n31,no\n")
+    ...     column_names(path)
+    ['age', 'ill']
+    """
+    form = sniff(path, delimiter=delimiter, encoding=encoding)
+    if form.kind != "parquet":
+        return list(form.names)
+    with reading(path, form), pq.ParquetFile(path) as file:
+        return list(file.schema_arrow.names)
+
+
 def read_batches(
     path: Any,
     *,

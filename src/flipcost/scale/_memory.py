@@ -74,7 +74,7 @@ def expected_rows(path: Any) -> int:
         # By the name of the file, it is unpacked.
         with filesystem.open_input_stream(name, compression="detect") as file:
             head = file.read(_HEAD)
-    except (pa.ArrowException, OSError):
+    except (pa.ArrowException, OSError, UnicodeDecodeError):
         return 0  # whoever reads it will say what is wrong
     lines = int(head.count(b"\n"))
     return lines if len(head) < _HEAD else round(size * lines / _HEAD)

@@ -172,7 +172,7 @@ def draw_priced(n_groups, rows, rng):
     place = rng.normal(size=n_groups)
     clean = np.repeat(rng.random(n_groups), rows) < 1 / (1 + np.exp(-2 * np.repeat(place, rows)))
     X = np.repeat(place, rows)[:, None] + 0.3 * rng.normal(size=(n_groups * rows, 2))
-    fn = 20 * np.repeat(np.exp(0.4 * rng.normal(size=n_groups)), rows)
+    fn = 20 * np.repeat(np.exp(0.7 * rng.normal(size=n_groups)), rows)
     return X, clean, np.repeat(np.arange(n_groups), rows), np.column_stack([fn, 0 * fn + 10])
 
 

@@ -15,9 +15,10 @@ where the reference is logistic regression on standardized features and gold lab
 what was checked is mended.
 
 Splits 0 to 4 were used while the method was developed; ``--final`` takes 1000 and up, by which
-nothing was chosen, ``--first`` any others. Such tables exist in public: the jira defect sets of Yatish et al. (2019) and
-the SZZ sets of Fan et al. (2019) with their two labelings, NHANES questionnaires beside its
-measurements, UCI's mammographic masses with the radiologist's opinion beside the biopsy.
+nothing was chosen, ``--first`` any others. Such tables exist in public: the jira defect sets of
+Yatish et al. (2019) and the SZZ sets of Fan et al. (2019) with their two labelings, NHANES
+questionnaires beside its measurements, UCI's mammographic masses with the radiologist's opinion
+beside the biopsy.
 
 Run as ``python -m benchmarks.real_noise FOLDER [--splits 5] [--checked 0 30 100 300]``.
 """

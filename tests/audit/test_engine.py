@@ -15,9 +15,9 @@ from flipcost.audit._database import _in_engine
 from flipcost.audit._engine import TableInEngine
 from flipcost.audit._run import walk
 from flipcost.data import plain_features, read_columns
-from flipcost.exceptions import SourceError, TableError
+from flipcost.exceptions import NeedsRowsError, SourceError, TableError
 from flipcost.recheck import CheckedRow
-from flipcost.scale import NeedsRowsError, sql_engine
+from flipcost.scale import sql_engine
 from tests.scale.engines.servers import PASSWORD, running_postgresql
 
 duckdb = pytest.importorskip("duckdb")

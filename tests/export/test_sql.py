@@ -96,7 +96,7 @@ def test_warehouses_get_the_same_query(model, fresh, expected_of, dialect):
 
 
 COMMON = {"CAST", "COALESCE", "COS", "EXP", "FLOOR", "LOWER", "NULLIF", "SIN"}
-# What the manuals of these have; sqlglot writes, and reads back, names that they have not.
+# What these have, as far as we know; sqlglot writes, and reads back, names that they have not.
 DOCUMENTED = {
     "bigquery": COMMON | {"GREATEST", "IS_NAN", "PARSE_TIMESTAMP", "UNIX_SECONDS"},
     "snowflake": COMMON | {"EXTRACT", "GREATEST_IGNORE_NULLS", "TO_TIMESTAMP"},
@@ -107,7 +107,7 @@ TYPES["snowflake"] = {"DOUBLE", "VARCHAR", "TIMESTAMP"}
 
 @pytest.mark.parametrize("dialect", ["bigquery", "snowflake"])
 def test_warehouses_are_asked_for_functions_that_they_have(model, dialect):
-    """Names of functions and types stand in the manuals; a query that reads well may not run."""
+    """Names of functions and types are those of a list; a query that reads well may not run."""
     written = to_sql(model, dialect, table="new_rows", keep=["key"])
     bare = re.sub(r"'(?:[^'\\]|\\.|'')*'", "''", written)
     assert set(re.findall(r"\b([A-Z_0-9]+)\(", bare)) <= DOCUMENTED[dialect]

@@ -9,8 +9,8 @@ from flipcost.audit._engine import TableInEngine
 from flipcost.audit._memory import TableInMemory
 from flipcost.audit._options import AuditOptions
 from flipcost.audit._run import say_nothing, walk
-from flipcost.exceptions import SourceError, TableError
-from flipcost.scale import NeedsRowsError, sql_engine
+from flipcost.exceptions import NeedsRowsError, SourceError, TableError
+from flipcost.scale import sql_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable

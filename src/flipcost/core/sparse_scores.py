@@ -139,9 +139,9 @@ def dense_scores(
     Examples
     --------
     >>> rng = np.random.default_rng(0)
-    >>> X, folds = rng.normal(size=(60, 4)), np.arange(60) % 3
+    >>> X, folds = rng.normal(size=(600, 600)), np.arange(600) % 3
     >>> dense_scores(X, X[:, 0] > 0, folds, 3, [0.1, 1.0]).shape
-    (4, 2, 5)
+    (4, 2, 601)
     >>> dense_scores(X + 1e6, X[:, 0] > 0, folds, 3, [0.1, 1.0]) is None
     True
     """

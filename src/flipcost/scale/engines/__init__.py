@@ -3,7 +3,7 @@
 from flipcost.scale.engines._drawing import DrawingTable, HandedOut
 from flipcost.scale.engines._engine import SqlEngine
 from flipcost.scale.engines._routes import draw_rows, open_engine, scan_lazy, scan_sql, sql_engine
-from flipcost.scale.engines._source import MOST_LABELS, AuditedSource, LabelCount, NeedsRowsError
+from flipcost.scale.engines._source import MOST_LABELS, AuditedSource, LabelCount
 from flipcost.scale.engines._table import EngineTable
 
 __all__ = [
@@ -13,7 +13,6 @@ __all__ = [
     "EngineTable",
     "HandedOut",
     "LabelCount",
-    "NeedsRowsError",
     "SqlEngine",
     "draw_rows",
     "open_engine",

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.core.folds import PRIME
-from flipcost.exceptions import SourceError
+from flipcost.exceptions import NeedsRowsError, SourceError
 from flipcost.scale._rows import Layout, Piece
 from flipcost.scale.engines._drawing import DrawingTable, check_drawn
 from flipcost.scale.engines._expression import (
@@ -43,10 +43,6 @@ if TYPE_CHECKING:
 MOST_LABELS = 1_000
 # Another seed than that of the draw: a look should not choose the rows that candidates meet.
 _LOOK_SEED = 77
-
-
-class NeedsRowsError(SourceError):
-    """A table cannot be audited by queries; its rows are needed. Says why."""
 
 
 @dataclass(frozen=True, eq=False)

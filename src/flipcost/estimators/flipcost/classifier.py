@@ -48,6 +48,7 @@ from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
 from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
 from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.flipcost.table import Gathered, TableFit, fit_gathered, gather
+from flipcost.estimators.flipcost.threads import linear_algebra_threads
 from flipcost.estimators.flipcost.trusted import check_not_swapped, mended, read_trusted
 from flipcost.exceptions import DenoisingWarning, DependenceWarning
 
@@ -383,11 +384,13 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
             scorer, scores = estimator_scores(
                 self.estimator, X, learned, weight, folds, forward=forward
             )
-        rows = ScoredRows.from_scores(
-            scores, positive, ties.judged_weight(weight, positive), checked, paid
-        )
-        rows = ties.thin(rows, options.level)
-        result = fit_scores(rows, options)
+        # Curves and cells are small: more threads only wait for each other, long on a busy machine.
+        with linear_algebra_threads():
+            rows = ScoredRows.from_scores(
+                scores, positive, ties.judged_weight(weight, positive), checked, paid
+            )
+            rows = ties.thin(rows, options.level)
+            result = fit_scores(rows, options)
         self._store(result, classes, scorer, transformer)
         self.groups_, self.folds_ = ties.groups, ties.folds
         note = ties.note(self.n_effective_, result.probability, positive)

@@ -16,7 +16,6 @@ from scipy import sparse
 from scipy.special import logit
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
-from threadpoolctl import threadpool_limits
 
 from flipcost._validation import take_rows
 from flipcost.core.dependence import training_rows
@@ -34,6 +33,7 @@ from flipcost.estimators.flipcost.boosting import (
     free_cores,
 )
 from flipcost.estimators.flipcost.columns import FeatureColumns
+from flipcost.estimators.flipcost.threads import linear_algebra_threads
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -118,7 +118,7 @@ def moment_scores(
     # Threads bring little to the products of narrow blocks, and wait for each other: beside busy
     # neighbours 300,000 x 20 took 3.2 s of two processors with two threads, 0.2 s with one.
     threads = 1 if X.shape[1] <= _MANY_COLUMNS else free_cores()
-    with threadpool_limits(limits=threads, user_api="blas"):
+    with linear_algebra_threads(threads):
         return _moment_scores(X, positive, weight, folds, l2s, bend=bend, forward=forward)
 
 

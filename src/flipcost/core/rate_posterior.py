@@ -13,7 +13,6 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import numpy as np
-from scipy.special import ndtr
 
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.calibration import Calibration, ScoreBins, flip_log_likelihood
@@ -27,6 +26,7 @@ from flipcost.core.confusion import (
 )
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.curve_fit import log_sum
+from flipcost.core.mixtures import mixture_intervals
 from flipcost.core.noise import unmixing_matrices
 from flipcost.core.noise_models import NoiseModel, free_rates, model_prior
 from flipcost.core.possible import not_identified, possible_limits
@@ -43,8 +43,6 @@ _DOUBT_ROWS, _DOUBT, _ANYTHING = 30.0, 0.35, 0.3
 # which it has twice that share: with 30, rates were covered in 0.96 and 0.94 of tables and splits
 # with this, in 0.86 and 0.86 without.
 _ANYTHING_CHECKED, _FEW_CHECKED = 0.1, 30.0
-# Halvings of the range in the search for an end of an interval: they leave 1e-9 of it.
-_HALVINGS = 30
 
 
 def rate_posterior(
@@ -145,17 +143,8 @@ def mixture_interval(
     >>> print(f"{low:.2f} {high:.2f}")
     -1.96 1.96
     """
-    share = weight / weight.sum()
-    errors = np.maximum(errors, 1e-12)
-    target = np.array([(1 - level) / 2, (1 + level) / 2])
-    low = np.full(2, (values - 10 * errors).min())
-    high = np.full(2, (values + 10 * errors).max())
-    for _ in range(_HALVINGS):
-        middle = (low + high) / 2
-        below = ndtr((middle[:, None] - values) / errors) @ share < target
-        low, high = np.where(below, middle, low), np.where(below, high, middle)
-    first, last = (low + high) / 2
-    return float(first), float(last)
+    low, high = mixture_intervals(values[None], errors[None], weight, level)
+    return float(low[0]), float(high[0])
 
 
 @dataclass(frozen=True, eq=False)

@@ -109,8 +109,8 @@ def saving_words(saving: Interval, scale: float, against: str) -> str:
     "saves 200 per 1,000 rows (100 to 300) against always 'no'"
     >>> saving_words(Interval(-0.018, -0.033, -0.003), 1000, "boosting")
     'costs 18 more per 1,000 rows (3 to 33) than boosting'
-    >>> saving_words(Interval(0.2, -0.1, 0.3), 1000, "boosting")
-    'is estimated to save 200 per 1,000 rows against boosting (not certain: 100 more to 300 less)'
+    >>> saving_words(Interval(0.2, -0.05, 0.3), 1000, "it")
+    'is estimated to save 200 per 1,000 rows against it (not certain: it costs 50 more to 300 less)'
     >>> saving_words(Interval(-0.05, -0.1, 0.3), 1000, "boosting")
     'costs about as much as boosting (per 1,000 rows 300 less to 100 more)'
     """
@@ -124,7 +124,7 @@ def saving_words(saving: Interval, scale: float, against: str) -> str:
     if saving.value > 0 and float(value.replace(",", "")) > 0:
         more_ = low.replace("-", "")
         return (
-            f"is estimated to save {value} per 1,000 rows against {against} (not certain: {more_} "
-            f"more to {high} less)"
+            f"is estimated to save {value} per 1,000 rows against {against} "
+            f"(not certain: it costs {more_} more to {high} less)"
         )
     return f"costs about as much as {against} (per 1,000 rows {more_or_less(saving, scale)})"

@@ -88,6 +88,15 @@ def test_few_checked_rows_say_little_against_the_rule(cost, n_checked):
     assert decision.chosen == ("rule" if kept else constant)
 
 
+@pytest.mark.parametrize("cost", [0.1, 0.3, 0.6])
+def test_without_signal_the_constant_that_labels_prefer_is_taken(cost):
+    """A posterior that gives most weight to a flat curve leaves no rule to keep."""
+    positive, eta, _ = sample()
+    flat = RatePosterior(np.zeros((1, 2)), np.ones(1), models={"no_signal": 0.6, "none": 0.4})
+    found = decide(positive, eta, cost, flat).chosen
+    assert found == CONSTANTS[int(cost * (1 - eta.mean()) < (1 - cost) * eta.mean())]
+
+
 def test_swapping_the_classes_mirrors_the_decision():
     """With labels, probabilities, rates and the cost swapped, the constants swap places."""
     positive, eta, weight = sample()

@@ -210,7 +210,7 @@ def _chosen_at(
     chosen, counts, squares = [], [], []
     for k, cost in enumerate(costs):
         each = {name: Interval(values[k], values[k], values[k]) for name, values in paid.items()}
-        answer = guard(probability, cost, each, weight)
+        answer = guard(probability, cost, each, weight, no_signal=posterior.has_no_signal)
         table = by_answer[answer]
         chosen.append(answer)
         counts.append(table.counts[k])

@@ -202,7 +202,10 @@ def decide(
         for answer, table in tables.items()
     }
     told = 1.0 if checked is None else len(checked.rows) / (len(checked.rows) + _CHECKED_ROWS)
-    return Decision(guard(probability, cost, costs, sample_weight, told=told), tables, costs)
+    chosen = guard(
+        probability, cost, costs, sample_weight, told=told, no_signal=posterior.has_no_signal
+    )
+    return Decision(chosen, tables, costs)
 
 
 def clean_cost(
@@ -278,6 +281,7 @@ def guard(
     sample_weight: ArrayLike | None = None,
     *,
     told: float = 1.0,
+    no_signal: bool = False,
 ) -> Answer:
     """Return the rule if it is estimated to beat the better constant, else that constant.
 
@@ -300,6 +304,8 @@ def guard(
         Weights of the rows.
     told : float, default=1.0
         How far the denoised difference is believed, from 0 to 1: few checked rows tell little.
+    no_signal : bool, default=False
+        Whether the scores say nothing about the labels: then there is no rule to keep.
 
     Examples
     --------
@@ -317,6 +323,8 @@ def guard(
         if_positive, if_negative = share * (1 - eta), (1 - share) * eta
     by_constant = [_mean(paid, weight) for paid in (if_negative, if_positive)]
     constant = CONSTANTS[int(by_constant[1] < by_constant[0])]
+    if no_signal:
+        return constant
     by_rule = _mean(np.minimum(if_positive, if_negative), weight)
     promised = min(by_constant) - by_rule
     denoised = costs[constant].value - costs["rule"].value

@@ -218,6 +218,11 @@ class RatePosterior:
         return np.asarray(self.weight @ self.rates)
 
     @property
+    def has_no_signal(self) -> bool:
+        """Whether the scores most likely say nothing about the labels."""
+        return (self.models or {}).get("no_signal", 0.0) > 0.5
+
+    @property
     def is_symmetric(self) -> bool:
         """Whether the two rates are equal at every point of the grid."""
         return bool(np.all(self.rates[:, 0] == self.rates[:, 1]))

@@ -278,7 +278,7 @@ class FitResult:
         bins = self.bins[0]
         if bins.rarer < _FEW_ROWS:
             return "small"
-        if (self.posterior.models or {}).get("no_signal", 0.0) > 0.5:
+        if self.posterior.has_no_signal:
             return "no_signal"
         most = self.wrong_share.high
         if not self.n_checked:

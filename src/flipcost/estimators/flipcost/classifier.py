@@ -35,7 +35,7 @@ from flipcost.core.row_prices import (
     share_and_unit,
 )
 from flipcost.estimators._folds import generator
-from flipcost.estimators._priced import paid_score
+from flipcost.estimators._priced import PricedScoreMixin
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.columns import is_mixed
 from flipcost.estimators.flipcost.dependence import (
@@ -67,7 +67,7 @@ if TYPE_CHECKING:
 _SUREST = 1e-12
 
 
-class FlipCostClassifier(ClassifierMixin, BaseEstimator):
+class FlipCostClassifier(PricedScoreMixin, ClassifierMixin, BaseEstimator):
     r"""Cost-sensitive classifier from noisy labels whose noise rate nobody knows.
 
     The one to reach for. It learns scores whose ordering label noise does not disturb, calibrates
@@ -677,32 +677,6 @@ class FlipCostClassifier(ClassifierMixin, BaseEstimator):
         cost = self._result.options.cost if paid is None else paid
         called = bayes_calls(probability, cost, self.chosen_)
         return self.classes_[np.where(called, self._positive_index(), 1 - self._positive_index())]
-
-    def score(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> float:
-        """Return the accuracy; with prices by row, what a row costs on average, its sign turned.
-
-        Labels are taken as they are. `flipcost.metrics.cost_scorer` denoises.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Labels.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows.
-        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
-            As in `predict`.
-
-        Returns
-        -------
-        float
-        """
-        paid = self._prices(X, prices)
-        if paid is None:
-            return super().score(X, y, sample_weight)
-        wanted = self.classes_[self._positive_index()]
-        return paid_score(wanted, y, self.predict(X, paid), paid, sample_weight)
 
     def summary(self) -> str:
         """Return one screen of text: what was assumed, found, chosen, and what would help most.

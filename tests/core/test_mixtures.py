@@ -24,3 +24,12 @@ def test_certain_parts_are_steps():
     """Without spread the ends are the parts at which the weight passes the level."""
     low, high = mixture_intervals(np.arange(100.0)[None], np.zeros((1, 100)), np.ones(100), 0.9)
     np.testing.assert_allclose([low[0], high[0]], [5, 94], atol=1.01)
+
+
+def test_steps_between_parts_far_apart_do_not_overflow():
+    """Where the density between two parts is the least that there is, ends are within reach."""
+    for error in np.linspace(0.5 / 38.7, 0.5 / 37.5, 300):  # 38 spreads from the middle to either
+        low, high = mixture_intervals(
+            np.array([[0.0, 1.0]]), np.full((1, 2), error), np.ones(2), 1e-9
+        )
+        assert -10 * error <= low[0] <= high[0] <= 1 + 10 * error

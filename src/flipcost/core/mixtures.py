@@ -76,7 +76,7 @@ def _solve(
             newton = -off / density
         middle = (low[open_] + high[open_]) / 2
         inside = (x + newton > low[open_]) & (x + newton < high[open_])
-        newton = np.where(inside & (2 * np.abs(newton) <= np.abs(before)), newton, middle - x)
+        newton = np.where(inside & (np.abs(newton) <= np.abs(before) / 2), newton, middle - x)
         found[open_] = x + newton
         done = np.abs(newton) <= close[open_]
         before, step = step[~done], newton[~done]

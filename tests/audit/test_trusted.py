@@ -1,5 +1,7 @@
 """Rows that somebody checked: learned from, counted, and refused where they cannot be."""
 
+from dataclasses import replace
+
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -7,8 +9,10 @@ import pytest
 
 from flipcost.audit import audit, audit_files
 from flipcost.cli import main
-from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.along import RateBand
+from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.exceptions import TableError
+from flipcost.report._state import rate_sentence
 from tests.audit.helpers import PRICES, noisy_table
 
 RATES = (0.3, 0.1)
@@ -197,3 +201,19 @@ def test_more_than_two_annotators_have_rates_of_their_own():
         assert low < 0.1 < high < 0.25
     one = audit(table, "ill", PRICES, second_label="second", drop=("truth", "third"))
     assert "two labels on 3000 rows" in one.noise_source
+
+
+def test_where_mistakes_follow_the_columns_is_said(memory):
+    """Bands whose intervals lie apart are named, the worse one first; others are not."""
+    few, many = (
+        RateBand(low, high, 0.5, 100, Interval(rate, rate - 0.1, rate + 0.1), Interval(0, 0, 0.1))
+        for low, high, rate in ((0.6, 0.9, 0.2), (0.1, 0.3, 0.6))
+    )
+    said = rate_sentence(replace(memory, along=(many, few)))
+    assert "Mistakes follow the columns" in said
+    assert said.index("50 % to 70 %") < said.index("10 % to 30 % where the model")
+    assert "follow" not in rate_sentence(replace(memory, along=(few, few)))
+    assert [
+        band["checked_rows"]
+        for band in replace(memory, along=(many, few)).summary()["noise_along_score"]
+    ] == [100, 100]

@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flipcost.core.along import furthest_apart
 from flipcost.core.noise import rate_pair
 from flipcost.estimators.flipcost.fit import most_wrong
 from flipcost.estimators.flipcost.summary import CHECK_ROWS, MODEL_WORDS, band, percent
@@ -112,10 +113,25 @@ def rate_sentence(result: AuditResult) -> str:
     if result.state in ("noisy", "undecided") or result.n_checked:
         parts.append(_by_class(result))
     if result.n_checked:
-        parts.append(f"Measured on {result.n_checked:,} checked rows.")
+        parts.append(f"Measured on {result.n_checked:,} checked rows.{_along(result)}")
     else:
         parts.append(bounds_sentence(result))
     return " ".join(parts)
+
+
+def _along(result: AuditResult) -> str:
+    """Say where labels are wrong more often than elsewhere, if the checked rows show it."""
+    found = furthest_apart(result.along)
+    if found is None:
+        return ""
+    side, *bands = found
+    name = result.positive if side == "positives" else result.negative
+    hard, easy = (
+        f"{band(getattr(part, side).low, getattr(part, side).high)} where the model gives "
+        f"{result.positive!r} {percent(part.low)} to {percent(part.high)}"
+        for part in bands
+    )
+    return f" Mistakes follow the columns: of the true {name!r}, {hard}, and {easy}."
 
 
 def bounds_sentence(result: AuditResult) -> str:

@@ -30,7 +30,7 @@ def test_scores_are_those_of_expanded_rows(rows, scores):
 def test_a_row_gets_the_same_bytes_whichever_rows_come_with_it(rows, scores, by_sum, monkeypatch):
     """Neither its place nor its company matters, whichever product is used."""
     if by_sum:
-        monkeypatch.setattr(additive, "_product", lambda *_: additive._by_sum)
+        monkeypatch.setattr(additive, "_product", lambda *_, **__: additive._by_sum)
     together = scores.score(rows)
     for part in (slice(0, 1), slice(1, 2), slice(17, 3000), slice(4999, 5000)):
         np.testing.assert_array_equal(scores.score(rows[part]), together[:, part])
@@ -46,9 +46,53 @@ def test_a_product_that_rounds_by_place_is_not_used(monkeypatch):
     monkeypatch.setattr(additive, "_by_blas", uneven)
     additive._product.cache_clear()
     try:
-        assert additive._product(2, 50) is additive._by_sum
+        assert additive._product(2, 50, is_lying=True) is additive._by_sum
     finally:
         additive._product.cache_clear()
+
+
+def test_a_product_that_forgets_what_is_no_number_is_not_used(monkeypatch):
+    """The trial notices a product that leaves out what is multiplied by zero."""
+
+    def lazy(slopes, columns, out):
+        np.dot(slopes[:, 1:], columns[1:], out=out)
+
+    monkeypatch.setattr(additive, "_by_blas", lazy)
+    additive._product.cache_clear()
+    try:
+        assert additive._product(2, 50, is_lying=False) is additive._by_sum
+    finally:
+        additive._product.cache_clear()
+
+
+@pytest.mark.parametrize("n_knots", [0, 3])
+@pytest.mark.parametrize("n_scores", [1, 3, 6])
+def test_what_is_not_finite_is_mended(rows, n_knots, n_scores):
+    """A block with a gap is mended whatever its column is multiplied by, and no other block is."""
+    basis = HingeBasis.from_rows(rows, n_knots)
+    slopes = np.random.default_rng(1).normal(size=(n_scores, basis.n_columns))
+    slopes[:, [2, *(6 + np.flatnonzero(basis.feature == 2))]] = 0.0
+    scores = AdditiveScores(basis, slopes, np.ones(n_scores))
+    expected, damaged, mended = scores.score(rows), rows.copy(), []
+    damaged[-7, 2], damaged[-9, 2] = np.nan, -np.inf
+
+    def mend(block):
+        mended.append(len(block))
+        return np.where(np.isfinite(block), block, 0.0)
+
+    for part, found in scores.blocks(damaged, mend):
+        np.testing.assert_array_equal(found, expected[:, part])
+    assert mended == [len(rows) % 2048]
+
+
+def test_rows_that_lie_in_memory_get_the_same_bytes(rows):
+    """Rows by columns, or of another type, are scored as rows by rows are."""
+    basis = HingeBasis(6, np.empty(0, np.intp), np.empty(0))
+    scores = AdditiveScores(basis, np.random.default_rng(1).normal(size=(5, 6)), np.zeros(5))
+    single = rows.astype(np.float32)
+    expected = scores.score(single.astype(float))
+    np.testing.assert_array_equal(scores.score(single), expected)
+    np.testing.assert_array_equal(scores.score(np.asfortranarray(single, dtype=float)), expected)
 
 
 def test_unused_hinges_are_left_out(rows):

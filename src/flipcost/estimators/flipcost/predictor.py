@@ -16,6 +16,7 @@ from scipy import sparse
 from flipcost._validation import assert_all_finite
 from flipcost.core.additive import AdditiveScores, CurveTables
 from flipcost.estimators.flipcost.scores import MomentScores, PooledScores
+from flipcost.estimators.flipcost.threads import linear_algebra_threads
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,10 +120,12 @@ class PooledRule:
             if self.boosting_share.any():
                 own = self.scorer.boosting_score(X)
         found = np.empty(len(rows))
-        for part, places in self.places.blocks(rows, mend, always=always):
-            if own is not None:
-                np.add(places, self.boosting_share[:, None] * own[part], out=places)
-            found[part] = self.tables.sum_at(places)
+        # Blocks stay in one core's cache: a second thread would wait, and be counted.
+        with linear_algebra_threads():
+            for part, places in self.places.blocks(rows, mend, always=always):
+                if own is not None:
+                    np.add(places, self.boosting_share[:, None] * own[part], out=places)
+                found[part] = self.tables.sum_at(places)
         return found
 
 

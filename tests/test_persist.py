@@ -12,7 +12,7 @@ from sklearn.preprocessing import FunctionTransformer
 from threadpoolctl import threadpool_limits
 
 from flipcost import _persist
-from flipcost._persist import load, read_about, save
+from flipcost._persist import _types, load, read_about, save
 from flipcost.core.costs import Costs
 from flipcost.datasets import make_syn3d
 from flipcost.estimators import (
@@ -62,6 +62,29 @@ def rewrite(path, name, change):
             data = old.read(entry)
             new.writestr(entry, change(data) if entry == name else data)
     shutil.move(aside, path)
+
+
+def test_a_file_from_before_types_moved_is_loaded(tmp_path):
+    """What a file calls by its former name is made of the type that bears another now."""
+    path = tmp_path / "m.skops"
+    model = FlipCostClassifier(noise_rate=0.1, features="linear", random_state=0)
+    save(model.fit(DATA.data, DATA.target), path)
+    former = {new: old for old, new in _types.MOVED.items()}
+
+    def rename(part):
+        if isinstance(part, dict):
+            part = {key: rename(value) for key, value in part.items()}
+            old = former.get(f"{part.get('__module__')}.{part.get('__class__')}")
+            return part if old is None else {**part, "__module__": old.rpartition(".")[0]}
+        return [rename(value) for value in part] if isinstance(part, list) else part
+
+    def change(data):
+        renamed = json.dumps(rename(json.loads(data))).encode()
+        assert all(old.rpartition(".")[0].encode() in renamed for old in former.values())
+        return renamed
+
+    rewrite(path, "schema.json", change)
+    np.testing.assert_array_equal(load(path).predict(DATA.data), model.predict(DATA.data))
 
 
 def test_a_file_names_its_versions(saved):

@@ -64,6 +64,7 @@ class Builder:
         if number in self._shared:
             return self._shared[number]
         loader, name = state["__loader__"], f"{state['__module__']}.{state['__class__']}"
+        name = _types.MOVED.get(name, name)
         maker = _MAKERS.get(loader)
         if maker is None:
             raise StrangerError(name)

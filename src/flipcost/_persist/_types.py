@@ -38,15 +38,24 @@ OURS = frozenset(
         "estimators._uneven_margin_cv.UnevenMarginClassifierCV",
         "estimators.flipcost.classifier.FlipCostClassifier",
         "estimators.flipcost.columns.FeatureColumns",
-        "estimators.flipcost.fit.FitOptions",
-        "estimators.flipcost.fit.FitResult",
-        "estimators.flipcost.fit.ScoreCurves",
+        "estimators.flipcost.options.FitOptions",
+        "estimators.flipcost.result.FitResult",
+        "estimators.flipcost.result.ScoreCurves",
         "estimators.flipcost.sample.TableSample",
         "estimators.flipcost.scores.EstimatorScores",
         "estimators.flipcost.scores.MomentScores",
         "estimators.flipcost.scores.PooledScores",
     )
 )
+# Where types lay when older files were written, and where they are now.
+MOVED = {
+    f"flipcost.estimators.flipcost.fit.{name}": f"flipcost.estimators.flipcost.{home}.{name}"
+    for name, home in (
+        ("FitOptions", "options"),
+        ("FitResult", "result"),
+        ("ScoreCurves", "result"),
+    )
+}
 TREE = "sklearn.tree._tree.Tree"
 PREDICTOR = "sklearn.ensemble._hist_gradient_boosting.predictor.TreePredictor"
 SKLEARN = frozenset(

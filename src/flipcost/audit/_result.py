@@ -28,7 +28,7 @@ if TYPE_CHECKING:
     from flipcost.core.quality import LabelBins
     from flipcost.core.rate_posterior import RatePosterior
     from flipcost.core.rates import NoiseRate
-    from flipcost.estimators.flipcost.fit import State
+    from flipcost.estimators.flipcost.result import State
 
 SCHEMA_VERSION = 1
 

@@ -26,7 +26,8 @@ if TYPE_CHECKING:
     from flipcost.core.prices import Prices
     from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators import FlipCostClassifier
-    from flipcost.estimators.flipcost.fit import FitResult, ScoredRows
+    from flipcost.estimators.flipcost.result import FitResult
+    from flipcost.estimators.flipcost.scored import ScoredRows
 
 
 class RowSource(Protocol):

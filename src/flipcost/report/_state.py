@@ -12,7 +12,7 @@ import numpy as np
 
 from flipcost.core.along import furthest_apart
 from flipcost.core.noise import rate_pair
-from flipcost.estimators.flipcost.fit import most_wrong
+from flipcost.estimators.flipcost.result import most_wrong
 from flipcost.estimators.flipcost.summary import CHECK_ROWS, MODEL_WORDS, band, percent
 from flipcost.report._numbers import saving_words, scale_of
 

@@ -1,7 +1,8 @@
 """The classifier that needs no noise rate, from rows in memory or from passes over a table.
 
-`classifier` is what users see; `scores` learns scores out of fold, `boosting` one of them, `fit`
-calibrates them and decides, `summary` says what was found. For tables that are never held, `passes`
+`classifier` is what users see; `scores` learns scores out of fold, `boosting` one of them. `fit`
+takes `scored` rows and `options` to a `result`: `calibrate` says what scores mean, and what to
+answer is decided by that. `summary` says what was found. For tables that are never held, `passes`
 says what each pass gathers, `sample` what then stands for the rows, and `table` makes a fit of
 both. `way` goes back over rounds of checked rows.
 """

@@ -43,8 +43,10 @@ from flipcost.estimators.flipcost.dependence import (
     read_dependence,
     refuse_dependence,
 )
-from flipcost.estimators.flipcost.fit import SOURCES, FitOptions, FitResult, ScoredRows, fit_scores
+from flipcost.estimators.flipcost.fit import fit_scores
+from flipcost.estimators.flipcost.options import SOURCES, FitOptions
 from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
+from flipcost.estimators.flipcost.scored import ScoredRows
 from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
 from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.flipcost.table import Gathered, TableFit, fit_gathered, gather
@@ -58,6 +60,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.prices import Prices
+    from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.table import CheckedSample
     from flipcost.scale import Table
 

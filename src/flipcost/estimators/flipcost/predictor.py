@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.estimators.flipcost.columns import FeatureColumns
-    from flipcost.estimators.flipcost.fit import ScoreCurves
+    from flipcost.estimators.flipcost.result import ScoreCurves
 
     Array = NDArray[np.float64]
 
@@ -49,7 +49,7 @@ def clean_probability(scorer: Any, curves: ScoreCurves, X: Any) -> Array:
     --------
     >>> from flipcost.core.calibration import TABLE
     >>> from flipcost.core.hinges import HingeBasis
-    >>> from flipcost.estimators.flipcost.fit import ScoreCurves
+    >>> from flipcost.estimators.flipcost.result import ScoreCurves
     >>> basis = HingeBasis(1, np.empty(0, np.intp), np.empty(0))
     >>> line = MomentScores(basis, np.array([[2.0, 0.0]]))
     >>> one = np.ones(1)

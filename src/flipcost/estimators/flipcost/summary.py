@@ -10,7 +10,7 @@ from flipcost.core.along import furthest_apart
 from flipcost.core.decision import CONSTANTS
 
 if TYPE_CHECKING:
-    from flipcost.estimators.flipcost.fit import FitResult
+    from flipcost.estimators.flipcost.result import FitResult
 
 # What the noise models are called for people.
 MODEL_WORDS = {
@@ -45,7 +45,9 @@ def summarize(fit: FitResult, n_features: int, positive: Any) -> str:
 
     Examples
     --------
-    >>> from flipcost.estimators.flipcost.fit import FitOptions, ScoredRows, fit_scores
+    >>> from flipcost.estimators.flipcost.fit import fit_scores
+    >>> from flipcost.estimators.flipcost.options import FitOptions
+    >>> from flipcost.estimators.flipcost.scored import ScoredRows
     >>> rows = ScoredRows.from_scores(np.arange(90.0)[None], np.arange(90) % 7 > 3, None)
     >>> fit = fit_scores(rows, FitOptions(0.3, 0.1, "symmetric", 0.95))
     >>> summarize(fit, 2, "ill").splitlines()[0]

@@ -22,9 +22,10 @@ from flipcost.core.rate_search import integrate_rates
 from flipcost.core.row_prices import share_and_unit
 from flipcost.estimators._tables import check_table, orient_found
 from flipcost.estimators.flipcost.dependence import SampleTies
-from flipcost.estimators.flipcost.fit import FitOptions, FitResult, ScoredRows, fit_scores
+from flipcost.estimators.flipcost.fit import fit_scores
 from flipcost.estimators.flipcost.passes import Drawing, FirstFound, FirstPass, SecondPass
 from flipcost.estimators.flipcost.sample import DrawnRows, GroupedRows, TableSample
+from flipcost.estimators.flipcost.scored import ScoredRows
 from flipcost.estimators.flipcost.scores import (
     MomentScores,
     bent_basis,
@@ -49,6 +50,8 @@ if TYPE_CHECKING:
     from flipcost.core.hinges import HingeBasis
     from flipcost.core.prices import Prices
     from flipcost.estimators.flipcost.classifier import FlipCostClassifier
+    from flipcost.estimators.flipcost.options import FitOptions
+    from flipcost.estimators.flipcost.result import FitResult
     from flipcost.scale import RowSample
 
     Array = NDArray[np.float64]
@@ -278,6 +281,7 @@ def fit_gathered(
     Examples
     --------
     >>> from flipcost import FlipCostClassifier
+    >>> from flipcost.estimators.flipcost.options import FitOptions
     >>> from flipcost.scale import scan_batches
     >>> table = scan_batches([(np.arange(90.0)[:, None], np.arange(90) % 7 > 3)])
     >>> options = FitOptions(0.3, 0.1, "symmetric", 0.95)

@@ -1,0 +1,189 @@
+"""What a fit found, whichever way the rows came: rates, costs, curves, and what they say."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal, TypeAlias
+
+import numpy as np
+
+from flipcost.core.additive import CurveTables
+from flipcost.core.calibration import TABLE
+from flipcost.core.possible import tells_nothing
+from flipcost.core.rates import NoiseRate
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping
+
+    from numpy.typing import NDArray
+
+    from flipcost.core.along import RateBand
+    from flipcost.core.calibration import ScoreBins
+    from flipcost.core.confusion import Interval
+    from flipcost.core.decision import Answer, Regret
+    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.estimators.flipcost.options import FitOptions
+
+    Array = NDArray[np.float64]
+
+State: TypeAlias = Literal["clean", "noisy", "undecided", "no_signal", "small"]
+# Fewer rows of a label than this say nothing of noise: a curve through them fits anything.
+_FEW_ROWS = 20
+# Labels are "clean" when at most this share can be wrong, and "noisy" when at least this share is
+# and the interval is no wider than that.
+_CLEAN, _SOME, _WIDE = 0.03, 0.005, 0.2
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCurves:
+    """What turns scores into clean probabilities: the scores that count, and a curve for each.
+
+    Attributes
+    ----------
+    which : ndarray of int, shape (m,)
+        The scores that count.
+    location, scale : ndarray of shape (m,)
+        What standardizes them.
+    curves : ndarray of shape (m, 121)
+        Their shares of the probability, on the standardized scores of `TABLE`.
+    """
+
+    which: NDArray[np.intp]
+    location: Array
+    scale: Array
+    curves: Array
+
+    def probability(self, scores: Array) -> Array:
+        """Return the clean probability of rows from the scores that count, shape (m, n)."""
+        slope, offset = self.places()
+        return self.tables().sum_at(slope[:, None] * scores + offset[:, None])
+
+    def places(self) -> tuple[Array, Array]:
+        """Return slope and offset that take each score to its place in the tables."""
+        step = (TABLE[-1] - TABLE[0]) / (len(TABLE) - 1)
+        slope = 1 / (step * self.scale)
+        return slope, -self.location * slope - TABLE[0] / step
+
+    def tables(self) -> CurveTables:
+        """Return the curves, on places 0, 1, ... in place of the standardized scores of `TABLE`.
+
+        Curves are integrated in single precision; what that lets fall, by 1e-7, is levelled.
+        """
+        return CurveTables(np.maximum.accumulate(self.curves, axis=1))
+
+
+@dataclass(frozen=True, eq=False)
+class FitResult:
+    """What a fit found, whichever way the rows came.
+
+    Attributes
+    ----------
+    options : FitOptions
+        What was asked.
+    n_rows : int
+        Rows that were learned from.
+    bins : tuple of ScoreBins
+        Labels of all rows in bins of each score.
+    source : str
+        Where the rate came from.
+    posterior : RatePosterior
+        Over the noise rates.
+    chosen : {"rule", "all_negative", "all_positive"}
+        What to answer.
+    costs : dict of Interval
+        Clean cost of a row under each of these, in the user's units.
+    regret : Regret or None
+        Over plausible rates, when these decided.
+    probability : ndarray of shape (n,)
+        Out-of-fold probability that each row is positive, clean.
+    scorer_weights : ndarray
+        Posterior weight of each score.
+    curves : ScoreCurves
+        What gives the probability of new rows.
+    value_of_rate : float
+        What knowing the rate would save a row.
+    bounds : NoiseRate
+        Upper bounds of both rates that hold whatever the curve.
+    wrong_share : Interval
+        Share of all labels that are wrong.
+    n_checked : int
+        Rows whose right label is known.
+    n_effective : float or None
+        Rows that these count for, where they depend on each other; all when None.
+    along : tuple of RateBand
+        How rates change along the score, with checked rows.
+    """
+
+    options: FitOptions
+    n_rows: int
+    bins: tuple[ScoreBins, ...]
+    source: str
+    posterior: RatePosterior
+    chosen: Answer
+    costs: Mapping[Answer, Interval]
+    regret: Regret | None
+    probability: Array
+    scorer_weights: Array
+    curves: ScoreCurves
+    value_of_rate: float
+    bounds: NoiseRate
+    wrong_share: Interval
+    n_checked: int = 0
+    n_effective: float | None = None
+    along: tuple[RateBand, ...] = ()
+
+    @property
+    def state(self) -> State:
+        """What can be said of the labels."""
+        bins = self.bins[0]
+        if bins.rarer < _FEW_ROWS:
+            return "small"
+        if self.posterior.has_no_signal:
+            return "no_signal"
+        most = self.wrong_share.high
+        if not self.n_checked:
+            most = min(most, most_wrong(self.bounds, bins.noisy_share))
+        # More wrong labels than the bounds allow: one of the two is mistaken.
+        if most < _CLEAN and self.wrong_share.value < _CLEAN:
+            return "clean"
+        wide = self.wrong_share.high - self.wrong_share.low > _WIDE or most < self.wrong_share.low
+        wide = wide or self.posterior.doubt(self.n_effective or self.n_rows) is not None
+        return "undecided" if wide or self.wrong_share.low < _SOME else "noisy"
+
+    @property
+    def noise_rate(self) -> float | tuple[float, float]:
+        """Posterior mean of the rate, or of ``(rho_pos, rho_neg)``."""
+        rho_pos, rho_neg = (float(rate) for rate in self.posterior.mean)
+        return rho_pos if self.has_one_rate else (rho_pos, rho_neg)
+
+    @property
+    def has_one_rate(self) -> bool:
+        """Whether both classes share a rate by assumption, not because it turned out so."""
+        return self.posterior.is_symmetric and self.options.model_in_doubt in (None, "symmetric")
+
+    @property
+    def doubt(self) -> str | None:
+        """Why a rate that was given identifies nothing, or None where it does."""
+        if isinstance(self.options.noise_rate, NoiseRate):
+            return tells_nothing(self.options.noise_rate)
+        return self.posterior.doubt(self.n_effective or self.n_rows)
+
+    @property
+    def rate_is_known(self) -> bool:
+        """Whether the rate was taken as known: nothing was integrated over."""
+        return len(self.posterior.weight) == 1
+
+
+def most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
+    """Return the largest share of wrong labels that bounds of both rates leave.
+
+    Examples
+    --------
+    >>> bounds = NoiseRate((0.1, 0.01), (0.0, 0.0), (0.2, 0.02), "", 0.95)
+    >>> round(most_wrong(bounds, 0.4), 6)
+    0.12
+    """
+    rho_pos, rho_neg = np.ravel(bounds.high)
+    # Of positive labels at most what wrong negatives give, of negative ones what missed ones do.
+    kept = max(1 - rho_pos, 1e-9)
+    return float(min(rho_neg, noisy_share) + min(rho_pos * noisy_share / kept, 1 - noisy_share))

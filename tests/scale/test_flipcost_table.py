@@ -309,8 +309,8 @@ def test_what_a_part_sends_does_not_grow_with_its_rows():
 
     Of 16 parts, each may send a quarter of the rows that are wanted of each label.
     """
-    from flipcost.estimators.flipcost.passes import FirstPass
-    from flipcost.estimators.flipcost.table import plan_drawing
+    from flipcost.estimators.flipcost.drawing import plan_drawing
+    from flipcost.estimators.flipcost.first_pass import FirstPass
     from flipcost.scale import Piece
     from flipcost.scale._rows import Layout
 

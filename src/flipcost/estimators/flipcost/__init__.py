@@ -2,15 +2,17 @@
 
 `classifier` is what users see; `scores` learns scores out of fold, `boosting` one of them. `fit`
 takes `scored` rows and `options` to a `result`: `calibrate` says what scores mean, and what to
-answer is decided by that. `summary` says what was found. For tables that are never held, `passes`
-says what each pass gathers, `sample` what then stands for the rows, and `table` makes a fit of
-both. `way` goes back over rounds of checked rows.
+answer is decided by that. `summary` says what was found. For tables that are never held, the
+`first_pass` gathers moments, and rows by a `drawing`; `moment_scores` learns from these, the
+`second_pass` counts scores, `sample` stands for the rows, and `table` makes a fit of all. `way`
+goes back over rounds of checked rows.
 """
 
 from flipcost.estimators.flipcost.classifier import FlipCostClassifier
 from flipcost.estimators.flipcost.dependence import grouping_of
+from flipcost.estimators.flipcost.first_pass import Gathered, gather
 from flipcost.estimators.flipcost.sample import TableSample
-from flipcost.estimators.flipcost.table import CheckedSample, Gathered, TableFit, gather
+from flipcost.estimators.flipcost.table import CheckedSample, TableFit
 from flipcost.estimators.flipcost.trusted import check_not_swapped
 from flipcost.estimators.flipcost.way import WayPoint, way_so_far
 

@@ -43,13 +43,14 @@ from flipcost.estimators.flipcost.dependence import (
     read_dependence,
     refuse_dependence,
 )
+from flipcost.estimators.flipcost.first_pass import Gathered, gather
 from flipcost.estimators.flipcost.fit import fit_scores
 from flipcost.estimators.flipcost.options import SOURCES, FitOptions
 from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
 from flipcost.estimators.flipcost.scored import ScoredRows
 from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
 from flipcost.estimators.flipcost.summary import summarize
-from flipcost.estimators.flipcost.table import Gathered, TableFit, fit_gathered, gather
+from flipcost.estimators.flipcost.table import TableFit, fit_gathered
 from flipcost.estimators.flipcost.threads import linear_algebra_threads
 from flipcost.estimators.flipcost.trusted import check_not_swapped, mended, read_trusted
 from flipcost.exceptions import DenoisingWarning, DependenceWarning

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.hinges import HingeBasis
-    from flipcost.estimators.flipcost.passes import ScoreCells
+    from flipcost.estimators.flipcost.second_pass import ScoreCells
     from flipcost.scale import RowSample, ScoreHistogram
 
     Array = NDArray[np.float64]

@@ -1,9 +1,7 @@
-"""What the two passes of `FlipCostClassifier` over a table gather.
+"""The second pass over a table: scores of all rows, each by what its own fold has not seen.
 
-The first gathers the moments of every fold and, where rows may be drawn, rows of each label. The
-second scores every row by what its own fold has not seen, and counts labels in bins of each score;
-it can also group all rows into cells of nearly the same score, and watch for the rows whose score
-speaks most against their label.
+It counts labels in bins of each score; it can also group all rows into cells of nearly the same
+score, and watch for the rows whose score speaks most against their label.
 """
 
 from __future__ import annotations
@@ -15,166 +13,27 @@ import numpy as np
 from scipy import sparse
 
 from flipcost.core.calibration import N_BINS
-from flipcost.core.folds import hash_keys
 from flipcost.core.hinge_moments import sorted_scores
-from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import bin_numbers, fold_scores
-from flipcost.scale import DrawingTable, LabeledMoments, Layout, RowSample, ScoreHistogram
+from flipcost.estimators.flipcost.drawing import merge_samples, place_marks, smallest_keys
+from flipcost.scale import DrawingTable, Layout, ScoreHistogram
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Iterator
+    from collections.abc import Iterator
 
     from numpy.typing import NDArray
 
     from flipcost.core.hinges import HingeBasis
-    from flipcost.scale import EngineTable, Piece
+    from flipcost.estimators.flipcost.drawing import Drawing
+    from flipcost.scale import EngineTable, Piece, RowSample
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
     Keys = NDArray[np.uint64]
 
-# Rows to draw of each label are fewer where they are wide: 2,000,000 values are 16 MB; but never
-# fewer than so many.
-_WIDE_ROWS, _VALUES = 1_000, 2_000_000
-# Rows that somebody checked are kept all, up to so many.
-_CHECKED_ROWS = 20_000
-# Folds and sample must not be made by the same hash: the smallest values are all of fold 0.
-_OTHER_SEED = 1_000_003
 # Rows are expanded in chunks, so that no expanded copy of a piece is made.
 _CHUNK_ROWS = 8_192
 _SIGN = np.uint64(1 << 63)
-# Rows of each label from which an engine gathers the moments of features that bend.
-_BENT_ROWS = 20_000
-
-
-@dataclass(frozen=True)
-class Drawing:
-    """How rows are drawn.
-
-    Attributes
-    ----------
-    size : int
-        Rows of each label, or fewer where rows are wide.
-    most : int or None
-        What one part may send, when parts lie on other machines.
-    frames : bool
-        Whether to keep the rows as they were in the source too.
-    """
-
-    size: int
-    most: int | None = None
-    frames: bool = False
-
-    def rows_of(self, n_features: int) -> int:
-        """Return how many rows of each label to keep, given how wide these are."""
-        return min(self.size, max(_WIDE_ROWS, _VALUES // n_features))
-
-    def sample(
-        self,
-        size: int,
-        keys: Keys,
-        rows: Any,
-        marks: NDArray[np.int64],
-        chosen: NDArray[np.intp],
-    ) -> RowSample:
-        """Keep the chosen rows of a piece with the smallest keys."""
-        frame = rows.piece.frame.take(chosen) if self.frames else None
-        weight = None if rows.weight is None else rows.weight[chosen]
-        return RowSample.of(
-            size,
-            keys[chosen],
-            rows.X[chosen],
-            marks[chosen],
-            weight,
-            rows.names,
-            frame=frame,
-        )
-
-
-@dataclass(frozen=True, eq=False)
-class FirstFound:
-    """Moments by fold, and rows by label; the labels of a sample are fold and position here.
-
-    `bent` has the hinges of features and the moments of both, where an engine gathered these.
-    """
-
-    moments: LabeledMoments
-    samples: dict[Any, RowSample]
-    checked: RowSample | None = None
-    bent: tuple[HingeBasis, LabeledMoments] | None = None
-
-    def merge(self, other: FirstFound) -> FirstFound:
-        """Return what both sets of rows give."""
-        both = self.checked is not None and other.checked is not None
-        return FirstFound(
-            self.moments.merge(other.moments),
-            _merge_samples(self.samples, other.samples),
-            self.checked.merge(other.checked) if both else None,  # type: ignore[union-attr, arg-type]
-        )
-
-
-@dataclass(frozen=True)
-class FirstPass:
-    """Gather the moments of every fold, and draw rows of each label, if any are to be drawn."""
-
-    layout: Any
-    n_folds: int
-    drawing: Drawing | None
-    was_checked: Callable[[Any], Flags] | None = None
-    n_knots: int = 0
-
-    def __call__(self, piece: Piece) -> FirstFound:
-        """Gather both from one piece."""
-        rows = self.layout.rows(piece)
-        labels, second = rows.labels()
-        folds = rows.folds(self.n_folds)
-        try:
-            parts = fold_moments(rows.X, second, folds, self.n_folds, rows.weight)
-        except ValueError as error:
-            raise rows.fault(error) from error
-        moments = LabeledMoments(labels, tuple(parts), rows.names)
-        if self.drawing is None:
-            return FirstFound(moments, {})
-        keys = hash_keys(piece.positions, self.layout.fold_seed + _OTHER_SEED)
-        checked = None if self.was_checked is None else self.was_checked(piece)
-        kept = _keep(self.drawing, rows, (labels, second), keys, _marks(folds, piece), checked)
-        return FirstFound(moments, *kept)
-
-    def by_queries(self, table: EngineTable) -> FirstFound:
-        """Have the engine gather moments; what bends is learned from some rows of each label."""
-        if self.drawing is not None:
-            return self._drawn_by_queries(self.drawing, table)
-        moments = table.fold_moments(self.n_folds)
-        bent = None
-        if self.n_knots and len(moments.labels) == 2:
-            bent = table.bent_moments(self.n_folds, self.n_knots, _BENT_ROWS)
-        return FirstFound(moments, {}, bent=bent)
-
-    def _drawn_by_queries(self, drawing: Drawing, table: EngineTable) -> FirstFound:
-        """Have it hand out rows of each label too, if it may."""
-        if not isinstance(table, DrawingTable):
-            msg = (
-                "`sample_rows` must be 0 for a table that stays in its engine: no row leaves it; "
-                f"got {drawing.size}."
-            )
-            raise ValueError(msg)
-        moments = table.fold_moments(self.n_folds)
-        size = drawing.rows_of(moments.parts[0].n_features)
-        most = 0 if self.was_checked is None else _CHECKED_ROWS
-        out = table.draw(self.n_folds, size, most)
-        rows = Layout().rows(out.piece)
-        # Rows that were checked came for that; those with the smallest keys were drawn.
-        checked = None if self.was_checked is None else out.checked
-        marks = _marks(out.folds, out.piece)
-        return FirstFound(moments, *_keep(drawing, rows, rows.labels(), out.keys, marks, checked))
-
-    def packed(self, found: FirstFound) -> FirstFound:
-        """Return what a part sends: no more rows than are asked of it."""
-        if self.drawing is None or self.drawing.most is None:
-            return found
-        most = self.drawing.most
-        samples = {label: sample.trimmed(most) for label, sample in found.samples.items()}
-        return FirstFound(found.moments, samples, found.checked)
 
 
 @dataclass(frozen=True, eq=False)
@@ -236,7 +95,7 @@ class SecondFound:
         return SecondFound(
             self.histogram.merge(other.histogram),
             None if self.cells is None or other.cells is None else self.cells.merge(other.cells),
-            _merge_samples(self.watched, other.watched),
+            merge_samples(self.watched, other.watched),
         )
 
 
@@ -325,7 +184,7 @@ class SecondPass:
             table.watch(self.coefficients, self.labels, self.basis, self.lead, size),
             strict=True,
         ):
-            rows, marks = Layout().rows(out.piece), _marks(out.folds, out.piece)
+            rows, marks = Layout().rows(out.piece), place_marks(out.folds, out.piece)
             chosen = np.arange(out.piece.n_rows)
             watched[label] = self.watching.sample(size, out.keys, rows, marks, chosen)
         return SecondFound(histogram, cells, watched)
@@ -371,51 +230,12 @@ class SecondPass:
         leading: Array,
     ) -> dict[Any, RowSample]:
         keys = _sortable(np.where(positive, leading, -leading))
-        marks = _marks(folds, rows.piece)
+        marks = place_marks(folds, rows.piece)
         found = {}
         for code, label in enumerate(self.labels):
-            chosen = _smallest(keys, np.flatnonzero(positive == bool(code)), watching.size)
+            chosen = smallest_keys(keys, np.flatnonzero(positive == bool(code)), watching.size)
             found[label] = watching.sample(watching.size, keys, rows, marks, chosen)
         return found
-
-
-def _keep(
-    drawing: Drawing,
-    rows: Any,
-    labelled: tuple[Any, Flags],
-    keys: Keys,
-    marks: NDArray[np.int64],
-    checked: Flags | None,
-) -> tuple[dict[Any, RowSample], RowSample | None]:
-    """Keep the rows of each label with the smallest keys, and those that somebody checked."""
-    labels, second = labelled
-    size = drawing.rows_of(rows.X.shape[1])
-    samples = {}
-    for code, label in enumerate(labels):
-        chosen = _smallest(keys, np.flatnonzero(second == bool(code)), size)
-        samples[label] = drawing.sample(size, keys, rows, marks, chosen)
-    if checked is None:
-        return samples, None
-    return samples, drawing.sample(_CHECKED_ROWS, keys, rows, marks, np.flatnonzero(checked))
-
-
-def _merge_samples(a: dict[Any, RowSample], b: dict[Any, RowSample]) -> dict[Any, RowSample]:
-    merged = dict(a)
-    for label, more in b.items():
-        merged[label] = merged[label].merge(more) if label in merged else more
-    return merged
-
-
-def _marks(folds: NDArray[np.int16] | None, piece: Piece) -> NDArray[np.int64]:
-    """Return fold and position of each row."""
-    folds = np.zeros(piece.n_rows, np.int16) if folds is None else folds
-    return np.column_stack([folds, piece.positions.astype(np.int64)])
-
-
-def _smallest(keys: Keys, inside: NDArray[np.intp], size: int) -> NDArray[np.intp]:
-    if len(inside) <= size:
-        return inside
-    return inside[np.argpartition(keys[inside], size - 1)[:size]]
 
 
 def _sortable(values: Array) -> Keys:

@@ -5,7 +5,7 @@ import pytest
 from threadpoolctl import threadpool_info
 
 from flipcost import FlipCostClassifier
-from flipcost.estimators.flipcost import classifier, scores, threads
+from flipcost.estimators.flipcost import memory, scores, threads
 
 
 def blas_threads():
@@ -16,7 +16,7 @@ def blas_threads():
 def test_linear_algebra_has_one_thread_within_a_fit(step, monkeypatch):
     """Both the closed form and the calibration see one thread, and nobody does afterwards."""
     seen = []
-    module, name = {"scores": (scores, "_moment_scores"), "fit": (classifier, "fit_scores")}[step]
+    module, name = {"scores": (scores, "_moment_scores"), "fit": (memory, "fit_scores")}[step]
     original = getattr(module, name)
 
     def watched(*arguments, **options):

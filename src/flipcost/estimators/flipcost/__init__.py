@@ -1,11 +1,15 @@
 """The classifier that needs no noise rate, from rows in memory or from passes over a table.
 
-`classifier` is what users see; `scores` learns scores out of fold, `boosting` one of them. `fit`
-takes `scored` rows and `options` to a `result`: `calibrate` says what scores mean, and what to
-answer is decided by that. `summary` says what was found. For tables that are never held, the
-`first_pass` gathers moments, and rows by a `drawing`; `moment_scores` learns from these, the
-`second_pass` counts scores, `sample` stands for the rows, and `table` makes a fit of all. `way`
-goes back over rounds of checked rows.
+`classifier` is what users see and ask, `fitted` what a fit keeps and answers, `summary` its words.
+
+Rows in `memory`: `scores` learns scores out of fold, `boosting` one of them; `trusted` rows and
+`dependence` between rows are read there. Tables that are never held: the `first_pass` gathers
+moments, and rows by a `drawing`; `moment_scores` learns from these, the `second_pass` counts
+scores, `sample` stands for the rows, and `table` makes a fit of all.
+
+Both ways meet in `fit`, which takes `scored` rows and `options` to a `result`: `calibrate` says
+what scores mean, and what to answer is decided by that. `predictor` scores new rows; `way` goes
+back over rounds of checked rows.
 """
 
 from flipcost.estimators.flipcost.classifier import FlipCostClassifier

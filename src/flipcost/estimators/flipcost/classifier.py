@@ -1,77 +1,46 @@
-"""The classifier that needs no noise rate."""
+"""The classifier that needs no noise rate: what it can be asked, and the ways to fit it."""
 
 from __future__ import annotations
 
 import warnings
-from dataclasses import replace
-from html import escape
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
-import numpy as np
-from scipy.special import logit
-from sklearn.base import BaseEstimator, ClassifierMixin, clone
-
-from flipcost._shadow import in_shadow
 from flipcost._validation import (
     HasMethods,
     StrOptions,
-    check_is_fitted,
     check_sizes,
     check_weights,
     encode_labels,
     fit_context,
     positive_index,
-    validate_data,
 )
 from flipcost.core.costs import Costs
-from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.noise_models import NoiseModel
 from flipcost.core.rates import NoiseRate, check_level
-from flipcost.core.row_prices import (
-    check_known,
-    log_odds_of,
-    prices_of,
-    share_and_unit,
-)
+from flipcost.core.row_prices import prices_of, share_and_unit
 from flipcost.estimators._folds import generator
-from flipcost.estimators._priced import PricedScoreMixin
 from flipcost.estimators._tables import dask_table, is_dask, name_features
-from flipcost.estimators.flipcost.columns import is_mixed
-from flipcost.estimators.flipcost.dependence import (
-    grouping_of,
-    read_dependence,
-    refuse_dependence,
-)
+from flipcost.estimators.flipcost.dependence import grouping_of, refuse_dependence
 from flipcost.estimators.flipcost.first_pass import Gathered, gather
-from flipcost.estimators.flipcost.fit import fit_scores
+from flipcost.estimators.flipcost.fitted import FittedFlipCost
+from flipcost.estimators.flipcost.memory import MemoryRows, ScoreLearner, fit_memory
 from flipcost.estimators.flipcost.options import SOURCES, FitOptions
-from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
-from flipcost.estimators.flipcost.scored import ScoredRows
-from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
-from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.flipcost.table import TableFit, fit_gathered
-from flipcost.estimators.flipcost.threads import linear_algebra_threads
-from flipcost.estimators.flipcost.trusted import check_not_swapped, mended, read_trusted
-from flipcost.exceptions import DenoisingWarning, DependenceWarning
+from flipcost.estimators.flipcost.trusted import read_trusted
+from flipcost.exceptions import DependenceWarning
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from numpy.typing import NDArray
-
     from flipcost.core.prices import Prices
     from flipcost.estimators.flipcost.result import FitResult
+    from flipcost.estimators.flipcost.scored import ScoredRows
     from flipcost.estimators.flipcost.table import CheckedSample
     from flipcost.scale import Table
 
-    Array = NDArray[np.float64]
 
-# Probabilities are cut here before they become log-odds, so that none is infinite.
-_SUREST = 1e-12
-
-
-class FlipCostClassifier(PricedScoreMixin, ClassifierMixin, BaseEstimator):
+class FlipCostClassifier(FittedFlipCost):
     r"""Cost-sensitive classifier from noisy labels whose noise rate nobody knows.
 
     The one to reach for. It learns scores whose ordering label noise does not disturb, calibrates
@@ -200,6 +169,7 @@ class FlipCostClassifier(PricedScoreMixin, ClassifierMixin, BaseEstimator):
 
     Examples
     --------
+    >>> import numpy as np
     >>> from flipcost import FlipCostClassifier
     >>> from flipcost.datasets import make_syn3d
     >>> from flipcost.noise import flip_labels
@@ -353,55 +323,21 @@ class FlipCostClassifier(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         X = self._validated(X, reset=True)
         classes, second = encode_labels(self, y, X.shape[0])
         is_second = positive_index(classes, self.pos_label) == 1
-        positive = second if is_second else ~second
         checked = read_trusted(trusted, classes, X.shape[0], second_is_positive=is_second)
         weight = check_weights(sample_weight, X)
         check_sizes(X, weight, self.l2s)
-        if checked is not None:
-            check_not_swapped(X, positive, checked, self._learned)
-        # What was checked is learned from as it is right; all labels are calibrated as they were.
-        learned = positive if checked is None else mended(positive, checked)
+        rows = MemoryRows(X, second if is_second else ~second, weight, checked, paid)
 
+        learner = ScoreLearner(self.estimator, self.features, self.l2s)
         rng = generator(self.random_state)
-        ties = read_dependence(X, learned, groups, time, self.cv, rng)
-        folds, forward = ties.folds, ties.forward
-        transformer = None
-        scorer: Any
-        if not isinstance(self.features, str):
-            transformer = clone(self.features)
-            X = np.asarray(transformer.fit_transform(X), dtype=float)
-        if self.estimator is None:
-            bend = isinstance(self.features, str) and self.features != "linear"
-            boost = isinstance(self.features, str) and self.features == "auto"
-            scorer, scores = pooled_scores(
-                X,
-                learned,
-                weight,
-                folds,
-                self.l2s,
-                bend=bend,
-                boost=boost,
-                forward=forward,
-                seed=_seed(rng),
-            )
-        else:
-            scorer, scores = estimator_scores(
-                self.estimator, X, learned, weight, folds, forward=forward
-            )
-        # Curves and cells are small: more threads only wait for each other, long on a busy machine.
-        with linear_algebra_threads():
-            rows = ScoredRows.from_scores(
-                scores, positive, ties.judged_weight(weight, positive), checked, paid
-            )
-            rows = ties.thin(rows, options.level)
-            result = fit_scores(rows, options)
-        self._store(result, classes, scorer, transformer)
-        self.groups_, self.folds_ = ties.groups, ties.folds
-        note = ties.note(self.n_effective_, result.probability, positive)
-        if note is not None:
-            self.warnings_.append(note)
-            warnings.warn(note, DependenceWarning, stacklevel=4)
-        return rows, result
+        fit = fit_memory(rows, options, learner, rng, self.cv, groups, time)
+
+        self._store(fit.result, classes, fit.scorer, fit.transformer)
+        self.groups_, self.folds_ = fit.ties.groups, fit.ties.folds
+        if fit.note is not None:
+            self.warnings_.append(fit.note)
+            warnings.warn(fit.note, DependenceWarning, stacklevel=4)
+        return fit.rows, fit.result
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_table(self, table: Table, sample_rows: int | None = None) -> FlipCostClassifier:
@@ -513,31 +449,6 @@ class FlipCostClassifier(PricedScoreMixin, ClassifierMixin, BaseEstimator):
             warnings.warn(fit.note, DependenceWarning, stacklevel=2)
         return fit
 
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        """Check X as far as what scores it does not."""
-        if self.estimator is not None or (isinstance(self.features, str) and is_mixed(X)):
-            return validate_data(self, X, reset=reset, skip_check_array=True)
-        plain = not isinstance(self.features, str)
-        return validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            accept_sparse=False if plain else "csr",
-            # Rows that are scored are read once; what is not finite is found then.
-            ensure_all_finite=True if plain else "allow-nan" if reset else False,
-            reset=reset,
-        )
-
-    def _learned(self, X: Any, positive: Any) -> Any:
-        """Learn a simple score from rows and labels; return what scores others."""
-        halves = np.arange(len(positive)) % 2
-        if self.estimator is not None:
-            scorer: Any = estimator_scores(self.estimator, X, positive, None, halves)[0]
-        else:
-            options: Any = {"l2s": [0.1], "bend": False, "boost": False}
-            scorer = pooled_scores(X, positive, None, halves, **options)[0]
-        return lambda rows: scorer.score(rows, np.zeros(1, np.intp))[0]
-
     def _options(
         self, prices: Prices | None = None, sample_weight: Any = None, *, by_row: bool = False
     ) -> FitOptions:
@@ -546,174 +457,3 @@ class FlipCostClassifier(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         if prices is not None or not by_row:
             share, unit = share_and_unit(self.cost, prices, sample_weight)
         return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row)
-
-    def _prices(self, X: Any, prices: Any) -> Prices | None:
-        """Return the prices of new rows, or None where they are the same for all."""
-        check_is_fitted(self)
-        found = prices_of(self.cost, prices, X, fitted=True)
-        check_known(found, by_row=self._result.options.by_row)
-        return found
-
-    def _store(
-        self, result: FitResult, classes: NDArray[Any], scorer: Any, transformer: Any
-    ) -> FlipCostClassifier:
-        """Keep what a fit found, and nothing of a former one."""
-        # The attributes that not every fit gives.
-        for name in ("regret_", "sample_", "groups_", "folds_"):
-            self.__dict__.pop(name, None)
-        self.warnings_ = [] if result.doubt is None else [result.doubt]
-        for text in self.warnings_:
-            warnings.warn(text, DenoisingWarning, stacklevel=4)
-        self._result = result
-        self.classes_ = classes
-        self.scorer_, self.transformer_ = scorer, transformer
-        self.scorer_weights_ = result.scorer_weights
-        self.rate_posterior_ = result.posterior
-        self.noise_rate_source_ = result.source
-        self.noise_rate_ = result.noise_rate
-        self.noise_models_ = dict(result.posterior.models or {})
-        self.noise_bounds_ = result.bounds
-        self.wrong_share_ = result.wrong_share
-        self.noise_along_score_ = result.along
-        self.state_ = result.state
-        self.n_effective_ = float(result.n_effective or result.n_rows)
-        limits = result.posterior.interval(result.options.level)
-        self.noise_rate_interval_ = limits[0] if result.has_one_rate else limits
-        if result.regret is not None:
-            self.regret_ = result.regret
-        self.chosen_ = result.chosen
-        self.rule_cost_ = result.costs["rule"]
-        self.constant_costs_ = {name: result.costs[name] for name in CONSTANTS}
-        chosen = result.costs[result.chosen]
-        self.cost_estimate_ = chosen.value
-        self.cost_interval_ = (chosen.low, chosen.high)
-        self.oof_probability_ = result.probability
-        self.value_of_rate_ = result.value_of_rate
-        self.cost_share_, self.cost_unit_ = result.options.cost, result.options.unit
-        return self
-
-    def _positive_index(self) -> int:
-        return positive_index(self.classes_, self.pos_label)
-
-    def _positive_probability(self, X: Any) -> Array:
-        check_is_fitted(self)
-        X = self._validated(X, reset=False)
-        if self.transformer_ is not None:
-            X = np.asarray(self.transformer_.transform(X), dtype=float)
-        return clean_probability(self.scorer_, self._result.curves, X)
-
-    def pooled_rule(self) -> PooledRule:
-        """Return what gives the probability of a row, collapsed: few numbers that can be exported.
-
-        Returns
-        -------
-        PooledRule
-            Piecewise-linear scores, boosting's share in them, and a table for each.
-        """
-        check_is_fitted(self)
-        if self.estimator is not None:
-            msg = (
-                f"The scores of `estimator={type(self.estimator).__name__}` cannot be collapsed; "
-                "leave `estimator` out for pooled scores."
-            )
-            raise TypeError(msg)
-        options = self._result.options
-        rule = PooledRule.of(self.scorer_, self._result.curves)
-        return replace(rule, threshold=None if options.by_row else options.cost)
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each *clean* label.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            Columns in the order of ``classes_``.
-        """
-        eta = self._positive_probability(X)
-        both = np.empty((len(eta), 2))
-        both[:, self._positive_index()] = eta
-        np.subtract(1.0, eta, out=both[:, 1 - self._positive_index()])
-        return both
-
-    def decision_function(self, X: Any, prices: Any = None) -> Array:
-        """Return log-odds of the positive class above those of the cost; ``classes_[1]`` above 0.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        paid = self._prices(X, prices)
-        eta = self._positive_probability(X)
-        cut = logit(self._result.options.cost) if paid is None else log_odds_of(paid)
-        scores = logit(np.clip(eta, _SUREST, 1 - _SUREST)) - cut
-        return np.asarray(scores if self._positive_index() == 1 else -scores)
-
-    def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
-        """Return the class of each row that costs least, or the constant that was chosen.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
-            What mistakes on each of these rows cost, as in `fit`; needed if `fit` was given some,
-            unless `cost` says how to make them of the columns of X. Each row's probability is
-            compared with a threshold of its own.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        paid = self._prices(X, prices)
-        probability = self._positive_probability(X)
-        cost = self._result.options.cost if paid is None else paid
-        called = bayes_calls(probability, cost, self.chosen_)
-        return self.classes_[np.where(called, self._positive_index(), 1 - self._positive_index())]
-
-    def summary(self) -> str:
-        """Return one screen of text: what was assumed, found, chosen, and what would help most.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self)
-        positive = self.classes_.tolist()[self._positive_index()]
-        return summarize(self._result, self.n_features_in_, positive)
-
-    def _repr_html_inner(self) -> str:
-        """Return the summary, isolated from the notebook, above scikit-learn's diagram."""
-        diagram = super()._repr_html_inner()
-        if not hasattr(self, "_result"):
-            return diagram
-        summary = self.summary()
-        return in_shadow(f"<pre>{escape(summary)}</pre>", summary) + diagram
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        shown = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown:
-            shown["text/html"] = self._repr_html_inner()
-        return shown
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        own = self.estimator is None and isinstance(self.features, str)
-        tags.input_tags.allow_nan = tags.input_tags.sparse = own
-        return tags
-
-
-def _seed(rng: np.random.Generator) -> int:
-    return int(rng.integers(1 << 31))

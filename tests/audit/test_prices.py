@@ -98,11 +98,38 @@ def test_passes_give_what_memory_gives(table, tmp_path):
     assert passes.best.clean.value == pytest.approx(passes.model[-1].cost_estimate_)
 
 
-def test_prices_are_read_from_dropped_columns_too(table):
-    """A column may be left out of the features and still be a price."""
-    found = audit(table, "fraud", PRICES, drop=["amount", "truth"], model="linear")
-    assert "amount" not in [column["name"] for column in found.schema]
-    assert found.prices.is_by_row
+@pytest.mark.parametrize("route", ["memory", "passes"])
+def test_prices_are_learned_from_only_where_that_is_asked(route, table, tmp_path):
+    """A column that prices are made of is no feature, unless it is asked for and not dropped."""
+    pq.write_table(table, tmp_path / "a.parquet")
+
+    def features(cost, **options):
+        options = {"drop": ["truth"], "model": "linear"} | options
+        if route == "memory":
+            found = audit(table, "fraud", cost, **options)
+        else:
+            found = audit_files(tmp_path / "a.parquet", "fraud", cost, **options)
+        assert found.prices.is_by_row
+        return [column["name"] for column in found.schema]
+
+    assert features(PRICES) == ["x", "z"]
+    assert features(PRICES, drop=["amount", "truth"]) == ["x", "z"]
+    assert features(PRICES, learn_prices=True) == ["x", "z", "amount"]
+    assert features(PRICES, learn_prices=True, drop=["amount", "truth"]) == ["x", "z"]
+
+
+def test_prices_alone_are_nothing_to_learn_from(table):
+    """Where prices are all that is left, the message says how to learn from them."""
+    with pytest.raises(TableError, match=r"no columns left .* give `learn_prices=True`"):
+        audit(table.select(["amount", "fraud"]), "fraud", PRICES)
+
+
+def test_a_price_may_be_a_weight_too(table):
+    """One column may say both what a row's mistakes cost and how much the row counts."""
+    found = audit(
+        table.drop_columns("truth"), "fraud", PRICES, sample_weight="amount", model="linear"
+    )
+    assert [column["name"] for column in found.schema] == ["x", "z"]
 
 
 def test_test_rows_are_priced_by_their_own_columns(table):

@@ -1,6 +1,7 @@
 """Prices by row on the command line: audited, predicted with, and refused."""
 
 import csv
+import json
 
 import numpy as np
 import pytest
@@ -49,6 +50,15 @@ def test_rows_are_audited_and_predicted_at_their_own_prices(rows, tmp_path, caps
     np.testing.assert_array_equal(called, probability > threshold)
     saving = np.array([float(row["expected_saving"]) for row in found])
     np.testing.assert_array_equal(called, saving > 0)
+
+
+def test_prices_are_learned_from_where_that_is_asked(rows, tmp_path, capsys):
+    """`--learn-prices` makes features of the columns that prices are made of."""
+    for name, more in (("without", []), ("with", ["--learn-prices"])):
+        assert run(rows, tmp_path / name, "--quiet", *more) == 0
+        columns = json.loads((tmp_path / name / "summary.json").read_text())["columns"]
+        assert ("amount" in [column["name"] for column in columns]) == bool(more)
+    capsys.readouterr()
 
 
 def test_new_rows_without_a_price_are_refused(rows, tmp_path, capsys):

@@ -88,9 +88,9 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
     if repeated:
         msg = f"{name} has more than one column named {repeated[0]!r}; rename them."
         raise TableError(msg)
-    columns = roles.features(source.names, name)
+    priced = price_columns(options.prices, source.names, name)
+    columns = roles.features(source.names, name, () if options.learn_prices else priced)
     check_width(len(columns), name)
-    price_columns(options.prices, source.names, name)
     for column in options.grouping:
         if column not in source.names:
             raise unknown_column(column, source.names, name)

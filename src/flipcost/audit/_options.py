@@ -64,6 +64,9 @@ class AuditOptions:
         later than those they learned from, and drift is warned of. Not a feature; rows in memory.
     drop, categorical : sequence of str
         Columns to leave out, and columns that hold categories although they look like numbers.
+    learn_prices : bool, default=False
+        Whether columns that `cost` names are learned from as well. They are prices and nothing
+        else when False: what a mistake costs is often known late, or set by people who saw more.
     drop_unusable : bool, default=False
         Whether to leave out columns that are empty, constant or have too many categories, rather
         than to refuse them.
@@ -117,6 +120,7 @@ class AuditOptions:
     time: str | None = None
     drop: Sequence[str] = ()
     categorical: Sequence[str] = ()
+    learn_prices: bool = False
     drop_unusable: bool = False
     model: Any = "auto"
     test: Any = None

@@ -61,6 +61,14 @@ def audit_command(
             help="What a false alarm costs, likewise.", show_default=False, rich_help_panel=PRICES
         ),
     ] = None,
+    learn_prices: Annotated[
+        bool,
+        typer.Option(
+            "--learn-prices",
+            help="Learn from the columns that prices are made of too; else they are left out.",
+            rich_help_panel=PRICES,
+        ),
+    ] = False,
     capacity: Annotated[
         str | None,
         typer.Option(

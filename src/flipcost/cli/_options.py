@@ -17,8 +17,8 @@ _OTHER = {"fn": "--cost-fn", "fp": "--cost-fp", "groups": "--group"}
 _SAME = {
     "by", "capacity", "capacity_by",
     "categorical", "checked", "cost_check", "delimiter", "dialect", "drop", "drop_unusable",
-    "encoding", "group", "id", "jobs", "max_bytes", "max_rows", "model", "noise_model",
-    "noise_rate", "out",
+    "encoding", "group", "id", "jobs", "learn_prices", "max_bytes", "max_rows", "model",
+    "noise_model", "noise_rate", "out",
     "overwrite", "positive", "resume", "sample_weight", "second_label", "seed", "target", "test",
     "time", "trials", "trusted",
 }  # fmt: skip

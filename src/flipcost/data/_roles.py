@@ -71,8 +71,11 @@ class Roles:
         more = (self.sample_weight, self.truth, self.group, self.time)
         return [name for name in (*own, *more) if name is not None]
 
-    def features(self, names: Sequence[str], where: str) -> list[str]:
-        """Return the names of the features, once every role is known to be there."""
+    def features(self, names: Sequence[str], where: str, prices: Sequence[str] = ()) -> list[str]:
+        """Return the names of the features, once every role is known to be there.
+
+        Columns that are `prices` are none; these may have another role too, as weights have.
+        """
         used = self.used
         for name in (*used, *self.drop):
             if name not in names:
@@ -84,9 +87,11 @@ class Roles:
         if self.target in self.drop:
             msg = f"Column {self.target!r} is the target and cannot be dropped."
             raise TableError(msg)
-        found = [name for name in names if name not in used and name not in self.drop]
+        others = {*used, *self.drop, *prices}
+        found = [name for name in names if name not in others]
         if not found:
-            msg = f"{where} has no columns left to learn from; drop fewer of them."
+            advice = ", or give `learn_prices=True`" if set(prices) - {*used, *self.drop} else ""
+            msg = f"{where} has no columns left to learn from; drop fewer of them{advice}."
             raise TableError(msg)
         return found
 

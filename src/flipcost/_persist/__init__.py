@@ -25,8 +25,9 @@ import sklearn
 from flipcost._persist._archive import open_archive, read_bytes
 from flipcost._persist._build import Builder
 from flipcost._persist._checks import check_made, try_out
-from flipcost._persist._order import in_order
+from flipcost._persist._order import packed
 from flipcost._persist._types import trusted_names
+from flipcost._persist._write import archived
 from flipcost._version import __version__
 from flipcost.exceptions import ModelFileError, StrangerError, UnreadableError
 
@@ -88,18 +89,15 @@ def save(model: Any, path: Any, *, trusted: Iterable[str | type] = ()) -> None:
     >>> bool(again.coef_ == model.coef_)
     True
     """
-    from skops import io  # noqa: PLC0415 - needed by few
-
     target = Path(path)
+    about = json.dumps(_about(model), indent=1).encode()
+    data = packed({**archived(model), _ENTRY: about})
+    _check_saved(data, trusted_names(trusted))
     handle, name = tempfile.mkstemp(prefix=f".{target.name}.", dir=target.parent)
     os.close(handle)
     aside = Path(name)
     try:
-        io.dump(model, aside, compression=zipfile.ZIP_DEFLATED)
-        with zipfile.ZipFile(aside, "a", zipfile.ZIP_DEFLATED) as archive:
-            archive.writestr(_ENTRY, json.dumps(_about(model), indent=1))
-        aside.write_bytes(in_order(aside.read_bytes()))
-        _check_saved(aside.read_bytes(), trusted_names(trusted))
+        aside.write_bytes(data)
         # mkstemp makes files for the owner alone; a saved model is as open as any new file.
         aside.chmod(0o666 & ~_umask())
         aside.replace(target)

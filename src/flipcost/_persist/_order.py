@@ -11,8 +11,8 @@ _NEVER = (1980, 1, 1, 0, 0, 0)
 _NUMBER = re.compile(r'(?<="__id__": )\d+|(?<=": ")\d+(?=\.[a-z]+")')
 
 
-def in_order(data: bytes) -> bytes:
-    """Return an archive of skops with numbers in place of addresses, and without times.
+def in_order(data: bytes) -> dict[str, bytes]:
+    """Return the parts of an archive of skops, with numbers in place of addresses.
 
     Examples
     --------
@@ -20,8 +20,8 @@ def in_order(data: bytes) -> bytes:
     >>> with zipfile.ZipFile(stream, "w") as archive:
     ...     archive.writestr("schema.json", '{"__id__": 1407, "file": "1402.npy"}')
     ...     archive.writestr("1402.npy", b"")
-    >>> zipfile.ZipFile(io.BytesIO(in_order(stream.getvalue()))).namelist()
-    ['2.npy', 'schema.json']
+    >>> in_order(stream.getvalue())
+    {'2.npy': b'', 'schema.json': b'{"__id__": 1, "file": "2.npy"}'}
     """
     with zipfile.ZipFile(io.BytesIO(data)) as archive:
         parts = {name: archive.read(name) for name in archive.namelist()}
@@ -35,10 +35,20 @@ def in_order(data: bytes) -> bytes:
     for name, content in parts.items():
         stem, dot, ending = name.partition(".")
         named[numbers.get(stem, stem) + dot + ending] = content
-    named["schema.json"] = schema.encode()
+    return {**named, "schema.json": schema.encode()}
+
+
+def packed(parts: dict[str, bytes]) -> bytes:
+    """Return an archive of parts, without times.
+
+    Examples
+    --------
+    >>> zipfile.ZipFile(io.BytesIO(packed({"b": b"", "a": b""}))).namelist()
+    ['a', 'b']
+    """
     stream = io.BytesIO()
     with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
-        for name in sorted(named):
+        for name in sorted(parts):
             entry = zipfile.ZipInfo(name, _NEVER)
-            archive.writestr(entry, named[name], zipfile.ZIP_DEFLATED)
+            archive.writestr(entry, parts[name], zipfile.ZIP_DEFLATED)
     return stream.getvalue()

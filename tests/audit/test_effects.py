@@ -5,15 +5,23 @@ import pyarrow as pa
 import pytest
 
 from flipcost.audit._effects import (
+    RowScore,
     column_effects,
+    column_places,
     columns_to_look_at,
     row_evidence,
     typical_numbers,
 )
-from flipcost.data import ColumnReader
+from flipcost.data import ColumnReader, make_features, plain_features
 
 TOWNS = {"Brest": -1.0, "Lyon": 0.5, "Nice": 2.0}
 N = 1001
+
+
+def of_numbers(reader, odds):
+    """Return a score of the numbers that a reader reads."""
+    columns = np.array([place for _, place in reader.sources()])
+    return RowScore(odds, lambda numbers: numbers, columns)
 
 
 @pytest.fixture(scope="module")
@@ -33,7 +41,7 @@ def rows():
     def score(numbers):
         return -0.1 * numbers[:, 0] + by_code[numbers[:, 2].astype(int)]
 
-    return table, reader, reader.transform(table), score
+    return table, reader, reader.transform(table), of_numbers(reader, score)
 
 
 def test_effects_are_those_of_the_score(rows):
@@ -113,10 +121,38 @@ def test_missing_values_and_constants_have_no_effect():
     def score(numbers):
         return np.where(np.isnan(numbers[:, 0]), 5.0, numbers[:, 0])
 
+    score = of_numbers(reader, score)
     effects = column_effects(reader, numbers, score, np.random.default_rng(0))
     assert [effect.column for effect in effects] == ["x"]
     typical = typical_numbers(reader, numbers)
     assert row_evidence(reader, numbers[1:2], typical, score, np.ones(1)) == ["x = missing"]
+
+
+def test_features_are_moved_as_if_they_were_made_anew():
+    """Setting the features of a column equals setting its cells and making all features again."""
+    rng = np.random.default_rng(2)
+    n = 60
+    table = pa.table(
+        {
+            "gap": [None if k % 5 == 0 else float(k % 11) for k in range(n)],
+            "town": rng.choice([*TOWNS, None], n).tolist(),
+            "on": pa.array(np.datetime64("2024-01-01") + rng.integers(0, 400, n)),
+            "x": rng.normal(size=n),
+        }
+    )
+    reader = ColumnReader()
+    numbers = reader.fit_transform(table)
+    made = make_features(reader).fit(numbers)
+    columns = np.array([feature.column for feature in plain_features(reader, made)])
+    slopes = rng.normal(size=len(columns))
+    score = RowScore(lambda X: np.sin(X @ slopes), made.transform, columns)
+    assert sorted(set(columns)) == [0, 1, 2, 3]
+    features, first = made.transform(numbers), made.transform(numbers[:1])[0]
+    changes = [(score.own(j), first[score.own(j)]) for j in range(4)]
+    for where, odds in zip(column_places(reader), score.moved(features, changes), strict=True):
+        moved = numbers.copy()
+        moved[:, where] = numbers[0, where]
+        np.testing.assert_allclose(odds, score(moved), rtol=0, atol=1e-12)
 
 
 def test_of_very_many_columns_those_that_matter_are_looked_at():
@@ -130,6 +166,7 @@ def test_of_very_many_columns_those_that_matter_are_looked_at():
     def score(rows):
         return 2 * rows[:, 140]
 
+    score = of_numbers(reader, score)
     looked = columns_to_look_at(reader, numbers, score)
     assert len(looked) == 30
     assert 140 in looked

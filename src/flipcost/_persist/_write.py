@@ -19,13 +19,10 @@ import skops
 
 from flipcost._persist import _types
 from flipcost._persist._order import in_order
+from flipcost.exceptions import StrangerError
 
 # Protocol of skops that the descriptions below follow.
 _PROTOCOL = 2
-
-
-class _LeftToSkopsError(Exception):
-    """There is something in the model that is not described here."""
 
 
 def archived(model: Any) -> dict[str, bytes]:
@@ -39,7 +36,7 @@ def archived(model: Any) -> dict[str, bytes]:
     """
     try:
         return Describer().parts(model)
-    except _LeftToSkopsError:
+    except StrangerError:
         from skops import io as skops_io  # noqa: PLC0415 - seldom needed, and slow to import
 
         return in_order(skops_io.dumps(model))
@@ -97,7 +94,7 @@ class Describer:
         head = _head(type(value), "NdArrayNode")
         if value.dtype.hasobject:
             if value.dtype != object or not value.ndim:
-                raise _LeftToSkopsError
+                raise StrangerError(str(value.dtype))
             content = self._described(value.tolist())["content"]
             shape = self._described(value.shape)
             return {**head, "content": content, "type": "json", "shape": shape}
@@ -183,7 +180,7 @@ def _unusual(value: Any) -> Callable[[Describer, Any], dict[str, Any]]:
         return partial(Describer._reduced, loader=loader)  # noqa: SLF001
     if name in _types.OURS | _types.SKLEARN and kind.__reduce__ is object.__reduce__:
         return Describer._object  # noqa: SLF001
-    raise _LeftToSkopsError
+    raise StrangerError(name)
 
 
 def _head(kind: Any, loader: str) -> dict[str, Any]:

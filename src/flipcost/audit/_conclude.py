@@ -11,6 +11,7 @@ from flipcost.audit._candidates import compare, cost_grid
 from flipcost.audit._decisions import more_decisions
 from flipcost.audit._effects import (
     Effect,
+    RowScore,
     column_effects,
     columns_to_look_at,
     log_odds,
@@ -26,7 +27,7 @@ from flipcost.core.cost_curves import per_row_cost
 from flipcost.core.information import PRECISION, labels_needed, probability_wrong
 from flipcost.core.quality import LabelBins
 from flipcost.core.quantiles import largest_first
-from flipcost.data import as_text, read_labels, take_column
+from flipcost.data import as_text, plain_features, read_labels, take_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -141,21 +142,25 @@ def _truth(rows: Audited, frame: Any) -> NDArray[np.bool_] | None:
     return np.asarray(read_labels(take_column(frame, name, rows.name), name) == rows.labels[1])
 
 
-def _scorer(rows: Audited, classifier: Any) -> Callable[[NDArray[np.float64]], NDArray[np.float64]]:
+def _scorer(rows: Audited, classifier: Any) -> RowScore:
     """Return what scores numbers, as the reader reads them, by log-odds of the positive label."""
     place = int(np.flatnonzero(classifier.classes_ == rows.labels[1])[0])
+    maker = rows.maker
 
-    def score(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        X = np.asarray(rows.maker.features.transform(numbers), dtype=float)
+    def odds(X: NDArray[np.float64]) -> NDArray[np.float64]:
         return log_odds(classifier.predict_proba(X)[:, place])
 
-    return score
+    def features(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        return np.asarray(maker.features.transform(numbers), dtype=float)
+
+    made_of = [feature.column for feature in plain_features(maker.reader, maker.features)]
+    return RowScore(odds, features, np.array(made_of, dtype=np.intp))
 
 
 def _effects(
     rows: Audited,
     classifier: FlipCostClassifier,
-    score: Any,
+    score: RowScore,
     rng: np.random.Generator,
     costs: NDArray[np.float64],
     index: int,
@@ -181,7 +186,9 @@ def _effects(
     return column_effects(rows.maker.reader, rows.numbers[typical], score, rng, count, worth)
 
 
-def _suspects(rows: Audited, wrong: NDArray[np.float64], score: Any, state: str) -> list[Suspect]:
+def _suspects(
+    rows: Audited, wrong: NDArray[np.float64], score: RowScore, state: str
+) -> list[Suspect]:
     """Return the most suspicious labels, given the probability that each is wrong.
 
     None of hardly any probability; and where labels look right, or nothing can be said of them,

@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flipcost.data import ColumnReader
 
     Array: TypeAlias = NDArray[np.float64]
-    Score: TypeAlias = Callable[[Array], Array]
+    Places: TypeAlias = NDArray[np.intp]
 
 _SAMPLE = 400
 _MOST_LEVELS = 12
@@ -27,6 +27,70 @@ _SHUFFLED = 1_000
 # Of more columns than the first, as many as the second are looked at, those that go most with the
 # score: each takes six scorings of rows, which are wide then.
 _MOST_COLUMNS, _LOOKED_AT = 100, 30
+# Cells that are scored at once: what does not depend on the rows is done once for all of them.
+_CELLS = 2**21
+
+
+@dataclass(frozen=True)
+class RowScore:
+    """Log-odds of rows, by features of which each is made of one column.
+
+    So the features of rows that differ in a column only are made once, and put in place of its own.
+
+    Attributes
+    ----------
+    odds : callable
+        From features of rows, shape (n, n_features), to log-odds of the positive class.
+    features : callable
+        From numbers, as a `ColumnReader` reads them, to features.
+    columns : ndarray of int, shape (n_features,)
+        Which column each feature is made of.
+
+    Examples
+    --------
+    >>> score = RowScore(lambda X: X @ [2.0, 1.0], lambda numbers: numbers, np.array([0, 1]))
+    >>> rows = np.array([[1.0, 0.0], [0.0, 3.0]])
+    >>> score(rows)
+    array([2., 3.])
+    >>> score.moved(rows, [(np.array([0]), 5.0)])
+    [array([10., 13.])]
+    """
+
+    odds: Callable[[Array], Array]
+    features: Callable[[Array], Array]
+    columns: Places
+
+    def __call__(self, numbers: Array) -> Array:
+        """Return the log-odds of rows."""
+        return self.odds(self.features(numbers))
+
+    def own(self, column: int) -> Places:
+        """Return which features are of a column."""
+        return np.flatnonzero(self.columns == column)
+
+    def moved(self, features: Array, changes: Sequence[tuple[Places, Any]]) -> list[Array]:
+        """Return the log-odds of rows with some features changed, for each of many changes.
+
+        Parameters
+        ----------
+        features : ndarray of shape (n, n_features)
+            Of the rows.
+        changes : sequence of pairs
+            Which features, and their values, alike on all rows or for each row.
+
+        Returns
+        -------
+        list of ndarray of shape (n,)
+        """
+        found: list[Array] = []
+        at_once = max(1, _CELLS // max(features.size, 1))
+        for start in range(0, len(changes), at_once):
+            part = changes[start : start + at_once]
+            changed = np.repeat(features[None], len(part), axis=0)
+            for rows, (own, values) in zip(changed, part, strict=True):
+                rows[:, own] = values
+            found += [*self.odds(np.concatenate(changed)).reshape(len(part), -1)]
+        return found
 
 
 @dataclass(frozen=True)
@@ -64,9 +128,9 @@ class Effect:
 def column_effects(
     reader: ColumnReader,
     numbers: Array,
-    score: Score,
+    score: RowScore,
     rng: np.random.Generator,
-    count: Callable[[Array, NDArray[np.intp]], Array] | None = None,
+    count: Callable[[Array, Places], Array] | None = None,
     worth: Callable[[Array], float] | None = None,
 ) -> list[Effect]:
     """Return the effects of the columns, the largest first; of very many, those of some.
@@ -77,8 +141,8 @@ def column_effects(
         Fitted.
     numbers : ndarray of shape (n, n_numbers)
         What it read.
-    score : callable
-        Numbers to log-odds of the positive class.
+    score : RowScore
+        Log-odds of the positive class.
     rng : numpy.random.Generator
         Draws the rows over which effects are averaged.
     count : callable, optional
@@ -97,37 +161,56 @@ def column_effects(
     looked = columns_to_look_at(reader, rows, score)
     all_moved = _shuffled(reader, numbers, score, rng, count, looked)
     places = column_places(reader)
+    settings = {j: _settings(reader.schema_[j], numbers[:, places[j]]) for j in looked}
+    settings = {j: found for j, found in settings.items() if len(found) > 1}
+    all_odds = _at_settings(rows, score, places, settings)
     effects = []
-    for j in looked:
-        column, where = reader.schema_[j], places[j]
-        settings = _settings(column, numbers[:, where])
-        if len(settings) < 2:
-            continue
-        means, likely = [], []
-        for _, values in settings:
-            moved = rows.copy()
-            moved[:, where] = values
-            found = score(moved)
-            means.append(float(found.mean()))
-            likely.append(float(expit(found).mean()))
-        order = np.arange(len(settings))
+    for j, own in settings.items():
+        column, odds = reader.schema_[j], all_odds[j]
+        means = [float(found.mean()) for found in odds]
+        likely = [float(expit(found).mean()) for found in odds]
+        order = np.arange(len(own))
         if column["kind"] == "category":
             order = np.argsort(means, kind="stable")
         first, last = order[0], order[-1]
-        shape = tuple((settings[k][0], likely[k]) for k in order)
+        shape = tuple((own[k][0], likely[k]) for k in order)
         shuffled = all_moved.get(column["name"])
         saved = 0.0 if shuffled is None or worth is None else worth(shuffled)
-        change, ends = means[last] - means[first], (settings[first][0], settings[last][0])
+        change, ends = means[last] - means[first], (own[first][0], own[last][0])
         effects.append(Effect(column["name"], change, *ends, saved, shape, shuffled))
     return sorted(effects, key=lambda effect: -abs(effect.change))
+
+
+def _at_settings(
+    rows: Array,
+    score: RowScore,
+    places: list[Places],
+    settings: dict[int, list[tuple[str, Any]]],
+) -> dict[int, list[Array]]:
+    """Return log-odds of the rows at each setting of each column."""
+    if not settings:
+        return {}
+    # One row for the first setting of every column, one for the second, and so on.
+    grid = np.repeat(rows[:1], max(len(own) for own in settings.values()), axis=0)
+    for j, own in settings.items():
+        for k, (_, values) in enumerate(own):
+            grid[k, places[j]] = values
+    set_to, features = score.features(grid), score.features(rows)
+    changes = [
+        (score.own(j), set_to[k, score.own(j)])
+        for j, own in settings.items()
+        for k in range(len(own))
+    ]
+    odds = iter(score.moved(features, changes))
+    return {j: [next(odds) for _ in own] for j, own in settings.items()}
 
 
 def _shuffled(
     reader: ColumnReader,
     numbers: Array,
-    score: Score,
+    score: RowScore,
     rng: np.random.Generator,
-    count: Callable[[Array, NDArray[np.intp]], Array] | None,
+    count: Callable[[Array, Places], Array] | None,
     looked: Sequence[int],
 ) -> dict[str, Array]:
     """Return how calls move with each column: counts with its values shuffled, less theirs."""
@@ -137,18 +220,19 @@ def _shuffled(
     if len(numbers) > _SHUFFLED:
         places = np.sort(rng.choice(len(numbers), _SHUFFLED, replace=False))
     rows = numbers[places]
-    before = count(score(rows), places)
-    found = {}
-    all_places = column_places(reader)
+    mixed, all_places = rows.copy(), column_places(reader)
     for j in looked:
-        column, where = reader.schema_[j], all_places[j]
-        moved = rows.copy()
-        moved[:, where] = rows[rng.permutation(len(rows))][:, where]
-        found[column["name"]] = count(score(moved), places) - before
-    return found
+        mixed[:, all_places[j]] = rows[rng.permutation(len(rows))[:, None], all_places[j]]
+    features, shuffled = score.features(rows), score.features(mixed)
+    before = count(score.odds(features), places)
+    odds = score.moved(features, [(score.own(j), shuffled[:, score.own(j)]) for j in looked])
+    return {
+        reader.schema_[j]["name"]: count(found, places) - before
+        for j, found in zip(looked, odds, strict=True)
+    }
 
 
-def columns_to_look_at(reader: ColumnReader, numbers: Array, score: Score) -> list[int]:
+def columns_to_look_at(reader: ColumnReader, numbers: Array, score: RowScore) -> list[int]:
     """Return the places of all columns; of very many, of those that go most with the score."""
     n_columns = len(reader.schema_)
     if n_columns <= _MOST_COLUMNS:
@@ -173,7 +257,7 @@ def row_evidence(
     reader: ColumnReader,
     chosen: Array,
     typical: Array,
-    score: Score,
+    score: RowScore,
     towards: Array,
     columns: Sequence[int] | None = None,
 ) -> list[str]:
@@ -190,8 +274,8 @@ def row_evidence(
         The rows, as it read them.
     typical : ndarray of shape (n_numbers,)
         By `typical_numbers`.
-    score : callable
-        Numbers to log-odds of the positive class.
+    score : RowScore
+        Log-odds of the positive class.
     towards : ndarray of shape (n,)
         +1 where the other label is positive, -1 where it is negative.
     columns : sequence of int, optional
@@ -203,15 +287,14 @@ def row_evidence(
     """
     if not len(chosen):
         return []
-    base = score(chosen)
     places = column_places(reader)
     looked = range(len(places)) if columns is None else columns
+    features, usual = score.features(chosen), score.features(typical[None])[0]
+    base = score.odds(features)
+    odds = score.moved(features, [(score.own(j), usual[score.own(j)]) for j in looked])
     said = np.zeros((len(places), len(chosen)))
-    for j in looked:
-        where = places[j]
-        moved = chosen.copy()
-        moved[:, where] = typical[where]
-        said[j] = towards * (base - score(moved))
+    for j, moved in zip(looked, odds, strict=True):
+        said[j] = towards * (base - moved)
     found = []
     for i in range(len(chosen)):
         order = [j for j in np.argsort(-said[:, i])[:3] if said[j, i] > 0.05]
@@ -231,7 +314,7 @@ def log_odds(probability: Array) -> Array:
     return np.asarray(logit(np.clip(probability, 1e-6, 1 - 1e-6)))
 
 
-def column_places(reader: ColumnReader) -> list[NDArray[np.intp]]:
+def column_places(reader: ColumnReader) -> list[Places]:
     """Return, for each column, which numbers are of it.
 
     Examples
@@ -253,15 +336,20 @@ def _settings(column: dict[str, Any], values: Array) -> list[tuple[str, Any]]:
     if not len(known) or column["kind"] in ("empty", "constant"):
         return []
     if column["kind"] in ("number", "date"):
-        order = np.argsort(known[:, 0], kind="stable")
-        ends = [known[order[int(q * (len(known) - 1))]] for q in _QUANTILES]
+        ends = _ranked(known, [int(q * (len(known) - 1)) for q in _QUANTILES])
         if ends[0][0] == ends[-1][0]:  # nearly all rows are the same: go from end to end instead
-            ends = [known[order[0]], known[order[-1]]]
+            ends = _ranked(known, [0, len(known) - 1])
         steps = [end for k, end in enumerate(ends) if not k or end[0] != ends[k - 1][0]]
         return [(word_of(column, step), step) for step in steps]
     levels, counts = np.unique(known[:, 0], return_counts=True)
     frequent = np.sort(levels[np.argsort(-counts)[:_MOST_LEVELS]])
     return [(word_of(column, np.array([level])), level) for level in frequent]
+
+
+def _ranked(values: Array, ranks: list[int]) -> list[Array]:
+    """Return the rows of some ranks by their first number, on which the others depend."""
+    order = np.argpartition(values[:, 0], ranks)
+    return [values[order[rank]] for rank in ranks]
 
 
 def typical_numbers(reader: ColumnReader, numbers: Array) -> Array:
@@ -272,8 +360,7 @@ def typical_numbers(reader: ColumnReader, numbers: Array) -> Array:
         if not len(known):
             found[where] = np.nan
         elif column["kind"] in ("number", "date"):
-            order = np.argsort(known[:, 0], kind="stable")
-            found[where] = known[order[len(known) // 2]]
+            (found[where],) = _ranked(known, [len(known) // 2])
         else:
             levels, counts = np.unique(known[:, 0], return_counts=True)
             found[where] = levels[np.argmax(counts)]

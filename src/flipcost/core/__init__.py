@@ -14,6 +14,7 @@ Rows and moments
 - `sparse_scores`: the same of wide sparse rows
 - `wide`: tables of more columns than rows
 - `additive`: new rows scored fast
+- `trees`: sums of small trees, for many rows at once
 - `dependence`: rows that depend on each other, and for how many they count
 - `memory`: the one limit of memory
 - `arrays`: names of kinds of arrays, for signatures

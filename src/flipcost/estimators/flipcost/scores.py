@@ -31,6 +31,7 @@ from flipcost.estimators.flipcost.boosting import (
     boosting_classifier,
     boosting_scores,
     free_cores,
+    tree_scores,
 )
 from flipcost.estimators.flipcost.columns import FeatureColumns
 from flipcost.estimators.flipcost.threads import linear_algebra_threads
@@ -341,7 +342,7 @@ class PooledScores:
 
     def boosting_score(self, X: Any) -> Array:
         """Return the score that boosting gives rows, shape (n,)."""
-        return _real_scores(self.boosting, self.columns.cells(X))
+        return tree_scores(self.boosting, self.columns.cells(X))
 
     def _parts(self, m: int) -> tuple[int, ...]:
         n_single = len(self.smooth.coefficients) + (self.boosting is not None)

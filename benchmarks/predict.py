@@ -1,8 +1,8 @@
 """Scoring new rows: `predict_proba` beside logistic regression's, and `flipcost predict` of a file.
 
 Ratios in one run, calls in turns, the best of several; processor time beside wall time. Boosting
-costs what boosting costs, and is shown by itself: it has a share in the scores only where its
-posterior weight is at least a thousandth of the heaviest score's.
+has a share in the scores only where its posterior weight is at least a thousandth of the heaviest
+score's; its trees are set beside scikit-learn's own prediction too.
 
 Run as ``python -m benchmarks.predict [--rows 1000000] [--repeats 5]``.
 """
@@ -13,7 +13,7 @@ import argparse
 import tempfile
 from pathlib import Path
 from time import perf_counter, process_time
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import pyarrow as pa
@@ -25,6 +25,7 @@ from benchmarks.timing import verdict
 from flipcost import FlipCostClassifier, save
 from flipcost.cli import main as command
 from flipcost.data import ColumnReader, make_features
+from flipcost.estimators.flipcost.boosting import tree_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -80,11 +81,27 @@ def in_memory(n_rows: int, repeats: int) -> None:
             ratios = best[name][0] / wall, best[name][1] / busy
             said = verdict(max(ratios), _GOAL, at_most=True)
             if rule.boosting_share.any():
-                said = "boosting has a share"
+                said += ", with boosting"
             print(
                 f"  {name:18} {len(rule.tables.values):2} scores, {len(rule.places.basis.knot):2} "
                 f"bends: {ratios[0]:.1f} x wall, {ratios[1]:.1f} x processor time; {said}"
             )
+
+    trees(models["auto, crossed"].scorer_.boosting, X, repeats)
+
+
+def trees(boosting: Any, X: Any, repeats: int) -> None:
+    """Compare the trees of boosting, evaluated as bits, with scikit-learn's own prediction."""
+    calls = {
+        "ours": lambda: tree_scores(boosting, X),
+        "scikit-learn's": lambda: boosting.decision_function(X),
+    }
+    best = best_of_both(calls, repeats)
+    (wall, busy), (their_wall, their_busy) = best.values()
+    print(
+        f"  trees alone: {1e3 * busy:.0f} ms of processor time, scikit-learn's take "
+        f"{their_busy / busy:.1f} times that, {their_wall / wall:.1f} times by the clock"
+    )
 
 
 def from_file(n_rows: int, repeats: int) -> None:

@@ -129,7 +129,7 @@ class PackedTrees:
         """Return the sum of all trees for each row of X, shape (n,)."""
         found = np.full(X.shape[0], self.baseline)
         cell, value = np.empty(_BLOCK_ROWS, np.intp), np.empty(_BLOCK_ROWS)
-        for start in range(0, X.shape[0], _BLOCK_ROWS):
+        for start in range(0, X.shape[0] if len(self.tables) else 0, _BLOCK_ROWS):
             sums = found[start : start + _BLOCK_ROWS]
             here, more = cell[: len(sums)], value[: len(sums)]
             for table, codes in zip(self.tables, self._codes(X[start:][: len(sums)]), strict=True):

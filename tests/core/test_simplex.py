@@ -146,3 +146,30 @@ def test_rows_may_lie_or_stand(seed):
         fit = maximize_mixture(other, tol=1e-10)
         assert fit.gap <= 1e-10
         assert abs(objective(psi, fit.mass) - objective(psi, maximize_mixture(psi).mass)) < 2e-6
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_scales_and_rows_without_weight_need_no_copy(seed):
+    """Scales are those of the columns, and a row of weight zero is as good as absent."""
+    psi, rng = random_problem(seed)
+    scale, weight = rng.uniform(0.1, 10.0, size=12), rng.integers(0, 3, size=60).astype(float)
+    psi[weight == 0] = 0.0
+    fit = maximize_mixture(psi, sample_weight=weight, scale=scale, tol=1e-10)
+    live = weight > 0
+    plain = maximize_mixture(psi[live] * scale, sample_weight=weight[live], tol=1e-10)
+    np.testing.assert_allclose(fit.mass, plain.mass, atol=1e-7)
+
+
+@pytest.mark.parametrize("width", [0.01, 0.1, 0.5, 3.0])
+def test_few_components_at_a_time_end_where_all_at_once_would(width):
+    """With 300 kernels, narrow or wide, no component pulls more than 1 + tol in the end."""
+    rng = np.random.default_rng(12)
+    rows = rng.normal(size=(600, 2))
+    centers = rows[:300]
+    psi = np.exp(-((rows[:, None] - centers) ** 2).sum(axis=2) / (2 * width**2))
+    psi = psi[psi.max(axis=1) > 1e-200]
+    for start in (None, np.eye(300)[0]):
+        fit = maximize_mixture(psi, start=start)
+        gradient = (psi / (psi @ fit.mass)[:, None]).mean(axis=0)
+        assert fit.gap <= 1e-6
+        assert gradient.max() <= 1 + 1.1e-6

@@ -8,6 +8,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.decision import (
     CONSTANTS,
     bayes_calls,
+    choose_at_costs,
     count_calls,
     decide,
     decide_minimax,
@@ -24,6 +25,23 @@ def test_by_hand():
     np.testing.assert_allclose(regret.regret, [[0, 3, 1], [4, 0, 1.5]])
     np.testing.assert_allclose(regret.worst, [4, 3, 1.5])
     assert regret.chosen == 2
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_many_costs_from_checked_rows_are_decided_as_one_by_one(weighted):
+    """What is found once for all costs chooses as `decide` does at each, constants among them."""
+    rng = np.random.default_rng(7)
+    eta = rng.beta(0.8, 1.2, 300)
+    clean = rng.random(300) < eta
+    labels = clean ^ (rng.random(300) < 0.2)
+    rows = rng.choice(300, 60, replace=False)
+    checked = CheckedRows(rows, clean[rows], design=1.5)
+    weight = rng.uniform(0.5, 2.0, 300) if weighted else None
+    costs = np.linspace(0.005, 0.995, 25)
+    found = choose_at_costs(labels, eta, costs, POSTERIOR, checked, weight)
+    single = [decide(labels, eta, c, POSTERIOR, weight, checked=checked).chosen for c in costs]
+    assert found == single
+    assert set(found) == {"rule", *CONSTANTS}
 
 
 def test_a_dominated_candidate_is_never_chosen():

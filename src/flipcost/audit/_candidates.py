@@ -16,7 +16,14 @@ from flipcost.audit._plain import PLAIN_FOLDS, PlainModel, plain_models, rival_f
 from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs, mean_costs
-from flipcost.core.decision import CONSTANTS, Answer, bayes_calls, decide, guard
+from flipcost.core.decision import (
+    CONSTANTS,
+    Answer,
+    bayes_calls,
+    choose_at_costs,
+    count_calls,
+    guard,
+)
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
@@ -190,12 +197,14 @@ def _chosen_at(
     positive, weight = judged.positive, judged.weight
     probability, posterior = model.oof_probability_, model.rate_posterior_
     if judged.checked is not None:
-        options: Any = {"call_squares": judged.call_squares, "checked": judged.checked}
-        found = [
-            decide(positive, probability, cost, posterior, weight, **options) for cost in costs
+        answers = choose_at_costs(positive, probability, costs, posterior, judged.checked, weight)
+        tables = [
+            count_calls(
+                positive, bayes_calls(probability, cost, answer), weight, judged.call_squares
+            )
+            for cost, answer in zip(costs, answers, strict=True)
         ]
-        tables = [decision.table for decision in found]
-        return [decision.chosen for decision in found], ConfusionCounts(
+        return answers, ConfusionCounts(
             np.stack([table.counts for table in tables]),
             np.stack([table.squares for table in tables]),
         )

@@ -110,6 +110,41 @@ class CheckedRows:
         most = float(cells.share @ np.where(cells.called, paid, 1 - paid))
         return Interval(*possible_limits(value, low, high, 0.0, most))
 
+    def mistakes(
+        self,
+        positive: ArrayLike,
+        called: ArrayLike,
+        expected: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        score: ArrayLike | None = None,
+    ) -> tuple[float, float]:
+        """Return the shares of rows that calls miss, and that they call for nothing.
+
+        At any cost share, the first times one less it and the second times it are what `cost` puts
+        in the middle of its interval: many costs of the same calls need these once.
+
+        Parameters
+        ----------
+        positive, called, expected, sample_weight, score
+            As in `cost`.
+
+        Examples
+        --------
+        >>> checked = CheckedRows(np.array([0, 2]), np.array([True, False]))
+        >>> labels, eta = np.array([True, True, False, False]), np.array([0.9, 0.9, 0.1, 0.1])
+        >>> misses, alarms = checked.mistakes(labels, labels, eta)
+        >>> found = checked.cost(labels, labels, eta, 0.2)
+        >>> bool(np.isclose(found.value, 0.8 * misses + 0.2 * alarms))
+        True
+        """
+        cells = ScoreCells.from_rows(
+            positive, expected if score is None else score, expected, sample_weight, called
+        )
+        share = self.drawn_shares(cells, sample_weight).mean(axis=0)
+        misses = cells.share @ np.where(cells.called, 0.0, share)
+        alarms = cells.share @ np.where(cells.called, 1 - share, 0.0)
+        return float(misses), float(alarms)
+
     def priced_cost(
         self,
         positive: ArrayLike,

@@ -201,11 +201,76 @@ def decide(
         )
         for answer, table in tables.items()
     }
-    told = 1.0 if checked is None else len(checked.rows) / (len(checked.rows) + _CHECKED_ROWS)
+    told = 1.0 if checked is None else _told(checked)
     chosen = guard(
         probability, cost, costs, sample_weight, told=told, no_signal=posterior.has_no_signal
     )
     return Decision(chosen, tables, costs)
+
+
+def _told(checked: CheckedRows) -> float:
+    """Return how much checked rows are believed, from 0 to 1."""
+    return len(checked.rows) / (len(checked.rows) + _CHECKED_ROWS)
+
+
+def choose_at_costs(
+    positive: ArrayLike,
+    probability: ArrayLike,
+    costs: ArrayLike,
+    posterior: RatePosterior,
+    checked: CheckedRows,
+    sample_weight: ArrayLike | None = None,
+) -> list[Answer]:
+    """Return what `decide` chooses at each of many costs, from checked rows.
+
+    What calls miss, and call for nothing, does not depend on the cost: of the constants it is found
+    once, and of the rule wherever a cost changes a call.
+
+    Parameters
+    ----------
+    positive, probability, posterior, checked, sample_weight
+        As in `decide`.
+    costs : array-like of shape (K,)
+        Shares of the cost that a false positive bears.
+
+    Returns
+    -------
+    list of str
+
+    Examples
+    --------
+    >>> from flipcost.core.checked import CheckedRows
+    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
+    >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
+    >>> checked = CheckedRows(np.arange(20), labels[:20])
+    >>> choose_at_costs(labels, eta, [0.2, 0.01], known, checked)
+    ['rule', 'all_positive']
+    """
+    expected = given_label(probability, positive, posterior.mean)
+    found: dict[bytes, tuple[float, float]] = {}
+
+    def paid(cost: float, answer: Answer) -> Interval:
+        called = bayes_calls(probability, cost, answer)
+        key = called.tobytes()
+        if key not in found:
+            found[key] = checked.mistakes(positive, called, expected, sample_weight, probability)
+        misses, alarms = found[key]
+        value = (1 - cost) * misses + cost * alarms
+        return Interval(value, value, value)
+
+    told, no_signal = _told(checked), posterior.has_no_signal
+    return [
+        guard(
+            probability,
+            cost,
+            {answer: paid(cost, answer) for answer in ("rule", *CONSTANTS)},
+            sample_weight,
+            told=told,
+            no_signal=no_signal,
+        )
+        for cost in np.asarray(costs, dtype=float).tolist()
+    ]
 
 
 def clean_cost(

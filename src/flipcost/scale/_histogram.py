@@ -265,8 +265,7 @@ def _add(
     for c, score in enumerate(scores.T):
         np.subtract(score, low[c], out=place)
         np.multiply(place, n_bins / (high[c] - low[c]), out=place)
-        np.maximum(place, 0, out=place)
-        np.minimum(place, n_bins - 1, out=place)
+        np.clip(place, 0.0, n_bins - 1.0, out=place)
         if np.isnan(place.sum()):  # no solution at this candidate, and hence no scores
             continue
         np.copyto(cell, place, casting="unsafe")  # rounds down, since none is negative

@@ -2,7 +2,8 @@
 
 Processor time, best of three for what takes less than a second; memory is the largest that was
 allocated at once beyond the rows themselves. Exponents are those of the last step: 1 means twice
-the rows take twice the time.
+the rows take twice the time. A local power of columns may exceed 2 while the time stays below
+rows x columns^2, so that time over this product is shown too: it must not grow in the end.
 
 Run as ``python -m benchmarks.growth [--most-rows 1000000] [--most-columns 2000] [--picture FILE]``.
 """
@@ -66,7 +67,8 @@ def applies(method: str, n: int, d: int) -> bool:
 def along(sizes: list[tuple[int, int]], axis: int) -> dict[str, list[Point]]:
     """Measure all methods over sizes; print a table."""
     found: dict[str, list[Point]] = {}
-    print(f"  {'':<14} {'rows':>12} {'columns':>8} {'processor':>12} {'memory':>10}  grows like")
+    head = f"  {'':<14} {'rows':>12} {'columns':>8} {'processor':>12} {'memory':>10}"
+    print(f"{head} {'ns / n d^2':>11}  grows like")
     for method in METHODS:
         for n, d in sizes:
             if not applies(method, n, d):
@@ -77,7 +79,7 @@ def along(sizes: list[tuple[int, int]], axis: int) -> dict[str, list[Point]]:
             power = f"{point._fields[axis]} ^ {last_power(known, axis):.2f}" if known[1:] else ""
             print(
                 f"  {method:<14} {n:>12,} {d:>8,} {1e3 * point.seconds:>9.1f} ms "
-                f"{point.bytes / 1e6:>7.1f} MB  {power}",
+                f"{point.bytes / 1e6:>7.1f} MB {1e9 * point.seconds / n / d**2:>11.4f}  {power}",
                 flush=True,
             )
     return found

@@ -8,6 +8,8 @@ BIN := $(VENV)/bin
 # One level of parallelism at a time: the test workers take the cores, BLAS stays single-threaded.
 TEST_ENV := OPENBLAS_NUM_THREADS=1 OMP_NUM_THREADS=1 MKL_NUM_THREADS=1
 WORKERS ?= 2
+# A worker takes tests that stand beside each other, so that most fixtures of a file are made once.
+DIST := --dist worksteal
 
 .PHONY: demo test test-all test-engines test-lowest fuzz audit-deps coverage lint format bench docs picture changelog clean
 
@@ -17,10 +19,10 @@ demo: $(VENV)/.dev
 
 # With a few tests of the report in a browser, where there is one: its last line says.
 test: lint $(VENV)/.axe
-	$(TEST_ENV) $(BIN)/python -m pytest -q -n $(WORKERS) -m "not slow"
+	$(TEST_ENV) $(BIN)/python -m pytest -q -n $(WORKERS) $(DIST) -m "not slow"
 
 test-all: lint $(VENV)/.browser
-	$(TEST_ENV) $(BIN)/python -m pytest -q -n $(WORKERS)
+	$(TEST_ENV) $(BIN)/python -m pytest -q -n $(WORKERS) $(DIST)
 
 # Tables in real engines: PostgreSQL and Spark beside those that `make test` has.
 test-engines: $(VENV)/.engines

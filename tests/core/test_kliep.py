@@ -216,6 +216,23 @@ def test_search_survives_widths_that_reach_nothing():
     assert search.gaps.max() <= 1e-6
 
 
+@pytest.mark.parametrize("offset", [0.0, 11.0, 14.0, 16.0, 40.0])
+def test_search_takes_rows_at_any_distance(offset):
+    """A row whose kernel values are 1e-27, 1e-43, 1e-56 or nothing moves no score by a jump."""
+    num, den, rng = shifted_pair(13, n_rows=120, n_features=1)
+    centers, num[0] = num[1:30], num[1:30].max() + offset
+    sq_num, sq_den = squared_distances(num, centers), squared_distances(den, centers)
+    folds = random_folds(np.zeros(120), 3, rng)
+    search = kliep_search(sq_num, sq_den, [1.0], folds, tol=1e-10)
+    assert search.gaps.max() <= 1e-10
+    phi, mean = gaussian_kernel(sq_num, 1.0), gaussian_kernel(sq_den, 1.0).mean(axis=0)
+    logs = np.empty(120)
+    for fold in range(3):
+        weights = kliep(phi[folds != fold], mean, tol=1e-10).weights
+        logs[folds == fold] = np.log(np.maximum(phi[folds == fold] @ weights, 1e-300))
+    np.testing.assert_allclose(search.scores[0], logs.mean(), rtol=1e-4)
+
+
 def test_posterior_search_equals_a_plain_loop():
     """The score of a width is the held-out log-likelihood of labels under separate cold fits."""
     X, y, _ = draw("syn2d", np.random.default_rng(11), 200)

@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
-from itertools import pairwise
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -23,6 +22,10 @@ from flipcost.core.kernels import gaussian_kernel
 from flipcost.core.kliep import RATIO_FLOOR, components, kernel_weights, row_weights
 from flipcost.core.ratios import combine_ratios
 from flipcost.core.simplex import maximize_mixture
+
+# Where all means and all rows' sums of kernel values are above this, no reciprocal that the fits
+# take of them leaves the range of numbers.
+_NEAR = 1e-50
 
 
 @dataclass(frozen=True)
@@ -112,20 +115,20 @@ def kliep_search(
     """
     below = np.asarray(sq_den, dtype=float)
     grid = np.atleast_1d(np.asarray(widths, dtype=float))
-    order, bounds = _sorted_folds(folds, len(np.asarray(sq_num)))
-    distances = _laid(sq_num, order)
-    share = row_weights(sample_weight, len(distances), "sample_weight")[order]
+    distances = np.asarray(sq_num, dtype=float)
+    fold_of = _fold_numbers(folds, len(distances))
+    share = row_weights(sample_weight, len(distances), "sample_weight")
     share = share / share.sum()
     den_share = row_weights(den_weight, len(below), "den_weight")
     den_share = den_share / den_share.sum()
-    logs, gaps = np.empty((grid.size, len(share))), np.empty((grid.size, len(bounds) - 1))
+    logs, gaps = np.empty((grid.size, len(share))), np.empty((grid.size, fold_of.max() + 1))
     masses: list[list[Array]] = [[]] * grid.size
     starts: list[Array] | None = None
     # From narrow to wide: supports shrink on the way, and dropping is cheaper than admitting.
     for row in np.argsort(grid, kind="stable"):
         phi = gaussian_kernel(distances, float(grid[row]), halved=halved)
         mean = den_share @ gaussian_kernel(below, float(grid[row]), halved=halved)
-        ratio, gaps[row], starts = _held_out(phi, mean, share, bounds, starts, tol)
+        ratio, gaps[row], starts = _held_out(phi, mean, share, fold_of, starts, tol)
         logs[row], masses[row] = np.log(np.maximum(ratio, RATIO_FLOOR)), starts
     scores = logs @ share
     best = int(scores.argmax())
@@ -231,18 +234,19 @@ def kliep_posterior_search(
         msg = "`positive` must mark rows of both classes; got one class only."
         raise ValueError(msg)
     grid = np.atleast_1d(np.asarray(widths, dtype=float))
-    order, bounds = _sorted_folds(folds, len(above))
-    distances, above = [_laid(base, order) for base in sq_bases], above[order]
-    share = row_weights(sample_weight, len(above), "sample_weight")[order]
+    fold_of = _fold_numbers(folds, len(above))
+    distances = [np.asarray(base, dtype=float) for base in sq_bases]
+    share = row_weights(sample_weight, len(above), "sample_weight")
     share = share / share.sum()
-    ratios, gaps = np.empty((2, grid.size, len(above))), np.empty((2, grid.size, len(bounds) - 1))
+    ratios = np.empty((2, grid.size, len(above)))
+    gaps = np.empty((2, grid.size, fold_of.max() + 1))
     means = tuple(np.empty((grid.size, base.shape[1])) for base in distances)
     for code, base in enumerate(distances):
         members = share * (above == code)
         starts: list[Array] | None = None
         for row in np.argsort(grid, kind="stable"):
             phi = gaussian_kernel(base, float(grid[row]), halved=halved)
-            held = _held_out(phi, share @ phi, members, bounds, starts, tol)
+            held = _held_out(phi, share @ phi, members, fold_of, starts, tol)
             ratios[code, row], gaps[code, row], starts = held
             means[code][row] = np.mean(starts, axis=0)
     scores, class_scores = _posterior_scores(ratios, above, share)
@@ -266,55 +270,58 @@ def _held_out(
     phi: Array,
     mean: Array,
     weight: Array,
-    bounds: Indices,
+    fold_of: Indices,
     starts: list[Array] | None,
     tol: float,
 ) -> tuple[Array, Array, list[Array]]:
     """Fit without each fold in turn; return ratios on the folds, certificates and masses.
 
-    Rows of weight zero are no part of the numerator, but get a ratio too. Rows are sorted by fold,
-    and those of the numerator are laid down twice in a row, so that what is outside a fold is one
-    piece of memory.
+    Rows of weight zero are no part of the numerator, but get a ratio too.
     """
     numerator = np.flatnonzero(weight)
-    parts = components(phi if len(numerator) == len(phi) else phi.T[:, numerator].T, mean)
-    rows = numerator[parts.reached]
-    circle = np.concatenate([parts.psi.T, parts.psi.T], axis=1).T
-    weights = np.tile(weight[rows], 2)
-    ratio, gaps = np.empty(len(phi)), np.zeros(len(bounds) - 1)
+    psi, scale, rows, usable = _mixture(phi, mean, numerator)
+    member, row_weight = fold_of[rows], weight[rows]
+    n_folds = int(fold_of.max()) + 1
+    ratio, gaps = np.empty(len(phi)), np.zeros(n_folds)
     masses: list[Array] = []
-    ends = np.searchsorted(rows, bounds)
-    for index, (first, last) in enumerate(pairwise(ends)):
-        train = slice(last, len(rows) + first)
-        mass = np.zeros(len(mean))
-        mass[parts.usable] = 1.0 / parts.usable.sum()
-        if train.start < train.stop:  # else nothing is within reach, and all weights are as good
+    for index in range(n_folds):
+        train = np.where(member == index, 0.0, row_weight)
+        mass = np.where(usable, 1.0 / usable.sum(), 0.0)
+        if train.any():  # else nothing is within reach, and all weights are as good
             # Nearer than the same fold at another width is the fold before at this one.
             near = masses[-1] if masses else None if starts is None else starts[index]
-            start = None if near is None else near[parts.usable]
-            fit = maximize_mixture(
-                circle[train], sample_weight=weights[train], start=start, tol=tol
-            )
-            mass[parts.usable], gaps[index] = fit.mass, fit.gap
-        fold = slice(bounds[index], bounds[index + 1])
-        ratio[fold] = phi[fold] @ kernel_weights(mass, mean)
+            start = None if near is None else near[usable]
+            fit = maximize_mixture(psi, sample_weight=train, scale=scale, start=start, tol=tol)
+            mass[usable], gaps[index] = fit.mass, fit.gap
+        # Solutions are sparse: few centres have a say.
+        fold, support = np.flatnonzero(fold_of == index), np.flatnonzero(mass)
+        ratio[fold] = phi[np.ix_(fold, support)] @ kernel_weights(mass, mean)[support]
         masses.append(mass)
     return ratio, gaps, masses
 
 
-def _laid(sq_distances: ArrayLike, order: Indices) -> Array:
-    """Return rows in another order, one centre a line of memory: few centres are looked at."""
-    return np.take(np.asarray(sq_distances, dtype=float).T, order, axis=1).T
+def _mixture(
+    phi: Array, mean: Array, numerator: Indices
+) -> tuple[Array, Array | None, Indices, Flags]:
+    """Return component values, their scale, the rows they are of, and which centres they are of.
+
+    Kernel values as they are, unless some are so small that reciprocals might overflow.
+    """
+    values = phi if len(numerator) == len(phi) else phi[numerator]
+    if mean.min() > _NEAR and (values @ np.ones(len(mean))).min() > _NEAR:
+        return values, 1.0 / mean, numerator, np.ones(len(mean), dtype=bool)
+    parts = components(values, mean)
+    return parts.psi, None, numerator[parts.reached], parts.usable
 
 
-def _sorted_folds(folds: ArrayLike, n_rows: int) -> tuple[Indices, Indices]:
-    """Return row numbers sorted by fold, and where each fold starts among them."""
+def _fold_numbers(folds: ArrayLike, n_rows: int) -> Indices:
+    """Return the fold of each row, numbered from 0 without gaps."""
     fold_of = np.asarray(folds)
-    sizes = np.unique(fold_of, return_counts=True)[1]
-    if fold_of.shape != (n_rows,) or sizes.size < 2:
+    names, numbers = np.unique(fold_of, return_inverse=True)
+    if fold_of.shape != (n_rows,) or names.size < 2:
         msg = (
             f"`folds` must give a fold number to each of {n_rows} rows, at least two in all; "
-            f"got shape {fold_of.shape} with {sizes.size} distinct numbers."
+            f"got shape {fold_of.shape} with {names.size} distinct numbers."
         )
         raise ValueError(msg)
-    return np.argsort(fold_of, kind="stable"), np.concatenate([[0], np.cumsum(sizes)])
+    return numbers

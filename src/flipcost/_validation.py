@@ -15,7 +15,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from flipcost.core.arrays import Flags
+from flipcost.core.arrays import Flags, Indices
 from flipcost.core.possible import check_total_weight, vanishing_column
 from flipcost.exceptions import FlipCostError
 
@@ -34,6 +34,7 @@ __all__ = [
     "take_rows",
     "validate_data",
     "validate_rows",
+    "value_codes",
 ]
 
 
@@ -196,3 +197,33 @@ def positive_index(classes: Any, pos_label: Any) -> int:
         )
         raise ValueError(msg)
     return int(found[0])
+
+
+def value_codes(values: Any, n_rows: int, name: str) -> Indices:
+    """Return numbers of values in their order, or say why they cannot be had.
+
+    Examples
+    --------
+    >>> value_codes(["b", "a", "b"], 3, "groups")
+    array([1, 0, 1])
+    """
+    column: NDArray[Any] = np.asarray(values).reshape(-1)
+    if len(column) != n_rows:
+        msg = f"`{name}` must have a value for each of the {n_rows:,} rows; got {len(column):,}."
+        raise FlipCostError(msg)
+    if column.dtype.kind == "O":
+        missing = np.array([value is None or bool(value != value) for value in column.tolist()])
+    else:
+        missing = np.isnan(column) if column.dtype.kind == "f" else column != column
+    if missing.any():
+        msg = f"`{name}` must be known of every row; got {int(missing.sum()):,} without."
+        raise FlipCostError(msg)
+    try:
+        found, codes = np.unique(column, return_inverse=True)
+    except TypeError as error:
+        msg = f"`{name}` must hold values of one kind; got kinds that cannot be compared ({error})."
+        raise FlipCostError(msg) from error
+    if len(found) < 2:
+        msg = f"`{name}` must have two values at least; got one in all rows."
+        raise FlipCostError(msg)
+    return np.asarray(codes, dtype=np.intp)

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import stats
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import accuracy_score, balanced_accuracy_score, f1_score
 from sklearn.model_selection import GridSearchCV, cross_val_score
@@ -106,6 +107,60 @@ def test_denoised_interval_covers_the_clean_cost():
         found = denoised_cost(noisy, yhat, 0.3, 0.2, normalize=True)
         covered += found.low <= 0.2 * 0.5 <= found.high  # mean cost 0.2 (0.7 + 0.3) / 2
     assert covered / 400 >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400)
+
+
+@pytest.mark.parametrize("rate", [None, 0.2, (0.3, 0.1)])
+@pytest.mark.parametrize("by_row", [False, True])
+@pytest.mark.parametrize("weighted", [False, True])
+@pytest.mark.parametrize("copies", [2, 7])
+def test_copies_in_groups_count_once(rate, by_row, weighted, copies):
+    """Copies of rows, told as groups, leave the interval but for the t-interval of few groups."""
+    rng = np.random.default_rng(copies)
+    n = 300
+    y = rng.integers(0, 2, n)
+    yhat = np.where(rng.random(n) < 0.3, 1 - y, y)
+    noisy = flip_labels(y, 0 if rate is None else rate, random_state=rng)
+    amounts, weight = rng.uniform(3, 5, n), rng.uniform(0.5, 2, n) if weighted else None
+    often = rng.permutation(np.repeat(np.arange(n), copies))
+
+    def found(rows, **more):
+        cost = Costs(fn=amounts[rows], fp=2) if by_row else 0.3
+        more["sample_weight"] = None if weight is None else weight[rows]
+        return denoised_cost(noisy[rows], yhat[rows], cost, rate, normalize=True, **more)
+
+    once = found(np.arange(n))
+    grouped, plain = found(often, groups=[f"row {k}" for k in often]), found(often)
+    wider = stats.t.ppf(0.975, n - 1) / stats.norm.ppf(0.975) * np.sqrt(n / (n - 1))
+    assert grouped.value == pytest.approx(once.value)
+    assert 0 < once.low < grouped.high  # not cut to what can be
+    width = once.high - once.low
+    # The half row that is added to each cell grows as the variance: by 0.6 %, among 300 rows.
+    assert grouped.high - grouped.low == pytest.approx(wider * width, rel=1e-4)
+    assert plain.high - plain.low < 1.05 * width / np.sqrt(copies)
+    alone = found(np.arange(n), groups=np.arange(n))
+    assert (alone.low, alone.high) == (once.low, once.high)
+
+
+def test_copies_count_once_where_nothing_varies():
+    """Copies of rows of one label and one call tell no more than the rows do."""
+    ones, groups = np.ones(60), np.repeat(np.arange(30), 2)
+    # Thirty groups are as few in a t-interval; the half row that is added grows as the variance.
+    wider = 30 / 29 * (stats.t.ppf(0.975, 29) / stats.norm.ppf(0.975)) ** 2
+    for cost in (0.3, Costs(fn=np.full(60, 4.0), fp=2)):
+        few = 0.3 if cost == 0.3 else Costs(fn=np.full(30, 4.0), fp=2)
+        once = denoised_cost(ones[:30], ones[:30], few, None, normalize=True)
+        grouped = denoised_cost(ones, ones, cost, None, normalize=True, groups=groups)
+        assert once.high <= grouped.high <= wider * once.high
+        assert denoised_cost(ones, ones, cost, None, normalize=True).high < 0.8 * once.high
+
+
+def test_groups_must_be_known():
+    """A group is needed for each row, and two of them at least."""
+    y = [1, 0, 1]
+    with pytest.raises(ValueError, match="`groups` must have a value for each of the 3 rows"):
+        denoised_cost(y, y, 0.2, 0.1, groups=[1, 2])
+    with pytest.raises(ValueError, match="`groups` must be known of every row; got 1 without"):
+        denoised_cost(y, y, 0.2, 0.1, groups=["a", None, "b"])
 
 
 def test_labels_of_any_kind_and_one_kind_only():

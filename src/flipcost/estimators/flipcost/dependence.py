@@ -10,6 +10,7 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit
 
+from flipcost._validation import value_codes
 from flipcost.core.calibration import calibrate
 from flipcost.core.clean_means import told_costs
 from flipcost.core.dependence import (
@@ -30,8 +31,6 @@ from flipcost.scale import EngineTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-
-    from numpy.typing import NDArray
 
     from flipcost.core.arrays import Array, Flags, Indices
     from flipcost.core.prices import Prices
@@ -151,10 +150,10 @@ def read_dependence(
         msg = "Give `groups` or `time`, not both: folds follow one of them."
         raise FlipCostError(msg)
     if time is not None:
-        return _by_time(learned, _codes(time, len(learned), "time"), cv)
+        return _by_time(learned, value_codes(time, len(learned), "time"), cv)
     kind, codes = "groups", None
     if groups is not None:
-        codes = _codes(groups, len(learned), "groups")
+        codes = value_codes(groups, len(learned), "groups")
         codes = None if len(np.unique(codes)) == len(codes) else codes  # all of their own
     else:
         kind, codes = "copies", _copies(X)
@@ -343,30 +342,6 @@ def _by_time(learned: Flags, order: Indices, cv: Any) -> Dependence:
         f"`time`; got fewer than {_FIRST_ROWS} of one of them before the last span of time."
     )
     raise FlipCostError(msg)
-
-
-def _codes(values: Any, n_rows: int, name: str) -> Indices:
-    """Return numbers of values in their order, or say why they cannot be had."""
-    column: NDArray[Any] = np.asarray(values).reshape(-1)
-    if len(column) != n_rows:
-        msg = f"`{name}` must have a value for each of the {n_rows:,} rows; got {len(column):,}."
-        raise FlipCostError(msg)
-    if column.dtype.kind == "O":
-        missing = np.array([value is None or bool(value != value) for value in column.tolist()])
-    else:
-        missing = np.isnan(column) if column.dtype.kind == "f" else column != column
-    if missing.any():
-        msg = f"`{name}` must be known of every row; got {int(missing.sum()):,} without."
-        raise FlipCostError(msg)
-    try:
-        found, codes = np.unique(column, return_inverse=True)
-    except TypeError as error:
-        msg = f"`{name}` must hold values of one kind; got kinds that cannot be compared ({error})."
-        raise FlipCostError(msg) from error
-    if len(found) < 2:
-        msg = f"`{name}` must have two values at least; got one in all rows."
-        raise FlipCostError(msg)
-    return np.asarray(codes, dtype=np.intp)
 
 
 def _copies(X: Any) -> Indices | None:

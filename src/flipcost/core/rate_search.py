@@ -308,7 +308,8 @@ def _matched(theta: Array, rates: Array) -> Array:
     share, slope = expit(theta[:, 1:]), np.exp(theta[:, :1])
     kept = np.maximum(1 - rates.sum(axis=1), 1e-3)
     clean = np.clip((share - rates[:, 1]) / kept, 0.02, 0.98)
-    rise = slope * share * (1 - share) / (kept * clean * (1 - clean))
+    # A curve that is 1 at the mean score to the last digit has no slope there, but a start must.
+    rise = slope * np.maximum(share * (1 - share), 1e-9) / (kept * clean * (1 - clean))
     return np.stack([np.log(rise), logit(clean)], axis=-1)
 
 

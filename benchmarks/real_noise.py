@@ -183,7 +183,8 @@ def peers() -> dict[str, Callable]:
 class Results:
     """Costs and claims of all methods, by table, cost, number of checked rows and split."""
 
-    def __init__(self) -> None:
+    def __init__(self, *, share_known: bool = False) -> None:
+        self.share_known = share_known
         self.costs: dict[tuple, list[float]] = {}
         self.claims: dict[tuple, list[Claims]] = {}
 
@@ -205,10 +206,15 @@ class Results:
 
 
 def measure(
-    tables: list[Table], seeds: range, budgets: list[int], rivals: dict[str, Callable]
+    tables: list[Table],
+    seeds: range,
+    budgets: list[int],
+    rivals: dict[str, Callable],
+    *,
+    share_known: bool = False,
 ) -> Results:
     """Fit everything on every split of every table."""
-    results, start = Results(), perf_counter()
+    results, start = Results(share_known=share_known), perf_counter()
     for table in tables:
         for seed in seeds:
             rows = split(table, seed)
@@ -244,7 +250,8 @@ def _judge(
         if model is not None:
             results.paid((*key, cost), rows, model.predict_proba(rows.X_test)[:, 1] > cost)
             continue
-        ours = FlipCostClassifier(cost, random_state=seed)
+        share = float(rows.gold.mean()) if results.share_known else None
+        ours = FlipCostClassifier(cost, positive_share=share, random_state=seed)
         ours.fit(rows.X, rows.noisy, trusted=rows.trusted(n_checked))
         paid = results.paid((*key, cost), rows, ours.predict(rows.X_test))
         limits = np.array([*ours.noise_rate_interval_, ours.cost_interval_])
@@ -326,6 +333,9 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--final", action="store_true", help="use splits 1000 and up")
     parser.add_argument("--first", type=int, default=0, help="the first split, if not final")
     parser.add_argument("--no-peers", action="store_true")
+    parser.add_argument(
+        "--share-known", action="store_true", help="tell ours the share of positives (of its rows)"
+    )
     options = parser.parse_args([] if arguments is None else arguments)
     if options.folder is None:
         print(
@@ -342,7 +352,7 @@ def main(arguments: list[str] | None = None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         rivals = {} if options.no_peers else peers()
-        results = measure(tables, seeds, options.checked, rivals)
+        results = measure(tables, seeds, options.checked, rivals, share_known=options.share_known)
     names = [table.name for table in tables]
     show_tables(results, tables, options.checked)
     show_taxes(results, names, options.checked, [OURS, *rivals])

@@ -361,6 +361,10 @@ def _band(band: Any) -> None:
     _demand(_shares(np.array([band.low, band.high, band.share, *ends], dtype=float)))
 
 
+def _belief(belief: Any) -> None:
+    _demand(0 < belief.low < belief.high < 1)
+
+
 def _options(options: Any) -> None:
     _demand(0 < options.cost < 1 and 0 < options.level < 1)
 
@@ -417,6 +421,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "flipcost.core.moments.ClassMoments": _moments,
     "flipcost.core.rate_posterior.RatePosterior": _posterior,
     "flipcost.core.rates.NoiseRate": _post_init,
+    "flipcost.core.share_belief.ShareBelief": _belief,
     "flipcost.estimators.flipcost.options.FitOptions": _options,
     "flipcost.estimators.flipcost.result.FitResult": _result,
     "flipcost.estimators.flipcost.result.ScoreCurves": _curves,

@@ -25,6 +25,7 @@ OURS = frozenset(
         "core.moments.ClassMoments",
         "core.rate_posterior.RatePosterior",
         "core.rates.NoiseRate",
+        "core.share_belief.ShareBelief",
         "data._reader.ColumnReader",
         "estimators._forward.ForwardLogisticClassifier",
         "estimators._kliep.KLIEPClassifier",

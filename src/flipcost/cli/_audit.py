@@ -120,6 +120,13 @@ def audit_command(
             rich_help_panel=KNOWN,
         ),
     ] = "auto",
+    positive_share: Annotated[
+        str | None,
+        typer.Option(
+            help="Share of rows that are truly positive, if known: 0.1, or a range as 0.08,0.15.",
+            rich_help_panel=KNOWN,
+        ),
+    ] = None,
     drop: Annotated[
         list[str] | None,
         typer.Option(help="Column to leave out; may be repeated.", rich_help_panel=TABLE),

@@ -29,6 +29,7 @@ from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
 from flipcost.core.possible import finite_only
+from flipcost.core.share_belief import ShareBelief
 from flipcost.data import check_sizes, column_names, guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import UserError
 from flipcost.recheck import POOL_FILE
@@ -60,6 +61,7 @@ def run_audit(
     cost_check: float | None,
     second_label: list[str] | None,
     noise_model: str,
+    positive_share: str | None,
     drop: list[str] | None,
     drop_unusable: bool,
     categorical: list[str] | None,
@@ -95,6 +97,7 @@ def run_audit(
         "positive": positive,
         "noise_rate": None if noise_rate is None else _rate(noise_rate),
         "noise_model": noise_model,
+        "positive_share": None if positive_share is None else _share(positive_share),
         "learn_prices": learn_prices,
         "capacity": capacity,
         "capacity_by": capacity_by,
@@ -295,6 +298,20 @@ def _rate(text: str) -> Any:
             msg += f" Rates are shares, not per cent: did you mean {meant}?"
         raise UserError(msg) from error
     return rate
+
+
+def _share(text: str) -> Any:
+    """Return a share of positives, or a range, as given on the command line."""
+    try:
+        parts = tuple(float(part) for part in text.split(","))
+        ShareBelief.of(parts)
+    except ValueError as error:
+        msg = (
+            "--positive-share must be a share above 0 and below 1, or a range of such as in "
+            f"0.08,0.15; got {text!r}."
+        )
+        raise UserError(msg) from error
+    return parts[0] if len(parts) == 1 else parts
 
 
 def _model(name: str) -> Any:

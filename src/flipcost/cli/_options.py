@@ -18,8 +18,8 @@ _SAME = {
     "by", "capacity", "capacity_by",
     "categorical", "checked", "cost_check", "delimiter", "dialect", "drop", "drop_unusable",
     "encoding", "group", "id", "jobs", "learn_prices", "max_bytes", "max_rows", "model",
-    "noise_model", "noise_rate", "out",
-    "overwrite", "positive", "resume", "sample_weight", "second_label", "seed", "target", "test",
+    "noise_model", "noise_rate", "out", "overwrite", "positive", "positive_share", "resume",
+    "sample_weight", "second_label", "seed", "target", "test",
     "time", "trials", "trusted",
 }  # fmt: skip
 OPTIONS = {name: "--" + name.replace("_", "-") for name in _SAME} | _OTHER

@@ -42,6 +42,7 @@ Probabilities
 - `calibration`: scores to clean probabilities, under each rate
 - `curve_fit`: the posteriors of the curves behind them
 - `noise_models`: how labels may have gone wrong, and the rates that each way allows
+- `share_belief`: what somebody knows of the share of positives
 - `rate_search`: which scores, ways and rates explain the labels, and checked rows
 - `rate_posterior`: the posterior over rates, and what it leaves in doubt
 - `checked`: what mistakes cost, from rows that somebody checked

@@ -58,6 +58,8 @@ _REACH = 0.98
 # Cells of a line, and of the sides of a square. Coarse grids are for tempered labels, whose
 # posterior is never narrow.
 _POINTS = {False: (13, (10, 8)), True: (7, (6, 5))}
+# Cells of both sides of a fine square.
+_FINE = 40
 # Cells that hold less than this share of the fullest one do not bound the next, finer grid.
 _THIN = 1e-4
 
@@ -186,12 +188,35 @@ class RateGrid:
         return replace(self, low=tuple(low.tolist()), high=tuple(high.tolist()))
 
 
-def free_rates(noisy_share: float) -> Array:
-    """Return pairs that cover all that the share of labels leaves possible, evenly.
+def clean_share(rates: Array, noisy_share: float) -> Array:
+    """Return the share of truly positive rows at each pair of rates.
 
     Examples
     --------
-    >>> print(free_rates(0.2).max(axis=0).round(2))
-    [0.74 0.18]
+    >>> print(clean_share(np.array([(0.0, 0.0), (0.5, 0.0)]), 0.1))
+    [0.1 0.2]
     """
-    return RateGrid.whole("class_conditional", noisy_share).rates
+    kept = np.maximum(1 - rates.sum(axis=1), 1e-9)
+    return np.asarray(np.clip((noisy_share - rates[:, 1]) / kept, 0.0, 1.0))
+
+
+def free_rates(noisy_share: float, *, fine: bool = False) -> Array:
+    """Return pairs that cover all that the share of labels leaves possible, evenly.
+
+    Parameters
+    ----------
+    noisy_share : float
+        Share of positive labels.
+    fine : bool, default=False
+        Whether closely, for what leaves a narrow band of them.
+
+    Examples
+    --------
+    >>> print(free_rates(0.2).max(axis=0).round(2), len(free_rates(0.2, fine=True)))
+    [0.74 0.18] 1600
+    """
+    if not fine:
+        return RateGrid.whole("class_conditional", noisy_share).rates
+    axis = _REACH * (np.arange(_FINE) + 0.5) / _FINE
+    pairs = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    return np.asarray(pairs * np.array([1 - noisy_share, noisy_share]))

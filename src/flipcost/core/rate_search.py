@@ -3,8 +3,9 @@ r"""The search for noise rates that explain labels: scores, noise models and rat
 What is unknown is integrated out on grids that refine themselves where the mass is. The result is a
 `Calibration` over all scores and rates; `rate_posterior` sums its rates up.
 
-With checked rows, the labels are also *tempered*, as if there were 100 or 30 rows of the rarer
-label; how well each power foretells what the checks found decides how far the labels' curve counts.
+With checked rows, or where somebody knows the share of positives, the labels are also *tempered*,
+as if there were 100 or 30 rows of the rarer label; how well each power foretells what the checks
+found, or that share, decides how far the labels' curve counts.
 Without, a flat curve, "the columns say nothing", competes with all others: there the labels are
 taken as they are.
 """
@@ -29,7 +30,14 @@ from flipcost.core.calibration import (
     light_evidence,
 )
 from flipcost.core.curve_fit import BinStack, log_sum
-from flipcost.core.noise_models import NoiseModel, RateGrid, model_prior
+from flipcost.core.noise_models import (
+    NoiseModel,
+    RateGrid,
+    clean_share,
+    free_rates,
+    model_prior,
+)
+from flipcost.core.share_belief import ShareBelief
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -65,6 +73,7 @@ def integrate_rates(
     bins: Sequence[ScoreBins],
     noise_model: NoiseModel = "auto",
     known: tuple[ArrayLike, ArrayLike] | None = None,
+    belief: ShareBelief | None = None,
 ) -> Calibration:
     """Calibrate scores over grids of noise rates that are refined where the posterior lies.
 
@@ -78,6 +87,8 @@ def integrate_rates(
     known : pair of floats or of pairs, optional
         Value and standard error of a symmetric rate known from elsewhere, or values and errors of
         ``(rho_pos, rho_neg)``: a normal prior, cut to what is possible.
+    belief : ShareBelief, optional
+        What is known of the share of positives from elsewhere.
 
     Returns
     -------
@@ -97,24 +108,31 @@ def integrate_rates(
     prior = model_prior(noise_model, bins[0].rarer)
     if known is not None:
         prior = {"class_conditional" if np.ndim(known[0]) else "symmetric": 1.0}
-    if bins[0].checked is None:
+    if bins[0].checked is None and belief is None:
         fit = _Search(bins, prior, known).integrate()
         return fit if known else _with_flat_curve(bins, fit)
     parts = []
     for rows, weight in _POWERS:
         tempered = [b.tempered(_power(b, rows)) for b in bins]
         coarse = bool(np.isfinite(rows))
-        search = _Search(tempered, prior, known, coarse=coarse)
+        search = _Search(tempered, prior, known, belief, coarse=coarse)
         plain = [replace(b, checked=None) for b in tempered]
-        # How well these labels foretell what the checks found.
+        # How well these labels foretell what the checks found, and the share of positives.
         gained = search.log_evidence - _Search(plain, prior, known, coarse=coarse).log_evidence
         part = search.integrate()
         scale = np.log(weight) + gained - log_sum(part.log_evidence)
         parts.append(replace(part, log_evidence=part.log_evidence + scale))
-    return _joined(parts)
+    fit = _joined(parts)
+    if bins[0].checked is not None:
+        return fit
+    # What the labels of all rows say for a curve, and against none.
+    rises = _Search(bins, prior, known).log_evidence - log_sum(fit.log_evidence)
+    return _with_flat_curve(bins, replace(fit, log_evidence=fit.log_evidence + rises), belief)
 
 
-def tempered_posterior(bins: ScoreBins, rows: float, noise_model: NoiseModel) -> Calibration:
+def tempered_posterior(
+    bins: ScoreBins, rows: float, noise_model: NoiseModel, belief: ShareBelief | None = None
+) -> Calibration:
     """Calibrate one score with its labels tempered to so many rows of the rarer one; no curves.
 
     Examples
@@ -128,7 +146,7 @@ def tempered_posterior(bins: ScoreBins, rows: float, noise_model: NoiseModel) ->
     """
     tempered = bins.tempered(_power(bins, rows))
     prior = model_prior(noise_model, bins.rarer)
-    return _Search([tempered], prior, coarse=True).integrate(curves=False)
+    return _Search([tempered], prior, belief=belief, coarse=True).integrate(curves=False)
 
 
 def _power(bins: ScoreBins, rows: float) -> float:
@@ -179,10 +197,11 @@ class _Search:
         bins: Sequence[ScoreBins],
         prior: Mapping[str, float],
         known: tuple[ArrayLike, ArrayLike] | None = None,
+        belief: ShareBelief | None = None,
         *,
         coarse: bool = False,
     ):
-        self._bins, self._prior, self._known = bins, prior, known
+        self._bins, self._prior, self._known, self._belief = bins, prior, known, belief
         self._stack = BinStack.from_bins(bins)
         heights = _heights(self._stack, bins[0].noisy_share)
         waiting = np.flatnonzero(heights > heights.max() - _FAR_BEHIND)
@@ -264,6 +283,9 @@ class _Search:
             own = rates if value.ndim else rates[:, :1]
             off = (own - value) / np.maximum(error, 1e-6)
             log_prior = log_prior - 0.5 * (off**2).sum(axis=1)
+        if self._belief is not None:
+            share = clean_share(rates, self._bins[0].noisy_share)
+            log_prior = log_prior + self._belief.log_density(share)
         if self._bins[0].checked is not None:
             log_prior = log_prior + flip_log_likelihood(self._bins[0].flips, rates)
         return np.asarray(log_prior)
@@ -344,18 +366,27 @@ def _of_rates(modes: Modes, inside: NDArray[Any]) -> Modes:
     )
 
 
-def _with_flat_curve(bins: Sequence[ScoreBins], fit: Calibration) -> Calibration:
-    """Add the curve that does not rise: labels as they are, whatever the score."""
+def _with_flat_curve(
+    bins: Sequence[ScoreBins], fit: Calibration, belief: ShareBelief | None = None
+) -> Calibration:
+    """Add the curve that does not rise: one share of positives, whatever the score."""
     n_pos, n_neg = bins[0].positive.sum(), bins[0].negative.sum()
-    # A score that says nothing cannot say what is noise, so its labels are taken as they are.
+    # A score that says nothing cannot say what is noise, so its labels are taken as they are, or
+    # as what is known of the share of positives says.
+    rates, log_mass = np.zeros((1, 2)), np.zeros(1)
+    share = np.array([(n_pos + 1) / (n_pos + n_neg + 2)])
     evidence = betaln(n_pos + 1, n_neg + 1) + np.log(_NO_SIGNAL)
-    share = (n_pos + 1) / (n_pos + n_neg + 2)
-    alive = np.isfinite(fit.log_evidence).any(axis=1)
+    if belief is not None:
+        rates = free_rates(bins[0].noisy_share, fine=True)
+        share = clean_share(rates, bins[0].noisy_share)
+        log_mass = belief.log_density(share)
+        log_mass = log_mass - log_sum(log_mass)
+    alive = np.isfinite(fit.log_evidence).any(axis=1, keepdims=True)
     flat = Calibration(
-        np.zeros((1, 2)),
-        np.where(alive, evidence, -np.inf)[:, None],
-        np.full((len(bins), 1, len(TABLE)), share),
-        ("no_signal",),
+        rates,
+        np.where(alive, evidence + log_mass, -np.inf),
+        np.broadcast_to(share[:, None], (len(bins), len(rates), len(TABLE))),
+        ("no_signal",) * len(rates),
     )
     return _joined([replace(fit, log_evidence=fit.log_evidence + np.log(1 - _NO_SIGNAL)), flat])
 

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.noise_models import NoiseModel
+    from flipcost.core.share_belief import ShareBelief
     from flipcost.estimators.flipcost.scored import ScoredRows
 
     Array = NDArray[np.float64]
@@ -47,15 +48,21 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     (array([[0.1, 0.2]]), 'given')
     """
     rate = options.told_rate
+    if options.belief is not None and rate not in ("integrate", "minimax"):
+        msg = (
+            "`positive_share` counts where the noise rate is open; with `noise_rate` as given it "
+            "would play no part. Give one of the two."
+        )
+        raise ValueError(msg)
     if isinstance(rate, str):
         if rate == "range":
             return calibrate(rows.bins, [_range(rows, options.noise_model)]), SOURCES[rate]
         _check_model(rows.bins[0], options.noise_model)
-        fit = integrate_rates(rows.bins, options.noise_model)
+        fit = integrate_rates(rows.bins, options.noise_model, belief=options.belief)
         if rate == "likelihood":
             best = fit.rates[int(np.argmax(log_sum(fit.log_evidence, axis=0)))]
             fit = calibrate(rows.bins, [best])
-        return fit, SOURCES[rate]
+        return fit, SOURCES[rate] if options.belief is None else _told_share(options.belief)
     known = _prior_of(rate)
     if known is not None:
         source = f"given with its interval: {rate.source}"
@@ -63,6 +70,14 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     pair = rate_pair(rate)
     _check_possible(pair, rows.positive_share, rows.n_effective)
     return calibrate(rows.bins, [pair]), "given"
+
+
+def _told_share(belief: ShareBelief) -> str:
+    """Say where the rate came from, when the share of positives was told."""
+    return (
+        f"the share of positives that was given, {belief.low:.3g} to {belief.high:.3g}, and the "
+        "calibration of out-of-fold scores"
+    )
 
 
 def _check_model(bins: ScoreBins, noise_model: NoiseModel) -> None:

@@ -19,6 +19,7 @@ from flipcost.core.costs import Costs
 from flipcost.core.noise_models import NoiseModel
 from flipcost.core.rates import NoiseRate, check_level
 from flipcost.core.row_prices import prices_of, share_and_unit
+from flipcost.core.share_belief import ShareBelief
 from flipcost.estimators._folds import generator
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.dependence import grouping_of, refuse_dependence
@@ -84,6 +85,10 @@ class FlipCostClassifier(FittedFlipCost):
         stratified folds below 5,000 rows and 5 above when None.
     level : float, default=0.95
         Level of all intervals.
+    positive_share : float or pair of floats, default=None
+        What is known, from elsewhere than the labels, of the share of rows that are truly positive:
+        about so many, or a range ``(low, high)`` that holds it with probability 0.95. Labels that
+        miss most positives cannot say so themselves; with this they need not.
     pos_label : label, default=None
         The positive class, which `cost` and the rates speak of; ``classes_[1]`` when None.
     random_state : int, RandomState or None, default=None
@@ -160,7 +165,8 @@ class FlipCostClassifier(FittedFlipCost):
     in the score with weak priors (see `flipcost.core.calibration`). Labels that are wrong in ways
     that follow the features bend that curve, and nothing in the table shows it: of ten tables with
     real noise, two whose labels missed four positives in five were decided worse than by a constant
-    at one of two costs. With a hundred rows that somebody checked (`trusted`) none was.
+    at one of two costs. With a hundred rows that somebody checked (`trusted`) none was, nor where
+    the share of positives was known (`positive_share`).
 
     References
     ----------
@@ -198,6 +204,7 @@ class FlipCostClassifier(FittedFlipCost):
         "l2s": ["array-like"],
         "cv": [Integral, "cv_object", None],
         "level": [Real],
+        "positive_share": [Real, "array-like", None],
         "pos_label": "no_validation",
         "random_state": ["random_state"],
     }
@@ -213,6 +220,7 @@ class FlipCostClassifier(FittedFlipCost):
         l2s: Sequence[float] = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0),
         cv: Any = None,
         level: float = 0.95,
+        positive_share: float | tuple[float, float] | None = None,
         pos_label: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -224,6 +232,7 @@ class FlipCostClassifier(FittedFlipCost):
         self.l2s = l2s
         self.cv = cv
         self.level = level
+        self.positive_share = positive_share
         self.pos_label = pos_label
         self.random_state = random_state
 
@@ -456,4 +465,5 @@ class FlipCostClassifier(FittedFlipCost):
         share, unit = (0.5, 1.0)
         if prices is not None or not by_row:
             share, unit = share_and_unit(self.cost, prices, sample_weight)
-        return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row)
+        belief = None if self.positive_share is None else ShareBelief.of(self.positive_share)
+        return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row, belief)

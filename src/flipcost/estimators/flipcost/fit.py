@@ -81,7 +81,7 @@ def fit_scores(
     calibration, source = calibrate_scores(rows, options)
     if reweigh is not None:
         rows = reweigh(int(calibration.weight.sum(axis=1).argmax()))
-    posterior = rate_posterior(rows.bins, calibration, options.model_in_doubt)
+    posterior = rate_posterior(rows.bins, calibration, options.model_in_doubt, options.belief)
     answer, rate, regret = None, None, None
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
         answer, rate, regret = _least_regret(rows, calibration, posterior, options)

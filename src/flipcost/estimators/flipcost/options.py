@@ -10,6 +10,7 @@ from flipcost.core.rates import NoiseRate
 
 if TYPE_CHECKING:
     from flipcost.core.noise_models import NoiseModel
+    from flipcost.core.share_belief import ShareBelief
 
 # What may be said in place of a rate, and where the rate then comes from.
 SOURCES = {
@@ -36,6 +37,8 @@ class FitOptions:
         Of mean prices where they differ by row: costs are counted in money then.
     by_row : bool
         Whether prices differ by row.
+    belief : ShareBelief or None
+        What is known of the share of positives.
     """
 
     cost: float
@@ -44,6 +47,7 @@ class FitOptions:
     level: float
     unit: float = 1.0
     by_row: bool = False
+    belief: ShareBelief | None = None
 
     @property
     def told_rate(self) -> Any:

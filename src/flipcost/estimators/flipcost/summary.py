@@ -147,6 +147,9 @@ def _assumed(fit: FitResult) -> list[str]:
     if shown[3:]:
         lines[0] += ";"
         lines.append("; ".join(shown[3:]))
+    belief = fit.options.belief
+    if belief is not None:
+        lines.append(f"of all rows {band(belief.low, belief.high)} are positive, as you said")
     return lines
 
 

@@ -14,6 +14,7 @@ import pytest
 from pyarrow import csv as pa_csv
 
 from flipcost.cli import main
+from flipcost.recheck import unused_batches
 from tests.audit.helpers import noisy_table
 
 N_ROWS = 500
@@ -176,6 +177,42 @@ def test_a_checked_file_is_never_replaced(folder, truth, tmp_path, capsys):
     assert main([*args, *more]) == 0
     assert (tmp_path / "recheck.csv").read_bytes() == before
     assert (tmp_path / "recheck-2.csv").exists()
+
+
+def test_overwriting_removes_what_nobody_touched(folder, truth, tmp_path):
+    """Files of an earlier run go, but for answers, files that are read, and those of others."""
+    args = [*audit_args(folder), "--quiet"]
+    args[args.index("--out") + 1] = str(tmp_path)
+    assert main(args) == 0
+    for _ in range(5):
+        assert main(["recheck", str(tmp_path), "--n", "3", "--quiet"]) == 0
+    assert main(["recheck", str(tmp_path), "--n", "3", "--quiet", "--format", "argilla"]) == 0
+    untouched, filled, saved, noted, read = (
+        tmp_path / f"recheck-{number}.csv" for number in (2, 3, 4, 5, 6)
+    )
+    fill(filled, truth, 1)
+    assert {untouched, read} <= set(unused_batches(tmp_path))
+    assert read not in unused_batches(tmp_path, [read])
+    fill(read, truth)
+    saved.write_bytes(saved.read_bytes().replace(b"\n", b"\r\n"))
+    noted.write_bytes(noted.read_bytes().replace(b"checked\n", b"checked,notes\n", 1))
+    (tmp_path / "recheck-june.csv").write_bytes(untouched.read_bytes())
+    (tmp_path / "recheck-20.csv").write_text("row,price\n1,2\n")
+    (tmp_path / "recheck-21.csv").symlink_to(untouched)
+    kept = {
+        path.name: path.read_bytes()
+        for path in tmp_path.glob("recheck-*")
+        if path.name not in ("recheck-2.csv", "recheck-21.csv", "recheck-pool.parquet")
+    }
+    before = {path.name for path in tmp_path.iterdir()}
+    # Refused runs remove nothing.
+    assert main(args) == 2
+    assert main([*args, "--overwrite", "--noise-rate", "0.9"]) == 2
+    assert {path.name for path in tmp_path.iterdir()} == before
+    assert main([*args, "--overwrite", "--checked", str(read)]) == 0
+    assert {path.name for path in tmp_path.iterdir()} == before - {untouched.name}
+    assert kept == {name: (tmp_path / name).read_bytes() for name in kept}
+    assert len(rows_of(tmp_path / "recheck.csv")) == 50  # the new ones: the old had no answer
 
 
 def test_a_kill_leaves_whole_files_only(folder, tmp_path):

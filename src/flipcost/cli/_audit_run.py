@@ -7,7 +7,7 @@ import json
 import re
 import sys
 from collections.abc import Callable, Iterator
-from contextlib import ExitStack, contextmanager
+from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import replace
 from functools import partial
 from pathlib import Path
@@ -31,8 +31,8 @@ from flipcost.core.noise import rate_pair
 from flipcost.core.possible import finite_only
 from flipcost.core.share_belief import ShareBelief
 from flipcost.data import check_sizes, column_names, guard_cell, is_many, read_sample, read_table
-from flipcost.exceptions import UserError
-from flipcost.recheck import POOL_FILE
+from flipcost.exceptions import FlipCostError, UserError
+from flipcost.recheck import POOL_FILE, CheckPool, unused_batches
 from flipcost.report import render_report
 from flipcost.scale import exceeds_memory, expected_rows
 
@@ -160,14 +160,17 @@ def run_audit(
         options["test"] = read_table(test, **text, max_bytes=max_bytes)
     options["model"] = _model(model)
 
-    with staged_folder(out, RESULTS, overwrite=overwrite, inputs=inputs) as place:
+    written: set[str] = set()
+    clear = partial(_clear_earlier, out, written, inputs) if overwrite else None
+    with staged_folder(out, RESULTS, overwrite=overwrite, inputs=inputs, clear=clear) as place:
         with _progress(silent=quiet or as_json) as say:
             result = run(progress=say, **options)
         result = replace(result, warnings=[in_options(text) for text in result.warnings])
         if strict and result.warnings:
             raise UserError(result.warnings[0])
         _write(result, place)
-        batch = write_batch(result, place, out)
+        batch = write_batch(result, place, out, unused_batches(out, inputs) if overwrite else ())
+        written.update(file.name for file in place.iterdir())
     for warning in result.warnings:
         echo(f"flipcost: warning: {warning}", err=True)
     if as_json:
@@ -246,6 +249,19 @@ def _write(result: AuditResult, place: Path) -> None:
             named = [None if s.id is None else guard_cell(s.id)]
             named += [guard_cell(s.label), guard_cell(s.suggested)]
             writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
+
+
+def _clear_earlier(folder: Path, written: set[str], inputs: list[Path]) -> None:
+    """Remove what an earlier audit left that is not of this one: rows that nobody checked."""
+    earlier = unused_batches(folder, inputs)
+    if POOL_FILE not in written:
+        with suppress(FlipCostError):  # not a pool, and so not of an audit
+            CheckPool.read(folder)
+            earlier.append(folder / POOL_FILE)
+    for path in earlier:
+        if path.name not in written:
+            with suppress(OSError):  # the results are there, and this is in nobody's way
+                path.unlink()
 
 
 def _prices(fn: str | None, fp: str | None) -> Costs:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from pathlib import Path
 from typing import Annotated
@@ -28,9 +28,21 @@ Overwrite = Annotated[
 
 @contextlib.contextmanager
 def staged_folder(
-    folder: Path, names: Iterable[str] = (), *, overwrite: bool = False, inputs: Iterable[Path] = ()
+    folder: Path,
+    names: Iterable[str] = (),
+    *,
+    overwrite: bool = False,
+    inputs: Iterable[Path] = (),
+    clear: Callable[[], object] | None = None,
 ) -> Iterator[Path]:
     """Yield a place to write files that appear in the folder together if all goes well.
+
+    Parameters
+    ----------
+    folder, names, overwrite, inputs
+        As in `flipcost._staging.staged_folder`.
+    clear : callable, optional
+        Called when the files are in their place, to remove what they make out of date.
 
     Examples
     --------
@@ -47,7 +59,7 @@ def staged_folder(
         overwrite=overwrite,
         inputs=inputs,
         is_kept=is_filled_in,
-        guard=partial(_whole, folder),
+        guard=partial(_whole, folder, clear),
     ) as place:
         yield place
 
@@ -74,7 +86,9 @@ def staged_file(
 
 
 @contextlib.contextmanager
-def _whole(place: Path) -> Iterator[None]:
+def _whole(place: Path, clear: Callable[[], object] | None = None) -> Iterator[None]:
     with uninterrupted():
         yield
+        if clear is not None:
+            clear()
         note_written(place)

@@ -24,6 +24,8 @@ from flipcost.recheck import (
 from flipcost.report import next_sentence
 
 if TYPE_CHECKING:
+    from collections.abc import Collection
+
     from flipcost.audit import AuditResult
 
 
@@ -75,7 +77,9 @@ def run_recheck(
         echo(f"Written: {path}")
 
 
-def write_batch(result: AuditResult, place: Path, folder: Path) -> str | None:
+def write_batch(
+    result: AuditResult, place: Path, folder: Path, without: Collection[Path] = ()
+) -> str | None:
     """Write the rows to check next, and what further ones are chosen from; return the name.
 
     Parameters
@@ -86,12 +90,14 @@ def write_batch(result: AuditResult, place: Path, folder: Path) -> str | None:
         Where files wait.
     folder : Path
         Where they will be: a batch that is there is not replaced, the next one has another number.
+    without : collection of Path
+        Batches there that may be replaced.
     """
     recheck = result.recheck
     if recheck is None or recheck.pool is None or recheck.batch is None:
         return None
     recheck.pool.write(place / POOL_FILE)
-    name = next_name(folder).name
+    name = next_name(folder, without=without).name
     text = rows_as_text(recheck.batch.rows, recheck.batch.columns)
     (place / name).write_text(text, encoding="utf-8", newline="")
     return name

@@ -8,6 +8,7 @@ from flipcost.recheck._files import (
     next_name,
     read_checked,
     rows_as_text,
+    unused_batches,
     write_new,
 )
 from flipcost.recheck._label_studio import label_studio_config
@@ -38,5 +39,6 @@ __all__ = [
     "next_rows",
     "read_checked",
     "rows_as_text",
+    "unused_batches",
     "write_new",
 ]

@@ -9,7 +9,7 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -188,10 +188,11 @@ def _umask() -> int:
     return mask
 
 
-def next_name(folder: Any, suffix: str = ".csv") -> Path:
+def next_name(folder: Any, suffix: str = ".csv", without: Collection[Path] = ()) -> Path:
     """Return the first of ``recheck.csv``, ``recheck-2.csv``, ... that a folder does not have.
 
-    Numbers go on whatever the suffix: a batch is known by its number.
+    Numbers go on whatever the suffix: a batch is known by its number. Files that are `without`
+    count as not there.
 
     Examples
     --------
@@ -200,7 +201,7 @@ def next_name(folder: Any, suffix: str = ".csv") -> Path:
     ...     print(next_name(folder).name, next_name(folder, ".json").name)
     recheck-2.csv recheck-2.json
     """
-    taken = {path.stem for path in batch_files(folder)}
+    taken = {path.stem for path in batch_files(folder) if path not in without}
     number, stem = 1, "recheck"
     while stem in taken:
         number += 1
@@ -227,6 +228,56 @@ def batch_files(folder: Any) -> list[Path]:
         if known and path.suffix in FORMATS.values():
             found.append((int(number or 1), path.name, path))
     return [path for *_, path in sorted(found)]
+
+
+def unused_batches(folder: Any, inputs: Iterable[Path] = ()) -> list[Path]:
+    r"""Return the CSV files of rows to check in a folder that are as they were written.
+
+    Those have a name, columns and a layout that flipcost gives, and no answer. A spreadsheet that
+    saves one, if only with other line ends, makes it a file of its user.
+
+    Parameters
+    ----------
+    folder : path-like
+        The folder of an audit.
+    inputs : iterable of Path
+        Files that are read, which are never among them.
+
+    Examples
+    --------
+    >>> head = "row,age,label,probability,reason,checked\n"
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, answer in (("recheck.csv", "yes"), ("recheck-2.csv", "")):
+    ...         text = f"{head}7,50,no,0.25,its label looks wrong,{answer}\n"
+    ...         _ = Path(folder, name).write_bytes(text.encode())
+    ...     print([path.name for path in unused_batches(folder)])
+    ['recheck-2.csv']
+    """
+    given = {path.resolve() for path in inputs}
+    return [
+        path
+        for path in batch_files(folder)
+        if path.suffix == ".csv" and path.resolve() not in given and _is_as_written(path)
+    ]
+
+
+def _is_as_written(path: Path) -> bool:
+    """Tell whether a file is one of ours, untouched: to the byte what its cells are written as."""
+    if path.is_symlink() or not path.is_file():
+        return False
+    try:
+        text = path.read_bytes().decode("utf-8")
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True))
+    except (OSError, UnicodeDecodeError, csv.Error):
+        return False
+    last = csv_header([], with_id=False)[1:]
+    if not rows or rows[0][:1] != ["row"] or rows[0][-len(last) :] != last:
+        return False
+    if any(len(row) != len(rows[0]) or row[-1] or not row[0].isdigit() for row in rows[1:]):
+        return False
+    again = io.StringIO()
+    csv.writer(again, lineterminator="\n").writerows(rows)
+    return again.getvalue() == text
 
 
 def read_checked(path: Any, *, unanswered: bool = False) -> list[CheckedRow]:

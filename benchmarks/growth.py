@@ -28,6 +28,8 @@ COLUMNS = (5, 20, 100, 300, 1_000, 2_000)
 _FIXED_ROWS, _FIXED_COLUMNS = 5_000, 20
 # Boosting learns from no more rows than this, and takes long with many columns.
 _MOST_FOR_TREES, _MOST_COLUMNS_FOR_TREES = 100_000, 300
+# By more than this between two sizes, time grows faster than rows x columns^2; less is noise.
+_MOST_GROWTH = 1.1
 METHODS = ("closed form", "linear", "bends", "auto")
 
 
@@ -91,6 +93,12 @@ def last_power(points: list[Point], axis: int) -> float:
     return float(np.log(after.seconds / before.seconds) / np.log(after[axis] / before[axis]))
 
 
+def last_growth(points: list[Point]) -> float:
+    """Return by how much time over rows x columns^2 grew between the last two points."""
+    before, after = (p.seconds / p.rows / p.columns**2 for p in points[-2:])
+    return after / before
+
+
 def draw(by_rows: dict[str, list[Point]], by_columns: dict[str, list[Point]], path: str) -> None:
     """Draw both tables, time above and memory below, on logarithmic axes."""
     import matplotlib as mpl
@@ -139,6 +147,11 @@ def main(arguments: list[str] | None = None) -> None:
                 power = last_power(points, axis)
                 name = "columns" if axis else "rows"
                 print(f"  {method}: {name} ^ {power:.2f}  {verdict(power, goal, at_most=True)}")
+                growth = last_growth(points)
+                print(
+                    f"  {method}: {name}, time over rows x columns^2 grew by {growth:.2f}  "
+                    f"{verdict(growth, _MOST_GROWTH, at_most=True)}"
+                )
     if options.picture:
         draw(by_rows, by_columns, options.picture)
 

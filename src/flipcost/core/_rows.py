@@ -114,7 +114,9 @@ def pool(weight: Array, mean: Array, scatter: Array) -> tuple[float, Array, Arra
     centre = heaviest + weight @ (mean - heaviest) / total
     deviation = mean - centre
     if scatter.shape[1]:
-        scatter = scatter + (deviation.T * weight) @ deviation
+        between = (deviation.T * weight) @ deviation
+        between += scatter
+        scatter = between
     return total, centre, scatter
 
 
@@ -250,7 +252,7 @@ def _add_block(
     else:
         absolute, next_shift = shift + mean, shift
     scatter += second
-    scatter -= np.outer(total * mean, mean)
+    scatter -= np.outer(total * mean, mean, out=second)
     return total, absolute, next_shift
 
 

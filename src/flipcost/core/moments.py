@@ -196,7 +196,8 @@ class ClassMoments:
         moments = np.empty((2, d + 1, d + 1))
         for c in (0, 1):
             linear = self.weight[c] * offset[c]
-            moments[c, :d, :d] = self.scatter[c] + np.outer(linear, offset[c])
+            inner = np.outer(linear, offset[c], out=moments[c, :d, :d])
+            inner += self.scatter[c]
             moments[c, :d, d] = moments[c, d, :d] = linear
             moments[c, d, d] = self.weight[c]
         return moments

@@ -283,17 +283,23 @@ def normal_equations(system: DenoisedSystem, cost: CostLike, margin: float) -> N
     """
     alpha, gamma = cost_share(cost), margin_value(margin)
     negative, positive = system.second
-    quadratic = gamma * alpha * negative + (1 - alpha) * positive
+    quadratic = gamma * alpha * negative
+    part = (1 - alpha) * positive
+    quadratic += part
     linear = (1 - alpha) * positive[-1] - alpha * negative[-1]
     weight = float(quadratic[-1, -1])
     offset = quadratic[:-1, -1] / weight
     target = float(linear[-1])
+    # In memory that is there: of thousands of features, asking for more takes longer than sums do.
+    shift = np.outer(offset, offset, out=part[:-1, :-1])
+    shift *= weight
+    quadratic[:-1, :-1] -= shift
     return NormalEquations(
         weight=weight,
         target=target,
         centre=system.centre + offset,
         cross=linear[:-1] - target * offset,
-        scatter=quadratic[:-1, :-1] - weight * np.outer(offset, offset),
+        scatter=quadratic[:-1, :-1],
         total_weight=system.total_weight,
     )
 
@@ -462,13 +468,15 @@ def _solve_stack(
     target = np.array([e.target for e in equations])[:, None]
     centre = np.stack([e.centre for e in equations])[:, None, :]
     cross = np.stack([e.cross for e in equations])[:, None, :]
-    scatter = np.stack([e.scatter for e in equations])[:, None, :, :]
     per_row = np.array([e.total_weight if mean else 1.0 for e in equations])[:, None]
     ridge = per_row * penalties
     bias_ridge = ridge if penalize_bias else np.zeros_like(ridge)
 
     d = centre.shape[-1]
-    matrix = scatter + ridge[..., None, None] * np.eye(d)
+    matrix = np.empty((*ridge.shape, d, d))
+    for k, e in enumerate(equations):
+        matrix[k] = e.scatter
+    np.einsum("...ii->...i", matrix)[...] += ridge[..., None]
     right = np.broadcast_to(np.stack([cross, centre], axis=-1), (*ridge.shape, d, 2))
     u, v = np.moveaxis(solve_definite(matrix, right), -1, 0)
 

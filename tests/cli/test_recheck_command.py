@@ -215,6 +215,23 @@ def test_overwriting_removes_what_nobody_touched(folder, truth, tmp_path):
     assert len(rows_of(tmp_path / "recheck.csv")) == 50  # the new ones: the old had no answer
 
 
+def test_overwriting_removes_a_pool_without_rows_to_check(folder, tmp_path, monkeypatch):
+    """Where an audit chooses no rows, those of an earlier one are not left to choose from."""
+    args = [*audit_args(folder), "--quiet"]
+    args[args.index("--out") + 1] = str(tmp_path)
+    assert main(args) == 0
+    pool = tmp_path / "recheck-pool.parquet"
+    whole = pool.read_bytes()
+    monkeypatch.setattr("flipcost.cli._audit_run.write_batch", lambda *_: None)
+    pool.write_bytes(b"of somebody else")
+    assert main([*args, "--overwrite"]) == 0
+    assert pool.read_bytes() == b"of somebody else"
+    pool.write_bytes(whole)
+    assert main([*args, "--overwrite"]) == 0
+    left = {path.name for path in tmp_path.iterdir()}
+    assert left == {"report.html", "summary.json", "model.skops", "suspects.csv"}
+
+
 def test_a_kill_leaves_whole_files_only(folder, tmp_path):
     """Killed while it writes batches, `recheck` leaves each of them whole, and those before."""
     script = (

@@ -105,12 +105,16 @@ class ScoreBins:
 
     @classmethod
     def standardizing(
-        cls, scores: Array, positive: ArrayLike, sample_weight: Array | None = None
+        cls,
+        scores: Array,
+        positive: ArrayLike,
+        sample_weight: Array | None = None,
+        out: Array | None = None,
     ) -> tuple[ScoreBins, Array]:
-        """Return the same, and the scores in the units of the bins."""
+        """Return the same, and the scores in the units of the bins, in `out` if that is given."""
         labels = np.asarray(positive, dtype=bool)
         location = float(np.average(scores, weights=sample_weight))
-        z = scores - location
+        z = np.subtract(scores, location, out=out)
         if sample_weight is None:
             spread = float(np.sqrt(np.dot(z, z) / len(z)))
         else:

@@ -382,15 +382,17 @@ def guard(
     eta = np.asarray(probability, dtype=float)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     if isinstance(cost, Prices):
-        if_positive, if_negative = cost.alarm * (1 - eta), cost.miss * eta
+        alarm, miss = cost.alarm, cost.miss
     else:
-        share = cost_share(cost)
-        if_positive, if_negative = share * (1 - eta), (1 - share) * eta
+        alarm = np.asarray(cost_share(cost))
+        miss = 1 - alarm
+    if_negative, if_positive = miss * eta, 1 - eta
+    if_positive *= alarm
     by_constant = [_mean(paid, weight) for paid in (if_negative, if_positive)]
     constant = CONSTANTS[int(by_constant[1] < by_constant[0])]
     if no_signal:
         return constant
-    by_rule = _mean(np.minimum(if_positive, if_negative), weight)
+    by_rule = _mean(np.minimum(if_positive, if_negative, out=if_positive), weight)
     promised = min(by_constant) - by_rule
     denoised = costs[constant].value - costs["rule"].value
     return "rule" if promised + told * denoised > _TIE else constant

@@ -186,7 +186,9 @@ def fit_memory(
     # Curves and cells are small: more threads only wait for each other, long on a busy machine.
     with linear_algebra_threads():
         judged = ties.judged_weight(rows.weight, positive)
-        scored = ScoredRows.from_scores(scores, positive, judged, checked, rows.prices)
+        scored = ScoredRows.from_scores(
+            scores, positive, judged, checked, rows.prices, overwrite_scores=True
+        )
         scored = ties.thin(scored, options.level)
         result = fit_scores(scored, options)
     note = ties.note(float(result.n_effective or result.n_rows), result.probability, positive)

@@ -77,16 +77,22 @@ class ScoredRows:
         weight: Array | None,
         checked: CheckedRows | None = None,
         prices: Prices | None = None,
+        *,
+        overwrite_scores: bool = False,
     ) -> ScoredRows:
-        """Bin scores of shape (n_scores, n)."""
-        found = [ScoreBins.standardizing(s, positive, weight) for s in scores]
+        """Bin scores of shape (n_scores, n); they may be overwritten, for fewer copies of them."""
+        at_checked = None if checked is None else scores[:, checked.rows]
+        found = [
+            ScoreBins.standardizing(s, positive, weight, s if overwrite_scores else None)
+            for s in scores
+        ]
         bins = tuple(b for b, _ in found)
-        if checked is not None:
+        if checked is not None and at_checked is not None:
             rows = checked.rows
             w = None if weight is None else weight[rows]
             bins = tuple(
-                b.with_checked(s[rows], checked.right, positive[rows], w)
-                for b, s in zip(bins, scores, strict=True)
+                b.with_checked(s, checked.right, positive[rows], w)
+                for b, s in zip(bins, at_checked, strict=True)
             )
         standard = tuple(z for _, z in found)
         share = float(np.average(positive, weights=weight))

@@ -420,9 +420,10 @@ def pooled_scores(
 def _location_and_scale(scores: Array) -> tuple[Array, Array]:
     """Return the mean and the standard deviation of each score, 1 where it is constant."""
     location, scale = np.empty(len(scores)), np.ones(len(scores))
+    off = np.empty(scores.shape[1])
     for m, score in enumerate(scores):  # one by one: no copy of all of them is made
         location[m] = score.mean()
-        off = score - location[m]
+        np.subtract(score, location[m], out=off)
         scale[m] = np.sqrt(np.dot(off, off) / len(off)) or 1.0
     return location, scale
 

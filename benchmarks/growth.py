@@ -30,7 +30,7 @@ _FIXED_ROWS, _FIXED_COLUMNS = 5_000, 20
 _MOST_FOR_TREES, _MOST_COLUMNS_FOR_TREES = 100_000, 300
 # By more than this between two sizes, time grows faster than rows x columns^2; less is noise.
 _MOST_GROWTH = 1.1
-# Fits that take no longer are repeated: one neighbour doubled the time of a single fit of 10^7 rows.
+# Fits that take no longer are repeated: one neighbour doubled the time of a fit of 10^7 rows.
 _REPEATED_SECONDS = 10.0
 METHODS = ("closed form", "linear", "bends", "auto")
 

@@ -2,6 +2,7 @@
 
 import ast
 import re
+from functools import cache
 from pathlib import Path
 
 import pytest
@@ -31,16 +32,17 @@ def module_name(path):
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
+@cache
 def imported(path):
-    """Names of modules, or of things in modules, that a file imports, wherever in it."""
+    """Return modules, or things in modules, that a file imports, wherever in it; read once."""
+    names = []
     for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
         if isinstance(node, ast.Import):
-            for alias in node.names:
-                yield alias.name
+            names += [alias.name for alias in node.names]
         elif isinstance(node, ast.ImportFrom):
             prefix = "." * node.level + (node.module or "")
-            for alias in node.names:
-                yield f"{prefix}.{alias.name}"
+            names += [f"{prefix}.{alias.name}" for alias in node.names]
+    return names
 
 
 def top(name):

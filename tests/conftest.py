@@ -1,5 +1,7 @@
 """Settings that all tests share."""
 
+import gc
+
 from hypothesis import HealthCheck, settings
 
 # The same examples in every run: a failure is a change of the code, not of the draw. No deadline:
@@ -13,6 +15,17 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+
+def pytest_collection_finish():
+    """Have garbage looked for in what tests make: modules and tests stay to the end."""
+    gc.collect()
+    gc.freeze()
+
+
+def pytest_unconfigure():
+    """Let go of them at the end: some libraries count what is left of them."""
+    gc.unfreeze()
 
 
 def pytest_terminal_summary(terminalreporter):

@@ -73,11 +73,16 @@ def closed_form(train):
     return make_pipeline(*train, CLASSIFIERS["closed form"]())
 
 
-def check_brought_back(model, fresh, expected_of, dialect):
-    """Write a query for another engine, bring it back to DuckDB by sqlglot, and run it."""
+def write_and_read(model, dialect):
+    """Return a query for an engine, and what sqlglot reads it as, which is one statement."""
     written = to_sql(model, dialect, table="new_rows", keep=["key"])
-    [back] = sqlglot.transpile(written, read=dialect, write="duckdb")
-    found = run(back, fresh)
+    [read] = sqlglot.parse(written, read=dialect)
+    return written, read
+
+
+def check_brought_back(read, model, fresh, expected_of):
+    """Bring a query for another engine back to DuckDB by sqlglot, and run it."""
+    found = run(read.sql("duckdb"), fresh)
     probability, labels = expected_of(model, fresh)
     np.testing.assert_allclose(found["probability_positive"].to_numpy(), probability, atol=1e-9)
     assert found["prediction"].to_pylist() == labels.tolist()
@@ -86,13 +91,19 @@ def check_brought_back(model, fresh, expected_of, dialect):
 @pytest.mark.parametrize("dialect", ["postgres", "spark"])
 def test_other_engines_get_the_same_query(closed_form, fresh, expected_of, dialect):
     """Those that are also run for real, by `make test-engines`, with every model."""
-    check_brought_back(closed_form, fresh, expected_of, dialect)
+    _, read = write_and_read(closed_form, dialect)
+    check_brought_back(read, closed_form, fresh, expected_of)
 
 
-@pytest.mark.parametrize("dialect", ["bigquery", "snowflake"])
-def test_warehouses_get_the_same_query(model, fresh, expected_of, dialect):
-    """Engines that nobody has at home: every model, missing and unseen values included."""
-    check_brought_back(model, fresh, expected_of, dialect)
+@pytest.fixture(scope="module", params=["bigquery", "snowflake"])
+def warehouse(request, model):
+    """Return an engine that nobody has at home, and the query of a model for it."""
+    return request.param, *write_and_read(model, request.param)
+
+
+def test_warehouses_get_the_same_query(warehouse, model, fresh, expected_of):
+    """Of every model, missing and unseen values included."""
+    check_brought_back(warehouse[2], model, fresh, expected_of)
 
 
 COMMON = {"CAST", "COALESCE", "COS", "EXP", "FLOOR", "LOWER", "NULLIF", "SIN"}
@@ -105,13 +116,12 @@ TYPES = {"bigquery": {"FLOAT64", "STRING", "TIMESTAMP"}}
 TYPES["snowflake"] = {"DOUBLE", "VARCHAR", "TIMESTAMP"}
 
 
-@pytest.mark.parametrize("dialect", ["bigquery", "snowflake"])
-def test_warehouses_are_asked_for_functions_that_they_have(model, dialect):
+def test_warehouses_are_asked_for_functions_that_they_have(warehouse):
     """Names of functions and types are those of a list; a query that reads well may not run."""
-    written = to_sql(model, dialect, table="new_rows", keep=["key"])
+    dialect, written, read = warehouse
     bare = re.sub(r"'(?:[^'\\]|\\.|'')*'", "''", written)
     assert set(re.findall(r"\b([A-Z_0-9]+)\(", bare)) <= DOCUMENTED[dialect]
-    kinds = sqlglot.parse_one(written, read=dialect).find_all(sqlglot.exp.DataType)
+    kinds = read.find_all(sqlglot.exp.DataType)
     assert {kind.sql(dialect) for kind in kinds} <= TYPES[dialect]
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 from scipy.special import ndtr
 
+from flipcost.core import mixtures
 from flipcost.core.mixtures import mixture_intervals
 
 
@@ -33,3 +34,14 @@ def test_steps_between_parts_far_apart_do_not_overflow():
             np.array([[0.0, 1.0]]), np.full((1, 2), error), np.ones(2), 1e-9
         )
         assert -10 * error <= low[0] <= high[0] <= 1 + 10 * error
+
+
+def test_what_is_found_is_not_left(monkeypatch):
+    """One part starts at its ends, and stays there: two steps each, where halving takes thirty."""
+    steps = []
+    monkeypatch.setattr(mixtures, "ndtr", lambda z: steps.append(len(z)) or ndtr(z))
+    errors = np.geomspace(1e-6, 1e6, 13)[:, None]
+    low, high = mixture_intervals(np.zeros((13, 1)), errors, np.ones(1), 0.95)
+    np.testing.assert_allclose(high / errors[:, 0], 1.959963984540054, rtol=1e-14)
+    np.testing.assert_allclose(low, -high, rtol=1e-14)
+    assert len(steps) <= 2 * 2

@@ -75,7 +75,8 @@ def _solve(
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = -off / density
         middle = (low[open_] + high[open_]) / 2
-        inside = (x + newton > low[open_]) & (x + newton < high[open_])
+        # An end of the bracket may be what is looked for, to the last digit: it is not left.
+        inside = (x + newton >= low[open_]) & (x + newton <= high[open_])
         newton = np.where(inside & (np.abs(newton) <= np.abs(before) / 2), newton, middle - x)
         found[open_] = x + newton
         done = np.abs(newton) <= close[open_]

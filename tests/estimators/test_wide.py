@@ -72,7 +72,7 @@ def test_threads_do_not_change_what_boosting_learns(monkeypatch):
     assert np.array_equal(*(whole.predict_proba(X) for whole, _ in found))
     for k in (0, 1):  # the halves are of whole folds
         train = folds % 2 != k
-        alone = clone(trees).fit(X[train], positive[train]).decision_function(X[~train])
+        alone = boosting.tree_scores(clone(trees).fit(X[train], positive[train]), X[~train])
         assert np.array_equal(alone, found[0][1][~train])
 
 

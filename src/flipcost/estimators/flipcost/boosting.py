@@ -132,7 +132,8 @@ def boosting_scores(
 
     def scored(k: int) -> tuple[NDArray[np.intp], Array]:
         rows = np.flatnonzero(few == k)
-        score = fitted(parts[k]).decision_function(take_rows(cells, rows))
+        model, held_out = fitted(parts[k]), take_rows(cells, rows)
+        score = tree_scores(model, held_out) if many else model.decision_function(held_out)
         return rows, np.asarray(score, dtype=float)
 
     def all_rows() -> Any:

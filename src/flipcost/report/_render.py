@@ -8,7 +8,7 @@ from importlib.resources import files
 from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import Environment, FunctionLoader, StrictUndefined
+from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from flipcost._version import __version__
@@ -22,6 +22,9 @@ from flipcost.report._words import columns_words, price_sentence, reading_words
 
 if TYPE_CHECKING:
     from collections.abc import Callable
+    from types import CodeType
+
+    from jinja2.bccache import Bucket
 
     from flipcost.audit import AuditResult
 
@@ -34,6 +37,26 @@ _BADGES = {
     "small": "too few rows",
     "given": "noise rate given",
 }
+
+
+class _Compiled(BytecodeCache):
+    """Templates as they were compiled, for as long as the process lasts."""
+
+    def __init__(self) -> None:
+        self.kept: dict[tuple[str, str], CodeType] = {}
+
+    def load_bytecode(self, bucket: Bucket) -> None:
+        """Take what was compiled of the same text."""
+        bucket.code = self.kept.get((bucket.key, bucket.checksum))
+
+    def dump_bytecode(self, bucket: Bucket) -> None:
+        """Keep what was compiled."""
+        if bucket.code is not None:
+            self.kept[bucket.key, bucket.checksum] = bucket.code
+
+
+# To compile them takes half of the time of a report.
+_COMPILED = _Compiled()
 
 
 def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
@@ -70,6 +93,7 @@ def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
         undefined=StrictUndefined,
         trim_blocks=True,
         loader=FunctionLoader(lambda name: _text("templates", name)),
+        bytecode_cache=_COMPILED,
     )
     environment.filters["say"] = say
     environment.filters["unbroken"] = unbroken

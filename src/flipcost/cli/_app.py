@@ -7,7 +7,9 @@ import os
 import sys
 import traceback
 import warnings
+from functools import cache
 from pathlib import Path
+from typing import Any
 
 import typer
 
@@ -94,7 +96,7 @@ def main(args: list[str] | None = None) -> int:
         with signals_as_interrupts(), warnings.catch_warnings():
             # What users must know is said in sentences of our own.
             warnings.simplefilter("ignore")
-            code = app(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
+            code = _command()(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
             sys.stdout.flush()  # while it can still be said that nobody takes it
     except FlipCostError as error:
         return _complain(in_options(str(error)))
@@ -117,6 +119,12 @@ def main(args: list[str] | None = None) -> int:
     if code == _INTERRUPTED:
         return _complain(interrupted_words())
     return code if isinstance(code, int) else 0
+
+
+@cache
+def _command() -> Any:
+    """Return the commands with their options, which take 10 ms to make."""
+    return typer.main.get_command(app)
 
 
 def _open_closed_streams() -> None:

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flipcost.core.trees import OTHER_CODE, PackedTrees, Tree
+from flipcost.core.trees import OTHER_CODE, PackedTrees, Tree, _transposed
 
 
 def grown(rng, n_leaves, n_columns, *, with_codes=False):
@@ -63,11 +63,19 @@ def test_a_row_gets_the_same_bytes_whichever_rows_come_with_it():
     """Neither its place nor its company matters, nor how rows lie in memory."""
     rng = np.random.default_rng(0)
     packed = PackedTrees.of([grown(rng, 15, 3) for _ in range(60)], 0.0)
-    X = rng.normal(size=(9001, 3))
+    X = rng.normal(size=(20_001, 3))
     together = packed.score(X)
-    for part in (slice(0, 1), slice(4095, 4097), slice(17, 9000), slice(0, 0)):
+    for part in (slice(0, 1), slice(16_383, 16_385), slice(17, 20_000), slice(0, 0)):
         np.testing.assert_array_equal(packed.score(X[part]), together[part])
     np.testing.assert_array_equal(packed.score(np.asfortranarray(X)), together)
+
+
+def test_bits_change_places_with_lines():
+    """Bit k of a byte of all lines, the first line highest, is the byte in its place of line k."""
+    planes = np.random.default_rng(0).integers(256, size=(8, 3, 16), dtype=np.uint8)
+    bits = np.unpackbits(planes, axis=2).reshape(8, 3, 16, 8)
+    expected = np.packbits(bits.transpose(3, 1, 2, 0), axis=3)[..., 0]
+    np.testing.assert_array_equal(_transposed(planes.copy()), expected)
 
 
 def test_no_trees_give_the_baseline():

@@ -8,6 +8,7 @@ from scipy import sparse
 from flipcost import FlipCostClassifier
 from flipcost.core.calibration import TABLE
 from flipcost.datasets import make_syn3d
+from flipcost.estimators.flipcost import predictor
 from flipcost.noise import flip_labels
 
 
@@ -56,6 +57,19 @@ def test_a_row_gets_the_same_bytes_alone(model, data):
     together = model.predict_proba(X)
     for part in (slice(0, 1), slice(700, 701), slice(3, 900)):
         np.testing.assert_array_equal(model.predict_proba(X[part]), together[part])
+
+
+def test_threads_change_nothing(model, data, monkeypatch):
+    """Two threads give the bytes that one gives, and name what is infinite."""
+    X = np.tile(data[0], (3, 1))
+    expected = model.predict_proba(X)
+    monkeypatch.setattr(predictor, "_PART_ROWS", 1000)
+    for n_threads in (1, 2):
+        monkeypatch.setattr(predictor, "free_cores", lambda n=n_threads: n)
+        np.testing.assert_array_equal(model.predict_proba(X), expected)
+    X[-1, 0] = np.inf
+    with pytest.raises(ValueError, match="infinity"):
+        model.predict_proba(X)
 
 
 def test_missing_values_and_categories_collapse_too(data):

@@ -7,6 +7,7 @@ their coefficients are gathered once, in units of the tables that the curves are
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -15,6 +16,7 @@ from scipy import sparse
 
 from flipcost._validation import assert_all_finite
 from flipcost.core.additive import AdditiveScores, CurveTables
+from flipcost.estimators.flipcost.boosting import free_cores
 from flipcost.estimators.flipcost.scores import MomentScores, PooledScores
 from flipcost.estimators.flipcost.threads import linear_algebra_threads
 
@@ -27,6 +29,10 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.result import ScoreCurves
 
     Array = NDArray[np.float64]
+
+# Rows that are scored at a time, so that what is found of them stays in a cache; and how many of
+# these parts a thread wants to pay.
+_PART_ROWS, _PARTS_A_THREAD = 1 << 15, 2
 
 
 def clean_probability(scorer: Any, curves: ScoreCurves, X: Any) -> Array:
@@ -111,21 +117,36 @@ class PooledRule:
     def probability(self, X: Any) -> Array:
         """Return the clean probability of the rows of an array or a frame."""
         mend: Callable[[Array], Array] = _refused
-        always, own, rows = False, None, X
+        always, boosting, rows = False, None, X
         if isinstance(self.scorer, PooledScores):
             columns = self.scorer.columns
             if hasattr(X, "columns"):
                 rows = columns.cells(X)
             mend, always = _filled(columns), bool(columns.levels) or len(columns.gaps) > 0
             if self.boosting_share.any():
-                own = self.scorer.boosting_score(X)
+                boosting = self.scorer.boosting_score
         found = np.empty(len(rows))
-        # Blocks stay in one core's cache: a second thread would wait, and be counted.
+
+        def fill(start: int) -> None:
+            part = slice(start, start + _PART_ROWS)
+            places = self.places.score(rows[part], mend, always=always)
+            if boosting is not None:
+                own = boosting(rows[part])
+                for line, share in zip(places, self.boosting_share, strict=True):
+                    np.add(line, share * own, out=line)
+            found[part] = self.tables.sum_at(places)
+
+        starts = range(0, len(rows), _PART_ROWS)
+        n_threads = len(starts) // _PARTS_A_THREAD
+        n_threads = min(free_cores(), n_threads) if n_threads > 1 else 1
+        # Each thread has parts of its own: within a product threads would wait for each other.
         with linear_algebra_threads():
-            for part, places in self.places.blocks(rows, mend, always=always):
-                if own is not None:
-                    np.add(places, self.boosting_share[:, None] * own[part], out=places)
-                found[part] = self.tables.sum_at(places)
+            if n_threads > 1:
+                with ThreadPoolExecutor(n_threads) as pool:
+                    list(pool.map(fill, starts))
+            else:
+                for start in starts:
+                    fill(start)
         return found
 
 

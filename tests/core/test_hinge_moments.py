@@ -63,11 +63,16 @@ def test_what_overflows_is_said():
         label_moments(X, HingeBasis.from_rows(X, 2), positive, folds, 3)
 
 
-def test_scores_are_those_of_expanded_rows(monkeypatch):
-    """Each row is scored by the classifiers of its own fold, and comes back in its place."""
+@pytest.mark.parametrize("bent", [range(5), [1, 2], [0, 3], []], ids=str)
+@pytest.mark.parametrize("sorted_folds", [False, True])
+def test_scores_are_those_of_expanded_rows(monkeypatch, bent, sorted_folds):
+    """Whatever lies in a block, each row is scored by its own fold, and comes back in its place."""
     monkeypatch.setattr(module, "_BLOCK_BYTES", 1)
+    monkeypatch.setattr(module, "_SORTED_ROWS", 200)
     X, _, folds, _ = draw(3)
+    folds = np.sort(folds) if sorted_folds else folds
     basis = HingeBasis.from_rows(X, 2)
     path = np.random.default_rng(4).normal(size=(3, 5, basis.n_columns + 1))
+    path[:, [c for c in range(5) if c not in bent], X.shape[1] : -1] = 0.0
     expected = fold_scores(X, path, folds, basis.expand)
     np.testing.assert_allclose(hinge_scores(X, basis, path, folds), expected, rtol=1e-11)

@@ -24,6 +24,8 @@ _BLOCK_BYTES = 1_500_000
 # A mean that is further than this from the shift, squared, in variances, would cost digits.
 _OFFSET_LIMIT = 1e5
 _CHUNK_ROWS = 8_192
+# Rows that are sorted at a time to be scored, and their bytes at most.
+_SORTED_ROWS, _SORTED_BYTES = 16_384, 3_000_000
 # Rows that are looked at for the shift.
 _SHIFT_ROWS = 256
 
@@ -162,16 +164,19 @@ def sorted_scores(
     bias[:, bent] -= bent_slopes[:, : len(bent)] @ basis.knot
     codes, runs = _codes(folds, n_folds), _runs(basis)
     # Hinges and their knots stay in the cache; a sort serves more rows than that.
-    step = max(128, _BLOCK_BYTES // (16 * width))
-    size = min(max(step, n_folds * width, min(_CHUNK_ROWS, _BLOCK_BYTES // (8 * d))), n)
+    most = max(128, _BLOCK_BYTES // (16 * width))
+    size = min(max(most, n_folds * width, min(_SORTED_ROWS, _SORTED_BYTES // (8 * d))), n)
     lines, scores = np.empty((d, size)), np.empty((n_classifiers, size))
-    hinges = np.empty((width - 1 - d) * step)
-    # A maximum of two lines takes half the time of one with a single knot for a line.
-    knots = np.repeat(basis.knot[:, None], min(step, n), axis=1)
+    # Maxima of lines without gaps take half the time of others: blocks are of one length, and what
+    # is beyond their rows is computed too, and left.
+    step = _even_step(size, n_folds, most)
+    raised, knots = np.zeros((width - 1, step)), np.repeat(basis.knot[:, None], step, axis=1)
+    features, hinges, more = raised[:d], raised[d:], np.empty((bent_slopes.shape[1], step))
+    joined = _joined(bent)
     for start in range(0, n, size):
         order, bounds = sort_groups(codes[start : start + size], n_folds)
         block = lines[:, : len(order)]
-        _lay(X[start : start + size], order, block, step)
+        _lay(X[start : start + size], order, block, most)
         for k in range(n_folds):
             inside = slice(bounds[k], bounds[k + 1])
             np.add(np.dot(slopes[k], block[:, inside]), bias[k, :, None], out=scores[:, inside])
@@ -179,14 +184,25 @@ def sorted_scores(
             for first in range(bounds[k], bounds[k + 1], step):
                 inside = slice(first, min(first + step, int(bounds[k + 1])))
                 own = slice(0, inside.stop - first)
-                # Without gaps: a product would copy them away.
-                raised = hinges[: len(basis.knot) * own.stop].reshape(-1, own.stop)
-                for place, features, _ in runs:
-                    np.maximum(block[features, inside], knots[place, own], out=raised[place])
-                more = np.dot(bent_slopes[k], raised)
-                for c, line in zip(bent.tolist(), more, strict=False):  # zeros come last
-                    scores[c, inside] += line
+                np.copyto(features[:, own], block[:, inside])
+                for place, which, _ in runs:
+                    np.maximum(features[which], knots[place], out=hinges[place])
+                np.dot(bent_slopes[k], hinges, out=more)
+                scores[joined, inside] += more[: len(bent), own]  # zeros come last
         yield order + start, scores[:, : len(order)]
+
+
+def _even_step(size: int, n_folds: int, most: int) -> int:
+    """Return the rows of a block: most folds, of about as many rows each, fill whole blocks."""
+    rows = int(size / n_folds + 2 * np.sqrt(size / n_folds)) + 1
+    return -(-rows // (8 * -(-rows // most))) * 8
+
+
+def _joined(places: Indices) -> Any:
+    """Return places that follow each other as a slice."""
+    if len(places) and int(places[-1]) - int(places[0]) == len(places) - 1:
+        return slice(int(places[0]), int(places[-1]) + 1)
+    return places
 
 
 def _codes(folds: ArrayLike, n_folds: int) -> NDArray[np.signedinteger]:

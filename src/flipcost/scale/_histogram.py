@@ -260,18 +260,26 @@ def _add(
     One classifier at a time, in buffers that stay in the cache: all at once took twice as long.
     """
     low, high, n_bins = limits
+    if not len(labels):
+        return
     second, place = n_bins * labels.astype(np.intp), np.empty(len(labels))
     cell = np.empty(len(labels), dtype=np.intp)
     for c, score in enumerate(scores.T):
         np.subtract(score, low[c], out=place)
         np.multiply(place, n_bins / (high[c] - low[c]), out=place)
-        np.clip(place, 0.0, n_bins - 1.0, out=place)
-        if np.isnan(place.sum()):  # no solution at this candidate, and hence no scores
+        least, most = place.min(), place.max()
+        if np.isnan(least):  # no solution at this candidate, and hence no scores
             continue
+        if least < 0 or most >= n_bins:
+            np.clip(place, 0.0, n_bins - 1.0, out=place)
         np.copyto(cell, place, casting="unsafe")  # rounds down, since none is negative
         np.add(cell, second, out=cell)
-        counts = np.bincount(cell, weight, 2 * n_bins)
-        squares = counts if weight is None else np.bincount(cell, weight**2, 2 * n_bins)
-        total = np.bincount(cell, score if weight is None else weight * score, 2 * n_bins)
-        for k, more in enumerate((counts, squares, total)):
-            sums[k, c] += more.reshape(2, n_bins).T.ravel()  # bins first, then labels
+        # Two thirds of the time of `np.bincount`, which looks for the largest number first.
+        more = np.zeros((3, 2 * n_bins))
+        np.add.at(more[0], cell, 1.0 if weight is None else weight)
+        np.add.at(more[2], cell, score if weight is None else weight * score)
+        if weight is None:
+            more[1] = more[0]
+        else:
+            np.add.at(more[1], cell, weight**2)
+        sums[:, c] += more.reshape(3, 2, n_bins).swapaxes(1, 2).reshape(3, -1)  # bins, then labels

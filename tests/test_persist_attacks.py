@@ -6,6 +6,8 @@ import subprocess
 import sys
 import textwrap
 import zipfile
+from copy import copy
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -274,6 +276,65 @@ def test_forged_boosting_is_refused(saved_trees, tmp_path, attack):
     forge_nodes(place, *BOOSTING[attack])
     with pytest.raises(ModelFileError, match=r"describes a HistGradientBoostingClassifier that"):
         load(place)
+
+
+def _at(place, value):
+    def change(array):
+        changed = array.copy()
+        changed[place] = value
+        return changed
+
+    return change
+
+
+SUMS = {
+    "a child beyond the tree": ("left", _at(0, 10_000)),
+    "a child before its parent": ("right", _at(1, 1)),
+    "a child that is the root": ("left", _at(0, 0)),
+    "a column beyond the last": ("feature", _at(0, 3)),
+    "a column before the first": ("feature", _at(0, -1)),
+    "a threshold that is none": ("threshold", _at(0, np.nan)),
+    "a value without end": ("value", _at(-1, np.inf)),
+    "too few values": ("value", lambda array: array[:-1]),
+    "a tree without nodes": ("first", _at(1, 0)),
+    "nodes of no tree": ("first", lambda array: array[:-1]),
+    "children that are no whole numbers": ("left", lambda array: array + 0.0),
+    "flags that are numbers": ("missing_left", lambda array: array.astype(int)),
+    "codes of a leaf": ("codes", lambda _: {1_000_000: np.zeros(257, bool)}),
+    "too few codes": ("codes", lambda _: {0: np.zeros(2, bool)}),
+    "a baseline that is none": ("baseline", lambda _: float("nan")),
+}
+
+
+@pytest.fixture(scope="module")
+def pooled_model():
+    model = FlipCostClassifier(random_state=0).fit(X, Y)
+    assert len(model.scorer_.boosting.trees) == 64
+    return model
+
+
+@pytest.mark.parametrize("attack", SUMS)
+def test_forged_sums_of_trees_are_refused(pooled_model, tmp_path, attack):
+    """Nodes that point nowhere, in circles or at no column are not followed."""
+    name, change = SUMS[attack]
+    scorer = pooled_model.scorer_
+    forged = replace(scorer.boosting, **{name: change(getattr(scorer.boosting, name))})
+    model = copy(pooled_model)
+    model.scorer_ = replace(scorer, boosting=forged)
+    # What would not be loaded is not saved either: both look at it in the same way.
+    with pytest.raises(ModelFileError, match=r"describes a (TreeSum|PooledScores) that"):
+        save(model, tmp_path / "m.skops")
+
+
+def test_sums_of_trees_are_read_as_they_were(pooled_model, tmp_path):
+    """To the last bit, and so is boosting of scikit-learn's, as older files hold it."""
+    older = copy(pooled_model)
+    plain = HistGradientBoostingClassifier(max_iter=9).fit(X, Y)
+    older.scorer_ = replace(pooled_model.scorer_, boosting=plain)
+    for model in (pooled_model, older):
+        save(model, tmp_path / "m.skops")
+        found = load(tmp_path / "m.skops").predict_proba(X)
+        assert np.array_equal(found, model.predict_proba(X))
 
 
 @pytest.mark.parametrize("attack", TREES)

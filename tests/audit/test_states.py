@@ -117,9 +117,9 @@ def test_the_first_sentence_is_one_and_says_it_all(state, result):
     assert labels
     assert then
     assert re.match("(the safe choice is|use|answer|until there are more)", use)
-    money = (
-        r"per 1,000 rows (?:against .*|)\(.*[\d,.]+(?: more| less)? to [\d,.]+(?: more| less)?\)"
-    )
+    # A saving, or that it costs about as much; see `saving_words`.
+    ends = r"[\d,.]+(?: more| less)? to [\d,.]+(?: more| less)?\)"
+    money = rf"per 1,000 rows (?:against .*|)\(.*{ends}|about as much as .* \(per 1,000 rows {ends}"
     assert (re.search(money, use) is None) == (state == "small")
 
 

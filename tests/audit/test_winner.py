@@ -14,6 +14,7 @@ from flipcost.cli import main
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.information import paired_saving
 from flipcost.core.rate_posterior import RatePosterior
+from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.report import headline, render_report
 from tests.audit.helpers import PRICES, noisy_table
 
@@ -98,27 +99,20 @@ def test_first_intervals_cover_where_labels_are_right():
     assert np.all(hits / 400 > 0.95 - 3 * np.sqrt(0.95 * 0.05 / 400))
 
 
-def test_the_boosting_of_the_pool_is_the_rival(monkeypatch):
-    """The rival is what the classifier pools, out of its folds; with checked rows, one of its own.
-
-    Checked rows teach the pool's boosting right labels, which a rival would not have.
-    """
-    table = noisy_table(600, trusted=pa.array(["yes"] * 5 + ["no"] * 5 + [None] * 590))
+def test_boosting_is_fitted_as_many_would(monkeypatch):
+    """The pool averages eight boostings of halves; the rival is plain, out of five folds."""
+    table = noisy_table(600)
     fits = []
     fit = HistGradientBoostingClassifier.fit
 
     def counted(self, X, y, **options):
-        fits.append(len(y))
+        fits.append((self.max_iter, len(y)))
         return fit(self, X, y, **options)
 
     monkeypatch.setattr(HistGradientBoostingClassifier, "fit", counted)
-    drop = ("truth", "trusted")
-    found = audit(table, "ill", PRICES, drop=drop, test=table.drop_columns(["trusted", "truth"]))
-    assert sorted(fits) == [480] * 5 + [600]
-    rival, pooled = found.candidate("boosting"), found.model[-1].scorer_.boosting
-    if found.best.key == "flipcost":
-        X = found.model[:-1].transform(table)
-        assert np.array_equal(rival.predict(X), pooled.predict_proba(X)[:, 1] > PRICES.alpha)
-    fits.clear()
-    audit(table, "ill", PRICES, drop=("truth",), trusted="trusted")
-    assert sorted(fits) == [480] * 10 + [600]
+    found = audit(table, "ill", PRICES, drop=("truth",))
+    assert sorted(fits) == [(8, 300)] * 8 + [(60, 480)] * 5
+    X, y = found.model[:-1].transform(table), np.array(table["ill"]) == "yes"
+    rival = boosting_classifier(np.zeros(X.shape[1], bool), 0).fit(X, y)
+    called = rival.predict_proba(X)[:, 1] > PRICES.alpha
+    assert np.array_equal(found.candidate("boosting").predict(X), called)

@@ -5,9 +5,16 @@ import pickle
 
 import numpy as np
 import pytest
+from sklearn.metrics import roc_auc_score
 
+from flipcost.core.tree_sum import TreeSum
 from flipcost.estimators.flipcost import boosting
-from flipcost.estimators.flipcost.boosting import boosting_classifier, tree_scores
+from flipcost.estimators.flipcost.boosting import (
+    boosting_classifier,
+    boosting_scores,
+    read_trees,
+    tree_scores,
+)
 
 
 @pytest.fixture
@@ -33,6 +40,66 @@ def test_scores_are_those_of_scikit_learn(rows, some, gaps):
     X[2500:, 1] += 30  # most of these were not seen
     found = tree_scores(fitted, X)
     np.testing.assert_allclose(found, fitted.decision_function(X), rtol=0, atol=1e-12)
+
+
+@pytest.mark.parametrize("some", [(), (1, 3)], ids=["numbers", "categories"])
+def test_the_mean_of_boostings_is_one_sum_of_trees(rows, some):
+    """Its score is the mean of theirs, and reading it again changes nothing."""
+    X, positive = rows
+    is_category = np.isin(np.arange(5), some)
+    fits = [boosting_classifier(is_category, k).fit(X[k::3], positive[k::3]) for k in range(3)]
+    mean = TreeSum.mean([read_trees(fitted) for fitted in fits])
+    theirs = np.mean([fitted.decision_function(X) for fitted in fits], axis=0)
+    np.testing.assert_allclose(tree_scores(mean, X), theirs, rtol=0, atol=1e-12)
+    again = TreeSum.of(mean.trees, mean.baseline)
+    assert read_trees(mean) is mean
+    assert np.array_equal(tree_scores(again, X), tree_scores(mean, X))
+
+
+@pytest.mark.parametrize("n_folds", [2, 3, 10])
+def test_no_row_is_scored_by_what_it_taught(rows, n_folds):
+    """With the labels of one fold flipped, scores change in all others, but not in that fold."""
+    X, positive = rows
+    folds, none = np.arange(3000) % n_folds, np.zeros(5, bool)
+    _, before = boosting_scores(X, none, positive, None, folds)
+    _, after = boosting_scores(X, none, positive ^ (folds == 0), None, folds)
+    assert np.array_equal(before[folds == 0], after[folds == 0])
+    for k in range(1, n_folds):
+        # Two folds are apart in each pair of halves with probability 1/2 or more.
+        assert not np.array_equal(before[folds == k], after[folds == k])
+
+
+def test_later_folds_teach_nothing_forward(rows):
+    """With the labels of a fold flipped, only later ones, and the first, change."""
+    X, positive = rows
+    folds, none = np.arange(3000) // 600, np.zeros(5, bool)
+    _, before = boosting_scores(X, none, positive, None, folds, forward=True)
+    _, after = boosting_scores(X, none, positive ^ (folds == 3), None, folds, forward=True)
+    changed = [not np.array_equal(before[folds == k], after[folds == k]) for k in range(5)]
+    assert changed == [True, False, False, False, True]
+
+
+def test_noisy_labels_lead_the_mean_less_astray():
+    """Of a line with three labels in ten flipped, it orders rows better than one boosting does."""
+    gained = []
+    for seed in range(5):
+        rng = np.random.default_rng([7, seed])
+        X = rng.normal(size=(800, 8))
+        noisy = (X[:, 0] + X[:, 1] > 0) ^ (rng.random(800) < 0.3)
+        mean, _ = boosting_scores(X, np.zeros(8, bool), noisy, None, np.arange(800) % 10)
+        plain = boosting_classifier(np.zeros(8, bool), seed).fit(X, noisy)
+        fresh = rng.normal(size=(4000, 8))
+        right = fresh[:, 0] + fresh[:, 1] > 0
+        found = [roc_auc_score(right, tree_scores(model, fresh)) for model in (mean, plain)]
+        gained.append(found[0] - found[1])
+    assert np.mean(gained) > 3 * np.std(gained, ddof=1) / np.sqrt(5)
+
+
+def test_folds_whose_halves_lack_a_label_have_no_boosting(rows):
+    """All positives in one fold leave nothing to learn from without it."""
+    X, _ = rows
+    folds = np.arange(3000) % 4
+    assert boosting_scores(X, np.zeros(5, bool), folds == 0, None, folds) is None
 
 
 def test_what_was_made_ready_goes_with_its_boosting(rows):

@@ -58,22 +58,23 @@ def test_boosting_keeps_to_cores_that_are_free(monkeypatch, load, threads):
 
 
 def test_threads_do_not_change_what_boosting_learns(monkeypatch):
-    """Many rows, held out in two halves that are fitted beside each other, give the same bytes."""
+    """Many rows, of which fits run beside each other, give the same numbers."""
     monkeypatch.setattr(boosting, "MANY_ROWS", 500)
     rng = np.random.default_rng(3)
     X = rng.normal(size=(600, 3))
     positive, folds = X[:, 0] * X[:, 1] > 0, np.arange(600) % 5
-    trees = boosting.boosting_classifier(np.zeros(3, bool), 0)
-    found = []
+    found, plain, trees = [], [], boosting.boosting_classifier(np.zeros(3, bool), 0)
     for threads in (1, 3):
         monkeypatch.setattr(boosting, "free_cores", lambda: threads)  # noqa: B023 - used at once
-        found.append(boosting.boosting_scores(trees, X, positive, None, folds))
+        found.append(boosting.boosting_scores(X, np.zeros(3, bool), positive, None, folds))
+        plain.append(boosting.plain_scores(trees, X, positive, None, folds))
     assert np.array_equal(found[0][1], found[1][1])
-    assert np.array_equal(*(whole.predict_proba(X) for whole, _ in found))
+    assert np.array_equal(*(boosting.tree_scores(made, X) for made, _ in found))
+    assert np.array_equal(*plain)
     for k in (0, 1):  # the halves are of whole folds
         train = folds % 2 != k
         alone = boosting.tree_scores(clone(trees).fit(X[train], positive[train]), X[~train])
-        assert np.array_equal(alone, found[0][1][~train])
+        assert np.array_equal(alone, plain[0][~train])
 
 
 def test_columns_are_made_coarse_as_boosting_would():
@@ -93,13 +94,13 @@ def test_columns_are_made_coarse_as_boosting_would():
     assert np.abs(mass - 1 / 255).max() < 3.1 / weight[50:].sum()  # a row more or less
 
 
-def test_weighted_boosting_is_that_of_scikit_learn():
+def test_weighted_boosting_is_that_of_scikit_learn(monkeypatch):
     """Bins by our quantiles rather than its own change log-odds by little beside their spread."""
     rng = np.random.default_rng(5)
     X = rng.normal(size=(2000, 3))
     positive = X[:, 0] * X[:, 1] + rng.normal(size=2000) > 0
-    weight, folds = rng.integers(1, 4, 2000) * 1.0, np.arange(2000) % 5
-    trees = boosting.boosting_classifier(np.zeros(3, bool), 0)
-    whole, _ = boosting.boosting_scores(trees, X, positive, weight, folds)
-    theirs = clone(trees).fit(X, positive, sample_weight=weight).decision_function(X)
-    assert np.corrcoef(whole.decision_function(X), theirs)[0, 1] > 0.98
+    rows = (X, np.zeros(3, bool), positive, rng.integers(1, 4, 2000) * 1.0, np.arange(2000) % 5)
+    ours, _ = boosting.boosting_scores(*rows)
+    monkeypatch.setattr(boosting, "coarse_columns", lambda cells, *_: cells)
+    theirs, _ = boosting.boosting_scores(*rows)
+    assert np.corrcoef(*(boosting.tree_scores(made, X) for made in (ours, theirs)))[0, 1] > 0.98

@@ -19,10 +19,13 @@ from flipcost.core.calibration import TABLE
 from flipcost.core.costs import Costs
 from flipcost.core.decision import CONSTANTS
 from flipcost.core.row_prices import takes_prices
+from flipcost.core.tree_sum import TreeSum
+from flipcost.core.trees import OTHER_CODE
 from flipcost.exceptions import UnreadableError
 
 _LEAF = -1
 _ROUNDING = 1e-9
+_MOST_LEAVES = 256  # of a tree that is evaluated by tables
 # What may go wrong when attributes are missing or of another kind.
 _WRONG = (
     ArithmeticError,
@@ -328,7 +331,31 @@ def _moment_scores(scores: Any) -> None:
     _demand(_finite(coefficients))
 
 
+def _tree_sum(made: Any) -> None:
+    """Trees are whole, one after the other; rows are as wide as the pool says."""
+    first, n_nodes = made.first, len(made.left)
+    _demand(type(made.baseline) is float and np.isfinite(made.baseline))
+    _demand(first.ndim == 1 and len(first) > 1 and first[0] == 0 and first[-1] == n_nodes)
+    _demand(np.all(np.diff(first) > 0))
+    arrays = (made.feature, made.threshold, made.missing_left, made.left, made.right, made.value)
+    _demand(all(part.shape == (n_nodes,) for part in arrays) and _finite(made.value))
+    _demand(all(part.dtype.kind == "i" for part in (first, made.feature, made.left, made.right)))
+    _demand(made.missing_left.dtype == bool)
+    inner = made.left > 0
+    _demand(np.array_equal(inner, made.right > 0))
+    for start, end in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
+        own = slice(start, end)
+        _depth(made.left[own], made.right[own], inner[own])
+        _demand(np.count_nonzero(inner[own]) < _MOST_LEAVES)
+    _demand(not np.isnan(made.threshold[inner]).any() and np.all(made.feature >= 0))
+    for node, goes in made.codes.items():
+        _demand(type(node) is int and 0 <= node < n_nodes and inner[node])
+        _demand(goes.dtype == bool and goes.shape == (OTHER_CODE + 1,))
+
+
 def _pooled(scores: Any) -> None:
+    if isinstance(scores.boosting, TreeSum):
+        _demand(scores.boosting.feature.max() < len(scores.columns.fill))
     n_single = len(scores.smooth.coefficients) + (scores.boosting is not None)
     used = {part for parts in scores.averages for part in parts}
     _demand(all(type(part) is int and 0 <= part < n_single for part in used))
@@ -422,6 +449,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "flipcost.core.rate_posterior.RatePosterior": _posterior,
     "flipcost.core.rates.NoiseRate": _post_init,
     "flipcost.core.share_belief.ShareBelief": _belief,
+    "flipcost.core.tree_sum.TreeSum": _tree_sum,
     "flipcost.estimators.flipcost.options.FitOptions": _options,
     "flipcost.estimators.flipcost.result.FitResult": _result,
     "flipcost.estimators.flipcost.result.ScoreCurves": _curves,

@@ -26,6 +26,7 @@ OURS = frozenset(
         "core.rate_posterior.RatePosterior",
         "core.rates.NoiseRate",
         "core.share_belief.ShareBelief",
+        "core.tree_sum.TreeSum",
         "data._reader.ColumnReader",
         "estimators._forward.ForwardLogisticClassifier",
         "estimators._kliep.KLIEPClassifier",

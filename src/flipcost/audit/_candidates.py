@@ -150,7 +150,7 @@ def compare(
     folds = rival_folds(judged, rows.options.seed)
     found = [
         _flipcost(judged, classifier, costs, index),
-        *_rivals(judged, folds, costs, index, plain_models(judged, classifier, rows.options.seed)),
+        *_rivals(judged, folds, costs, index, plain_models(judged, rows.options.seed)),
         _constant(judged, "all_positive", rows.labels[1], len(costs)),
         _constant(judged, "all_negative", rows.labels[0], len(costs)),
     ]

@@ -17,7 +17,7 @@ from flipcost.estimators.flipcost.boosting import (
     MANY_ROWS,
     allows_trees,
     boosting_classifier,
-    boosting_scores,
+    plain_scores,
 )
 
 if TYPE_CHECKING:
@@ -26,7 +26,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._rows import JudgedRows
-    from flipcost.estimators import FlipCostClassifier
 
     Array = NDArray[np.float64]
 
@@ -36,7 +35,7 @@ PLAIN_FOLDS = 5
 
 @dataclass(frozen=True, eq=False)
 class PlainModel:
-    """A plain classifier, and what was fitted of it already.
+    """A plain classifier.
 
     Attributes
     ----------
@@ -44,29 +43,20 @@ class PlainModel:
         Its short name, and its name for people.
     model : estimator
         Not fitted.
-    fitted : estimator or None
-        The same, fitted on all rows, where that was done already.
-    probability : ndarray of shape (n,) or None
-        Its probabilities out of fold, where there are any.
     """
 
     key: str
     label: str
     model: Any
-    fitted: Any = None
-    probability: Array | None = None
 
     def out_of_fold(self, judged: JudgedRows, folds: NDArray[Any]) -> Array:
         """Return the probability that it gives each row without having seen it."""
-        if self.probability is not None:
-            return self.probability
         by = judged.learned_by
         forward = judged.ties is not None and judged.ties.forward
         if self.key == "boosting":
             known = (judged.X, judged.positive, by, folds)
-            score = boosting_scores(self.model, *known, forward=forward, keep=False)[1]
-            return np.asarray(expit(score))
-        # Half of many rows teach what all do; see `boosting_scores`.
+            return np.asarray(expit(plain_scores(self.model, *known, forward=forward)))
+        # Half of many rows teach what all do; see `plain_scores`.
         few = folds if forward else folds % (2 if len(folds) >= MANY_ROWS else PLAIN_FOLDS)
         splits = [
             (training_rows(few, k, forward=forward), np.flatnonzero(few == k))
@@ -85,7 +75,7 @@ class PlainModel:
 
     def whole(self, judged: JudgedRows) -> Callable[[Any], Array]:
         """Return what gives the probability of new rows; fitted when it is asked first."""
-        fitted = [] if self.fitted is None else [self.fitted]
+        fitted: list[Any] = []
 
         def probability(X: Any) -> Array:
             if not fitted:  # only where there are rows to test on
@@ -106,22 +96,14 @@ def rival_folds(judged: JudgedRows, seed: int) -> NDArray[np.intp]:
     return judged.ties.folds
 
 
-def plain_models(judged: JudgedRows, classifier: FlipCostClassifier, seed: int) -> list[PlainModel]:
+def plain_models(judged: JudgedRows, seed: int) -> list[PlainModel]:
     """Return the plain classifiers.
 
-    Boosting only of rows that are all at hand, and more of them than columns. The one that the
-    classifier pools is taken, where it learned from the labels as they are.
+    Boosting only of rows that are all at hand, and more of them than columns.
     """
     models = [PlainModel("logistic", "logistic regression", LogisticRegression(max_iter=1000))]
     n_columns = judged.X.shape[1]
-    if judged.folds is not None or not allows_trees(judged.positive, n_columns):
-        return models
-    trees = boosting_classifier(np.zeros(n_columns, dtype=bool), seed)
-    pooled = getattr(classifier.scorer_, "boosting", None)
-    if pooled is None or judged.scored is None or judged.checked is not None:
-        return [*models, PlainModel("boosting", "boosting", trees)]
-    place = len(classifier.scorer_.smooth.coefficients)
-    rows, _ = judged.scored
-    bins = rows.bins[place]
-    probability = expit(bins.scale * rows.scores[place] + bins.location)
-    return [*models, PlainModel("boosting", "boosting", trees, pooled, probability)]
+    if judged.folds is None and allows_trees(judged.positive, n_columns):
+        trees = boosting_classifier(np.zeros(n_columns, dtype=bool), seed)
+        models.append(PlainModel("boosting", "boosting", trees))
+    return models

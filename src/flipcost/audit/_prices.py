@@ -91,7 +91,7 @@ def compare_by_price(
     folds = rival_folds(judged, rows.options.seed)
     made = _Maker(judged, prices, scaled, index, rows.options.level)
     found = [_flipcost(made, classifier), _ignoring(made, folds)]
-    models = plain_models(judged, classifier, rows.options.seed)
+    models = plain_models(judged, rows.options.seed)
     found += [_plain(made, folds, rows, plain) for plain in models]
     for key, label in (("all_positive", rows.labels[1]), ("all_negative", rows.labels[0])):
         everything = np.full(len(judged.positive), key == "all_positive")

@@ -26,10 +26,12 @@ from flipcost.estimators import (
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
+from flipcost.estimators.flipcost.boosting import read_trees
 from flipcost.exceptions import ExportError
 from flipcost.export._formula import Formula, Link, Split, additive_terms, with_columns_used
 
 if TYPE_CHECKING:
+    from flipcost.core.trees import Tree
     from flipcost.estimators.flipcost.predictor import PooledRule
 
 _KINDS = "a pipeline that `flipcost audit` saved, FlipCostClassifier or UnevenMarginClassifier(CV)"
@@ -224,30 +226,27 @@ def _bare(
     return filled + flags, cells
 
 
-def _trees(boosting: HistGradientBoostingClassifier, features: tuple[Feature, ...]) -> _Trees:
-    # scikit-learn keeps its trees under private names, and has since 0.21.
-    predictors = [stage[0].nodes for stage in boosting._predictors]  # noqa: SLF001
-    if any(nodes["is_categorical"].any() for nodes in predictors):
+def _trees(boosting: Any, features: tuple[Feature, ...]) -> _Trees:
+    made = read_trees(boosting)
+    if made.codes:
         msg = f"Trees that split categories cannot be exported; give {_KINDS}."
         raise ExportError(msg)
-    baseline = float(np.ravel(boosting._baseline_prediction)[0])  # noqa: SLF001
-    return tuple(_tree(nodes, features) for nodes in predictors), baseline
+    return tuple(_tree(tree, features) for tree in made.trees), made.baseline
 
 
-def _tree(nodes: Any, features: tuple[Feature, ...], place: int = 0) -> Split | float:
-    node = nodes[place]
-    if node["is_leaf"]:
-        return float(node["value"])
-    feature = features[int(node["feature_idx"])]
-    threshold, left = float(node["num_threshold"]), bool(node["missing_go_to_left"])
+def _tree(tree: Tree, features: tuple[Feature, ...], node: int = 0) -> Split | float:
+    if not tree.left[node]:
+        return float(tree.value[node])
+    feature = features[int(tree.feature[node])]
+    threshold, left = float(tree.threshold[node]), bool(tree.missing_left[node])
     if isinstance(feature, NumberFeature) and feature.part:
         threshold += _TURN
     if isinstance(feature, NumberFeature) and feature.fill is not None:
         left = feature.filled <= threshold
     return Split(
-        int(node["feature_idx"]),
+        int(tree.feature[node]),
         threshold,
         left,
-        _tree(nodes, features, int(node["left"])),
-        _tree(nodes, features, int(node["right"])),
+        _tree(tree, features, int(tree.left[node])),
+        _tree(tree, features, int(tree.right[node])),
     )

@@ -103,3 +103,13 @@ def test_what_is_no_share_is_refused(share):
     X, noisy, _ = missed_where_weak(300, 0)
     with pytest.raises(ValueError, match="positive_share"):
         fitted(X, noisy, positive_share=share)
+
+
+def test_the_summary_asks_for_the_share_until_it_is_told():
+    """And not of a table somebody checked rows of."""
+    X, noisy, clean = missed_where_weak(1_000, 0)
+    assert "`positive_share`" in fitted(X, noisy).summary()
+    assert "as `positive_share`" not in fitted(X, noisy, positive_share=(0.2, 0.4)).summary()
+    trusted = np.where(np.arange(1_000) < 50, clean, np.nan)
+    model = FlipCostClassifier(COST, features="bends", random_state=0)
+    assert "`positive_share`" not in model.fit(X, noisy, trusted=trusted).summary()

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flipcost.audit import price_words
+from flipcost.estimators.flipcost.options import SOURCES
 from flipcost.estimators.flipcost.summary import percent
 from flipcost.report._decisions import decision_answers
 from flipcost.report._numbers import amounts, money, saving_words, scale_of, span
@@ -286,6 +287,12 @@ def help_sentence(result: AuditResult) -> str:
     if not checks_pay(result):
         first = "mending the suspicious labels, " if result.suspects else ""
         return f"{compared}. That is little: {first}other columns, or more rows, help more."
+    nothing_told = result.noise_source == SOURCES["integrate"] and not result.n_checked
+    if result.state == "undecided" and nothing_told:
+        return (
+            f"{compared}. Their right labels (`checked`, `trusted`) tell what the table cannot, "
+            f"and so does the true share of {result.positive!r}, if it is known (`positive_share`)."
+        )
     return (
         f"{compared}. Their right labels, given back as `checked` or in a column of `trusted` "
         "labels, tell what the table cannot."

@@ -219,7 +219,13 @@ def _advice(fit: FitResult) -> str:
         return "other columns: these cannot tell the two classes apart"
     wanted = min(CHECK_ROWS, fit.n_rows)
     more = "more " if fit.n_checked else ""
-    return (
+    advice = (
         f"check {wanted} {more}rows and give their right labels as `trusted`:\n"
         f"{_INDENT}that tells what the table cannot"
+    )
+    if fit.n_checked or fit.options.belief is not None:
+        return advice
+    return (
+        f"{advice}; so does the share of positives,\n"
+        f"{_INDENT}known from elsewhere, as `positive_share`"
     )

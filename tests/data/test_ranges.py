@@ -18,13 +18,12 @@ FIELDS = {
 
 
 def text_of(kind, seed, n=400, end="\n", delimiter=","):
-    rng = np.random.default_rng(seed)
-    fields = FIELDS[kind]
+    fields = np.array(FIELDS[kind], dtype=object)
+    drawn = fields[np.random.default_rng(seed).integers(0, len(fields), (n, 3))]
     file = io.StringIO(newline="")
     writer = csv.writer(file, delimiter=delimiter, lineterminator=end)
     writer.writerow(["number", "a", "b", "c"])
-    for k in range(n):
-        writer.writerow([k, *(fields[j] for j in rng.integers(0, len(fields), 3))])
+    writer.writerows([k, *row] for k, row in enumerate(drawn.tolist()))
     return file.getvalue()
 
 

@@ -284,24 +284,26 @@ def test_a_killed_writer_leaves_whole_files_only(tmp_path):
     """Killed at any moment, every batch is whole or not there."""
     script = textwrap.dedent(
         """
-        import sys
+        import os, sys
         from flipcost.recheck import next_name, write_new
-        print("ready", flush=True)
-        while True:
-            write_new(next_name(sys.argv[1]), "x" * 200_000 + "end")
+        for _ in sys.stdin:
+            writer = os.fork()
+            while not writer:
+                write_new(next_name(sys.argv[1]), "x" * 200_000 + "end")
+            print(writer, flush=True)
+            assert os.WIFSIGNALED(os.waitpid(writer, 0)[1])
         """
     )
-    for _ in range(3):
-        writer = subprocess.Popen(
-            [sys.executable, "-c", script, str(tmp_path)], stdout=subprocess.PIPE
-        )
-        writer.stdout.readline()
-        before = len(batch_files(tmp_path))
-        while len(batch_files(tmp_path)) < before + 5:
-            assert writer.poll() is None
-        os.kill(writer.pid, signal.SIGKILL)
-        writer.wait()
-        writer.stdout.close()
+    args = [sys.executable, "-c", script, str(tmp_path)]
+    with subprocess.Popen(args, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True) as maker:
+        for _ in range(3):
+            maker.stdin.write("write\n")
+            maker.stdin.flush()
+            writer = int(maker.stdout.readline())
+            before = len(batch_files(tmp_path))
+            while len(batch_files(tmp_path)) < before + 5:
+                assert maker.poll() is None
+            os.kill(writer, signal.SIGKILL)
     files = batch_files(tmp_path)
     assert len(files) >= 15
     assert all(Path(path).read_text() == "x" * 200_000 + "end" for path in files)

@@ -1,6 +1,7 @@
 """Settings that all tests share."""
 
 import gc
+import os
 
 from hypothesis import HealthCheck, settings
 
@@ -15,6 +16,13 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
+
+# Workers of Dask are copies of one process that imports what they need, where there are copies.
+if hasattr(os, "fork"):
+    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
+
+# Garbage is looked for after so many new objects, in place of 700: little of it is large.
+gc.set_threshold(10_000)
 
 
 def pytest_collection_finish():

@@ -1,7 +1,6 @@
 """Settings that all tests share."""
 
 import gc
-import os
 
 from hypothesis import HealthCheck, settings
 
@@ -16,10 +15,6 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow],
 )
 settings.load_profile("repeatable")
-
-# Workers of Dask are copies of one process that imports what they need, where there are copies.
-if hasattr(os, "fork"):
-    os.environ.setdefault("DASK_DISTRIBUTED__WORKER__MULTIPROCESSING_METHOD", "forkserver")
 
 # Garbage is looked for after so many new objects, in place of 700: little of it is large.
 gc.set_threshold(10_000)

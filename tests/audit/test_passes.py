@@ -20,6 +20,7 @@ from flipcost.noise import flip_labels
 from flipcost.recheck import CheckedRow
 from flipcost.scale import Piece, scan_parquet
 from tests.audit.helpers import PRICES, noisy_table
+from tests.scale.cluster import local_cluster
 
 
 def rich_table(n=6000, seed=0):
@@ -529,15 +530,11 @@ def test_a_file_sorted_by_a_column_is_seen_to_its_end(tmp_path):
 
 def test_on_dask(table, by_form, tmp_path):
     """Files that workers read give what the same rows give here, whatever their columns' order."""
-    pytest.importorskip("distributed")
-    from distributed import Client, LocalCluster
-
+    distributed = pytest.importorskip("distributed")
     found = {}
     with (
-        LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None
-        ) as cluster,
-        Client(cluster),
+        local_cluster() as cluster,
+        distributed.Client(cluster),
         warnings.catch_warnings(),
     ):
         warnings.simplefilter("ignore")

@@ -13,6 +13,7 @@ import pytest
 from flipcost.cli import _audit_run, main
 from flipcost.scale import _memory, expected_rows
 from tests.audit.helpers import noisy_table
+from tests.scale.cluster import local_cluster
 
 OPTIONS = ["--target", "ill", "--cost-fn", "4", "--cost-fp", "1"]
 
@@ -236,11 +237,8 @@ def test_a_file_that_goes_away_is_named(rows, capsys, monkeypatch):
 
 def test_a_cluster_audits_what_this_process_would(rows, capsys):
     """`--dask` gives the audit of one process, for Parquet to rounding."""
-    distributed = pytest.importorskip("distributed")
     found = {}
-    with distributed.LocalCluster(
-        n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None
-    ) as cluster:
+    with local_cluster() as cluster:
         for name, options in (
             ("here", ["--memory-share", "0"]),
             ("there", ["--dask", cluster.scheduler_address]),

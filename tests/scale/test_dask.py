@@ -25,6 +25,7 @@ from flipcost.scale import (
     scan_dask,
     scan_parquet,
 )
+from tests.scale.cluster import local_cluster
 from tests.scale.conftest import NAMES, Rows
 
 distributed = pytest.importorskip("distributed")
@@ -38,16 +39,7 @@ N = 2_000
 
 @pytest.fixture(scope="module")
 def client():
-    with (
-        distributed.LocalCluster(
-            n_workers=2,
-            threads_per_worker=1,
-            processes=True,
-            dashboard_address=":0",
-            memory_limit=None,
-        ) as cluster,
-        distributed.Client(cluster) as client,
-    ):
+    with local_cluster() as cluster, distributed.Client(cluster) as client:
         yield client
 
 

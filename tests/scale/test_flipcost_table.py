@@ -17,6 +17,7 @@ from flipcost.estimators.flipcost.table import bins_of
 from flipcost.exceptions import SourceError
 from flipcost.noise import NoiseRate, flip_labels
 from flipcost.scale import ScoreHistogram, hash_folds, scan_batches, scan_dask
+from tests.scale.cluster import local_cluster
 from tests.scale.conftest import NAMES, ROUTES
 
 pytest.importorskip("pyarrow")
@@ -404,12 +405,7 @@ def test_on_a_cluster(rows):
     table = scan_dask(
         dd.from_pandas(rows.frame(), npartitions=6, sort=False), "y", NAMES, fold_by="id"
     )
-    with (
-        distributed.LocalCluster(
-            n_workers=2, threads_per_worker=1, dashboard_address=":0", memory_limit=None
-        ) as cluster,
-        distributed.Client(cluster),
-    ):
+    with local_cluster() as cluster, distributed.Client(cluster):
         model = FlipCostClassifier(cost=0.3).fit_table(table, sample_rows=10_000)
     peer = FlipCostClassifier(cost=0.3, features="bends", cv=splits(rows.id, 5))
     # Rows of one fold by a key are rows of one group.

@@ -1,10 +1,13 @@
 """Linear algebra is held to one thread while a fit is made, and let go of afterwards."""
 
+import sys
+from types import ModuleType
+
 import numpy as np
 import pytest
-from threadpoolctl import threadpool_info
+from threadpoolctl import ThreadpoolController, threadpool_info
 
-from flipcost import FlipCostClassifier
+from flipcost import FlipCostClassifier, _threads
 from flipcost.estimators.flipcost import memory, scores, threads
 
 
@@ -32,3 +35,20 @@ def test_linear_algebra_has_one_thread_within_a_fit(step, monkeypatch):
         assert blas_threads() == before
     assert seen
     assert all(count == 1 for counts in seen for count in counts)
+
+
+def test_libraries_are_looked_for_when_something_was_imported(monkeypatch):
+    """Limits one after the other find them once; a module that is new may have brought one."""
+    found = []
+    made = ThreadpoolController()
+    monkeypatch.setattr(_threads, "ThreadpoolController", lambda: found.append(1) or made)
+    _threads._controller.cache_clear()
+    for _ in range(3):
+        with _threads.thread_limits({"blas": 1, "openmp": None}):
+            assert all(count == 1 for count in blas_threads())
+    assert len(found) == 1
+    monkeypatch.setitem(sys.modules, "flipcost_brings_threads", ModuleType("new"))
+    with _threads.thread_limits(1, "openmp"):
+        assert all(lib["num_threads"] == 1 for lib in threadpool_info() if "omp" in lib["prefix"])
+    assert len(found) == 2
+    _threads._controller.cache_clear()

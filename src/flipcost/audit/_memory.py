@@ -6,8 +6,8 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from threadpoolctl import threadpool_limits
 
+from flipcost._threads import thread_limits
 from flipcost.audit._dependence import asked_ties, tied
 from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
@@ -111,11 +111,11 @@ class TableInMemory:
         self.notes.append(f"A random sample of {rows:,} of {n_rows:,} rows was audited.")
 
 
-def limited_threads(n_rows: int) -> threadpool_limits:
+def limited_threads(n_rows: int) -> Any:
     """Hold back threads that wait for each other.
 
     They cost more than they bring on matrices of this shape, and far more when other programs want
     the cores too: 280 s against 6 s for boosting on 800 rows, 16 s against 7 s for the linear model
     on 100,000. Only boosting on many rows is left its threads.
     """
-    return threadpool_limits(limits={"blas": 1, "openmp": 1 if n_rows < _FEW_ROWS else None})
+    return thread_limits({"blas": 1, "openmp": 1 if n_rows < _FEW_ROWS else None})

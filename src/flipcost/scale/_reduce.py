@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from functools import partial
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from threadpoolctl import threadpool_limits
-
+from flipcost._threads import thread_limits
 from flipcost.exceptions import SourceError
 from flipcost.scale._tasks import Task
 from flipcost.scale._tasks import run as run_task
@@ -107,7 +106,7 @@ def _ordered(
         return
     waiting: deque[tuple[Item, Future[Any]]] = deque()
     with (
-        threadpool_limits(1, user_api="blas"),
+        thread_limits(1, "blas"),
         ThreadPoolExecutor(n_threads, thread_name_prefix="flipcost") as pool,
     ):
         try:

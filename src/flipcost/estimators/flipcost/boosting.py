@@ -18,8 +18,8 @@ import numpy as np
 from joblib import cpu_count
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
-from threadpoolctl import threadpool_limits
 
+from flipcost._threads import thread_limits
 from flipcost._validation import take_rows
 from flipcost.core.dependence import training_rows
 from flipcost.core.quantiles import weighted_quantile
@@ -376,7 +376,7 @@ def coarse_columns(cells: Array, is_category: NDArray[np.bool_] | None, weight: 
 
 def _on_one_thread(call: Callable[[], Any]) -> Any:
     """Call with one OpenMP thread; the limit is of the thread that this is called in."""
-    with threadpool_limits(limits=1, user_api="openmp"):
+    with thread_limits(1, "openmp"):
         return call()
 
 

@@ -162,7 +162,7 @@ def sorted_scores(
     # Of a hinge max(x - knot, 0) = max(x, knot) - knot the last part is the same for all rows.
     bias = coefficients[:, :, -1].copy()
     bias[:, bent] -= bent_slopes[:, : len(bent)] @ basis.knot
-    codes, runs = _codes(folds, n_folds), _runs(basis)
+    codes = _codes(folds, n_folds)
     # Hinges and their knots stay in the cache; a sort serves more rows than that.
     most = max(128, _BLOCK_BYTES // (16 * width))
     size = min(max(most, n_folds * width, min(_SORTED_ROWS, _SORTED_BYTES // (8 * d))), n)
@@ -170,8 +170,8 @@ def sorted_scores(
     # Maxima of lines without gaps take half the time of others: blocks are of one length, and what
     # is beyond their rows is computed too, and left.
     step = _even_step(size, n_folds, most)
-    raised, knots = np.zeros((width - 1, step)), np.repeat(basis.knot[:, None], step, axis=1)
-    features, hinges, more = raised[:d], raised[d:], np.empty((bent_slopes.shape[1], step))
+    raised, more = np.zeros((width - 1, step)), np.empty((bent_slopes.shape[1], step))
+    features, hinges, write_hinges = raised[:d], raised[d:], basis.raising(raised)
     joined = _joined(bent)
     for start in range(0, n, size):
         order, bounds = sort_groups(codes[start : start + size], n_folds)
@@ -185,8 +185,7 @@ def sorted_scores(
                 inside = slice(first, min(first + step, int(bounds[k + 1])))
                 own = slice(0, inside.stop - first)
                 np.copyto(features[:, own], block[:, inside])
-                for place, which, _ in runs:
-                    np.maximum(features[which], knots[place], out=hinges[place])
+                write_hinges()
                 np.dot(bent_slopes[k], hinges, out=more)
                 scores[joined, inside] += more[: len(bent), own]  # zeros come last
         yield order + start, scores[:, : len(order)]

@@ -6,6 +6,7 @@ linear combination is a piecewise-linear function of every feature.
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 
 import numpy as np
@@ -78,6 +79,41 @@ class HingeBasis:
         """Return the runs of ascending features that hinges come in, one a quantile."""
         ends = np.flatnonzero(np.diff(self.feature, append=-1) <= 0) + 1
         return [slice(int(a), int(b)) for a, b in zip([0, *ends[:-1]], ends, strict=False)]
+
+    def raising(self, lines: Array) -> Callable[[], object]:
+        """Return what writes max(x, t) of each hinge below the lines of the features.
+
+        For lines that are filled again and again. Maxima of whole lines with lines of one knot each
+        take half the time of maxima with numbers, and one call for all a third less again.
+
+        Parameters
+        ----------
+        lines : ndarray of shape (d + h, n)
+            One column a line of memory, without gaps; those of the hinges are overwritten.
+
+        Examples
+        --------
+        >>> lines = np.array([[1.0, 5.0], [0.0, 0.0]])
+        >>> HingeBasis(1, np.array([0]), np.array([2.0])).raising(lines)()
+        >>> lines
+        array([[1., 5.],
+               [2., 5.]])
+        """
+        d, n = self.n_features, lines.shape[1]
+        features, hinges = lines[:d], lines[d:]
+        knots = np.repeat(self.knot[:, None], n, axis=1)
+        runs = [(run, self.feature[run]) for run in self.runs()]
+        if len(self.knot) == len(runs) * d:
+            deep = (len(runs), d, n)
+            above, found = knots.reshape(deep), hinges.reshape(deep)
+            return lambda: np.maximum(features, above, out=found)
+
+        def write() -> None:
+            for run, which in runs:
+                source = features if len(which) == d else features[which]
+                np.maximum(source, knots[run], out=hinges[run])
+
+        return write
 
     def expand(self, X: Array, out: Array | None = None) -> Array:
         """Return rows with their hinges appended, shape (n, d + h), in ``out`` when it is given."""

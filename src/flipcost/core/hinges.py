@@ -94,7 +94,7 @@ class HingeBasis:
         Examples
         --------
         >>> lines = np.array([[1.0, 5.0], [0.0, 0.0]])
-        >>> HingeBasis(1, np.array([0]), np.array([2.0])).raising(lines)()
+        >>> _ = HingeBasis(1, np.array([0]), np.array([2.0])).raising(lines)()
         >>> lines
         array([[1., 5.],
                [2., 5.]])

@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
+from flipcost import FlipCostClassifier
 from flipcost.core.tree_sum import TreeSum
 from flipcost.estimators.flipcost import boosting
 from flipcost.estimators.flipcost.boosting import (
@@ -100,6 +101,33 @@ def test_folds_whose_halves_lack_a_label_have_no_boosting(rows):
     X, _ = rows
     folds = np.arange(3000) % 4
     assert boosting_scores(X, np.zeros(5, bool), folds == 0, None, folds) is None
+
+
+def test_columns_known_in_few_rows_are_learned_from():
+    """Halves in which nothing of a column is known are no reason to fail, whatever ties rows."""
+    rng = np.random.default_rng(1)
+    X = rng.normal(size=(600, 3))
+    positive, spans = X[:, 0] > rng.normal(size=600), np.arange(600) // 100
+    seldom, late, grouped, never = (X.copy() for _ in range(4))
+    seldom[3:, 2] = late[:400, 2] = grouped[spans >= 2, 2] = never[:, 2] = np.nan
+    options = [(seldom, {}), (late, {"time": spans}), (grouped, {"groups": spans}), (never, {})]
+    for cells, ties in options:
+        model = FlipCostClassifier(random_state=0).fit(cells, positive, **ties)
+        assert model.scorer_.boosting is not None
+        assert np.isfinite(model.predict_proba(cells)).all()
+
+
+@pytest.mark.parametrize("forward", [False, True])
+def test_halves_without_weight_teach_nothing(rows, forward):
+    """Rows of no weight are as if they were not there; where a label has none, no boosting is."""
+    X, positive = rows
+    folds, none = np.arange(3000) // 750, np.zeros(5, bool)
+    known = (folds % 2 == 0).astype(float)
+    made = boosting_scores(X, none, positive, known, folds, forward=forward)
+    assert made is not None
+    assert abs(made[0].baseline) < 1
+    one_label = np.where(positive & (folds > 0), 0.0, 1.0)
+    assert boosting_scores(X, none, positive, one_label, folds, forward=forward) is None
 
 
 def test_what_was_made_ready_goes_with_its_boosting(rows):

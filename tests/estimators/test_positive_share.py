@@ -5,6 +5,7 @@ import pytest
 
 from flipcost import FlipCostClassifier
 from flipcost.core.noise_models import clean_share
+from flipcost.noise import NoiseRate
 
 COST = 0.2
 
@@ -110,6 +111,8 @@ def test_the_summary_asks_for_the_share_until_it_is_told():
     X, noisy, clean = missed_where_weak(1_000, 0)
     assert "`positive_share`" in fitted(X, noisy).summary()
     assert "as `positive_share`" not in fitted(X, noisy, positive_share=(0.2, 0.4)).summary()
+    estimated = NoiseRate(0.2, 0.05, 0.35, "repeats")
+    assert "`positive_share`" not in fitted(X, noisy, noise_rate=estimated).summary()
     trusted = np.where(np.arange(1_000) < 50, clean, np.nan)
     model = FlipCostClassifier(COST, features="bends", random_state=0)
     assert "`positive_share`" not in model.fit(X, noisy, trusted=trusted).summary()

@@ -61,6 +61,19 @@ def test_a_classifier_of_arrays_has_columns_by_number(data, engine, features):
 
 
 @pytest.mark.parametrize("engine", [by_sql, by_onnx])
+def test_trees_may_ask_whether_a_value_is_known(engine):
+    """A split of known values from missing ones has a threshold without end."""
+    rng = np.random.default_rng(2)
+    X = rng.normal(size=(1000, 3))
+    positive = np.where(rng.random(1000) < 0.3, X[:, 0] > 0, X[:, 1] > 0)
+    X[positive & (rng.random(1000) < 0.4), 2] = np.nan
+    model = FlipCostClassifier(0.4, random_state=0).fit(X, positive)
+    assert np.isinf(model.scorer_.boosting.threshold).any()
+    assert "Infinity" not in to_json(model)
+    np.testing.assert_allclose(engine(model, X), model.predict_proba(X)[:, 1], atol=1e-9)
+
+
+@pytest.mark.parametrize("engine", [by_sql, by_onnx])
 def test_what_a_model_refuses_has_no_probability(data, engine):
     """Rows with a missing value, for a model that has no place for it, get NULL or NaN."""
     X, y = data

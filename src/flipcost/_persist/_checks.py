@@ -20,12 +20,11 @@ from flipcost.core.costs import Costs
 from flipcost.core.decision import CONSTANTS
 from flipcost.core.row_prices import takes_prices
 from flipcost.core.tree_sum import TreeSum
-from flipcost.core.trees import OTHER_CODE
+from flipcost.core.trees import MOST_LEAVES, OTHER_CODE
 from flipcost.exceptions import UnreadableError
 
 _LEAF = -1
 _ROUNDING = 1e-9
-_MOST_LEAVES = 256  # of a tree that is evaluated by tables
 # What may go wrong when attributes are missing or of another kind.
 _WRONG = (
     ArithmeticError,
@@ -340,13 +339,14 @@ def _tree_sum(made: Any) -> None:
     arrays = (made.feature, made.threshold, made.missing_left, made.left, made.right, made.value)
     _demand(all(part.shape == (n_nodes,) for part in arrays) and _finite(made.value))
     _demand(all(part.dtype.kind == "i" for part in (first, made.feature, made.left, made.right)))
+    _demand(all(part.dtype.kind == "f" for part in (made.threshold, made.value)))
     _demand(made.missing_left.dtype == bool)
     inner = made.left > 0
     _demand(np.array_equal(inner, made.right > 0))
     for start, end in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
         own = slice(start, end)
         _depth(made.left[own], made.right[own], inner[own])
-        _demand(np.count_nonzero(inner[own]) < _MOST_LEAVES)
+        _demand(np.count_nonzero(inner[own]) < MOST_LEAVES)
     _demand(not np.isnan(made.threshold[inner]).any() and np.all(made.feature >= 0))
     for node, goes in made.codes.items():
         _demand(type(node) is int and 0 <= node < n_nodes and inner[node])

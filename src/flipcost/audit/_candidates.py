@@ -12,7 +12,7 @@ from sklearn.base import clone
 from sklearn.exceptions import NotFittedError
 
 from flipcost._validation import check_is_fitted
-from flipcost.audit._plain import PLAIN_FOLDS, PlainModel, plain_models, rival_folds
+from flipcost.audit._plain import PlainModel, plain_models, rival_folds
 from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs, mean_costs
@@ -33,6 +33,7 @@ from flipcost.estimators import (
     NoiseAwareThresholdClassifier,
     UnevenMarginClassifier,
 )
+from flipcost.estimators.flipcost.boosting import few_folds
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -295,7 +296,7 @@ def _rivals(
         rotated, axes = rotate(judged.X)
         judged = replace(judged, X=rotated)
         if judged.ties is None:
-            folds = folds % PLAIN_FOLDS
+            folds = few_folds(folds)
     found = [_ignoring(judged, folds, costs, index)]
     found += [_cut_at_cost(judged, folds, costs, index, plain) for plain in models]
     if axes is None:

@@ -14,9 +14,9 @@ from sklearn.model_selection import cross_val_predict
 from flipcost.core.dependence import training_rows
 from flipcost.core.folds import group_folds, random_folds, usual_folds
 from flipcost.estimators.flipcost.boosting import (
-    MANY_ROWS,
     allows_trees,
     boosting_classifier,
+    few_folds,
     plain_scores,
 )
 
@@ -28,9 +28,6 @@ if TYPE_CHECKING:
     from flipcost.audit._rows import JudgedRows
 
     Array = NDArray[np.float64]
-
-# Folds of the classifiers that are fitted once for each.
-PLAIN_FOLDS = 5
 
 
 @dataclass(frozen=True, eq=False)
@@ -56,8 +53,7 @@ class PlainModel:
         if self.key == "boosting":
             known = (judged.X, judged.positive, by, folds)
             return np.asarray(expit(plain_scores(self.model, *known, forward=forward)))
-        # Half of many rows teach what all do; see `plain_scores`.
-        few = folds if forward else folds % (2 if len(folds) >= MANY_ROWS else PLAIN_FOLDS)
+        few = folds if forward else few_folds(folds)
         splits = [
             (training_rows(few, k, forward=forward), np.flatnonzero(few == k))
             for k in range(int(few.max()) + 1)

@@ -310,9 +310,9 @@ def drift(score: Array, positive: Flags, spans: Indices) -> tuple[float, float] 
 
 def _telling_columns(X: Array) -> Indices:
     """Return the columns in which the fewest of some rows are near each other."""
-    look = np.sort(X[:: max(1, len(X) // _LOOK_ROWS)].T, axis=1)
+    look = np.sort(X[:: max(1, len(X) // _LOOK_ROWS)], axis=0)
     with np.errstate(all="ignore"):
-        apart = np.diff(look, axis=1) > _CELL * np.nanstd(look, axis=1)[:, None]
+        apart = (np.diff(look, axis=0) > _CELL * _centre_and_spread(look)[1]).T
     return np.argsort(-apart.sum(axis=1), kind="stable")[:_TELLING]
 
 
@@ -322,10 +322,17 @@ def _repeats(keys: Keys) -> int:
     return int(np.count_nonzero(ascending[1:] == ascending[:-1]))
 
 
+def _centre_and_spread(X: Array) -> tuple[Array, Array]:
+    """Return means and standard deviations of what is known of each column; of nothing, 0."""
+    n_known = np.maximum(np.count_nonzero(~np.isnan(X), axis=0), 1)
+    with np.errstate(all="ignore"):
+        centre = np.nansum(X, axis=0) / n_known
+        return centre, np.sqrt(np.nansum((X - centre) ** 2, axis=0) / n_known)
+
+
 def _near_keys(X: Array) -> tuple[Keys, Keys] | None:
     """Return two keys of each row, of its cell in two grids that lie half a cell apart."""
-    with np.errstate(all="ignore"):
-        centre, spread = np.nanmean(X, axis=0), np.nanstd(X, axis=0)
+    centre, spread = _centre_and_spread(X)
     used = np.flatnonzero(np.isfinite(spread) & (spread > 0) & np.isfinite(centre))
     if not len(used):
         return None

@@ -24,6 +24,7 @@ _BLOCK_ROWS = 16_384
 _AT_ONCE = 32
 # A table holds the sums of as many trees as have their leaves numbered by so many bits.
 _TABLE_BITS = 8
+MOST_LEAVES = 1 << _TABLE_BITS
 # A code of a category beyond these, or none at all, stands here among the flags of a condition.
 OTHER_CODE = 256
 # What a condition asks: 0 whether a number is up to a threshold, 1 whether it is above, or
@@ -105,7 +106,7 @@ class PackedTrees:
         n_steps = max((int(np.count_nonzero(tree.left)) for tree in trees), default=0)
         bits = max(1, n_steps.bit_length())
         if bits > _TABLE_BITS:
-            msg = f"Trees must have at most {1 << _TABLE_BITS} leaves; got {n_steps + 1}."
+            msg = f"Trees must have at most {MOST_LEAVES} leaves; got {n_steps + 1}."
             raise ValueError(msg)
         together = _TABLE_BITS // bits
         n_trees = -(-len(trees) // together) * together

@@ -238,7 +238,8 @@ def _tree(tree: Tree, features: tuple[Feature, ...], node: int = 0) -> Split | f
     if not tree.left[node]:
         return float(tree.value[node])
     feature = features[int(tree.feature[node])]
-    threshold, left = float(tree.threshold[node]), bool(tree.missing_left[node])
+    # What splits known values from missing ones has no end; engines and JSON have no word for that.
+    threshold, left = float(np.nan_to_num(tree.threshold[node])), bool(tree.missing_left[node])
     if isinstance(feature, NumberFeature) and feature.part:
         threshold += _TURN
     if isinstance(feature, NumberFeature) and feature.fill is not None:

@@ -4,7 +4,7 @@ Boosting follows the labels, and noisy ones lead it astray: on four tables with 
 the rates, one boosting of 60 trees had a noise tax of 0.42, and the mean of eight boostings of
 eight trees, each of the rows of half the folds, 0.28 (class-conditional flips: 0.31 and 0.12). Each
 scores the other half: no row is scored by a boosting that has seen it, and none is fitted for that
-alone.
+alone, but where later rows may not score earlier ones.
 """
 
 from __future__ import annotations
@@ -46,9 +46,11 @@ _FEWEST_FOR_TREES, _MOST_FOR_TREES = 30, 100_000
 _PAIRS = 4
 # Halves that lack a label are drawn again, so often at most.
 _DRAWS = 20
-# Plain boosting is scored out of so many folds, however many the others have.
-_PLAIN_FOLDS = 5
-# From so many rows on half of them teach plain boosting what all do, and fits run beside each
+# What a row without weight is, beside 0 for negative and 1 for positive.
+_NEITHER = 2
+# What many would fit is scored out of so many folds, however many there are.
+_FEW_FOLDS = 5
+# From so many rows on half of them teach plain classifiers what all do, and fits run beside each
 # other; with fewer, threads wait for each other.
 MANY_ROWS = 20_000
 # Bins of a column, as many as scikit-learn makes.
@@ -159,16 +161,17 @@ def boosting_scores(
     ((90,), True, 64)
     """
     n, labels = len(positive), positive.astype(int)
-    fits = _fits(positive, folds, np.random.default_rng(seed), forward=forward)
+    # A label without weight teaches nothing.
+    kinds = labels if weight is None else np.where(weight > 0, labels, _NEITHER)
+    fits = _fits(kinds, folds, np.random.default_rng(seed), forward=forward)
     if fits is None:
         return None
     told = cells if weight is None else coarse_columns(cells, is_category, weight)
 
     def call(fit: _Fit) -> tuple[TreeSum, Array]:
-        by = {} if weight is None else {"sample_weight": weight[fit.learned]}
         model = _short_boosting(is_category).set_params(random_state=fit.seed)
-        made = read_trees(model.fit(take_rows(told, fit.learned), labels[fit.learned], **by))
-        return made, PackedTrees.of(made.trees, made.baseline).score(take_rows(cells, fit.scored))
+        made = _learned(model, told, labels, weight, fit.learned)
+        return made, _packed(made).score(take_rows(cells, fit.scored))
 
     total, count = np.zeros(n), np.zeros(n)
     found = _each(call, fits, n)
@@ -180,13 +183,16 @@ def boosting_scores(
 
 
 def _fits(
-    positive: Flags, folds: Indices, rng: np.random.Generator, *, forward: bool
+    kinds: NDArray[np.int_], folds: Indices, rng: np.random.Generator, *, forward: bool
 ) -> list[_Fit] | None:
-    """Return what is fitted: pairs of halves that score each other, or early folds a later one."""
+    """Return what is fitted: pairs of halves that score each other, or early folds a later one.
+
+    None where there is nothing to learn from without some folds.
+    """
     n_folds, none = int(folds.max()) + 1, np.empty(0, np.intp)
     fits: list[_Fit] = []
     for _ in range(_PAIRS):
-        half = _half(positive, folds, np.arange(n_folds), rng)
+        half = _half(kinds, folds, np.arange(n_folds), rng)
         if half is None:
             return None
         sides = (np.flatnonzero(half), np.flatnonzero(~half))
@@ -194,22 +200,43 @@ def _fits(
             fits.append(_Fit(one, none if forward else other, int(rng.integers(1 << 31))))
     for k in range(n_folds) if forward else ():
         before = training_rows(folds, k, forward=True)
+        if not _has_both(kinds[before]):
+            return None
         for _ in range(_PAIRS):
-            half = _half(positive[before], folds[before], np.unique(folds[before]), rng)
+            half = _half(kinds[before], folds[before], np.unique(folds[before]), rng)
             learned = before if half is None else before[half]
             seed = int(rng.integers(1 << 31))
             fits.append(_Fit(learned, np.flatnonzero(folds == k), seed, kept=False))
     return fits
 
 
-def _half(positive: Flags, folds: Indices, some: Indices, rng: np.random.Generator) -> Flags | None:
+def _half(
+    kinds: NDArray[np.int_], folds: Indices, some: Indices, rng: np.random.Generator
+) -> Flags | None:
     """Tell which rows are in a random half of some folds; both sides have both labels, or None."""
     for _ in range(_DRAWS if len(some) > 1 else 0):
         half = np.isin(folds, rng.permutation(some)[: len(some) // 2])
-        if all(0 < np.count_nonzero(positive[side]) < np.count_nonzero(side)
-               for side in (half, ~half)):  # fmt: skip
+        if _has_both(kinds[half]) and _has_both(kinds[~half]):
             return half
     return None
+
+
+def _has_both(kinds: NDArray[np.int_]) -> bool:
+    """Tell whether there are negative and positive labels."""
+    return bool(np.any(kinds == 0) and np.any(kinds == 1))
+
+
+def _learned(
+    model: Any, cells: Array, labels: NDArray[np.int_], weight: Array | None, rows: Indices
+) -> TreeSum:
+    """Fit boosting to some rows, and read its trees."""
+    by = {} if weight is None else {"sample_weight": weight[rows]}
+    some = take_rows(cells, rows)
+    # Scikit-learn cannot bin a column in which nothing is known; one that is constant is not split.
+    unknown = np.isnan(some).all(axis=0)
+    if unknown.any():
+        some = np.where(unknown, 0.0, some)
+    return read_trees(model.fit(some, labels[rows], **by))
 
 
 def plain_scores(
@@ -239,19 +266,29 @@ def plain_scores(
     """
     n, labels = len(positive), positive.astype(int)
     told = cells if weight is None else coarse_columns(cells, trees.categorical_features, weight)
-    few = folds if forward else folds % (2 if n >= MANY_ROWS else _PLAIN_FOLDS)
+    few = folds if forward else few_folds(folds)
     held_out = [np.flatnonzero(few == k) for k in range(int(few.max()) + 1)]
 
     def call(k: int) -> Array:
         rows = training_rows(few, k, forward=forward)
-        by = {} if weight is None else {"sample_weight": weight[rows]}
-        model = clone(trees).fit(take_rows(told, rows), labels[rows], **by)
-        return tree_scores(read_trees(model), take_rows(cells, held_out[k]))
+        made = _learned(clone(trees), told, labels, weight, rows)
+        return _packed(made).score(take_rows(cells, held_out[k]))
 
     scores = np.empty(n)
     for rows, own in zip(held_out, _each(call, range(len(held_out)), n), strict=True):
         scores[rows] = own
     return scores
+
+
+def few_folds(folds: Indices) -> Indices:
+    """Return fewer folds, five, or two of many rows, by which plain classifiers are held out.
+
+    Examples
+    --------
+    >>> few_folds(np.arange(10)).tolist()
+    [0, 1, 2, 3, 4, 0, 1, 2, 3, 4]
+    """
+    return folds % (2 if len(folds) >= MANY_ROWS else _FEW_FOLDS)
 
 
 def _each(call: Callable[[_Part], _Found], parts: Sequence[_Part], n_rows: int) -> list[_Found]:
@@ -283,9 +320,12 @@ def tree_scores(boosting: Any, cells: Array) -> Array:
     """
     ready = _READY.get(boosting)
     if ready is None:
-        made = read_trees(boosting)
-        ready = _READY[boosting] = PackedTrees.of(made.trees, made.baseline)
+        ready = _READY[boosting] = _packed(read_trees(boosting))
     return ready.score(cells)
+
+
+def _packed(made: TreeSum) -> PackedTrees:
+    return PackedTrees.of(made.trees, made.baseline)
 
 
 def read_trees(boosting: Any) -> TreeSum:

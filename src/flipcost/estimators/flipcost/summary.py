@@ -223,7 +223,8 @@ def _advice(fit: FitResult) -> str:
         f"check {wanted} {more}rows and give their right labels as `trusted`:\n"
         f"{_INDENT}that tells what the table cannot"
     )
-    if fit.n_checked or fit.options.belief is not None:
+    told = fit.n_checked or fit.options.belief is not None
+    if told or fit.options.told_rate not in ("integrate", "minimax"):
         return advice
     return (
         f"{advice}; so does the share of positives,\n"

@@ -73,7 +73,7 @@ def test_parts_change_nothing(model, data, monkeypatch):
 def test_missing_values_and_categories_collapse_too(data):
     """Gaps, gaps that training rows did not have, and levels, in a frame."""
     X, y = data
-    frame = pd.DataFrame(X, columns=list("abc"))
+    frame = pd.DataFrame(X.copy(), columns=list("abc"))
     frame.loc[::7, "a"] = np.nan
     frame["town"] = np.where(X[:, 2] > 0, "Lyon", "Paris")
     model = FlipCostClassifier(cost=0.3, features="bends", random_state=0).fit(frame, y)

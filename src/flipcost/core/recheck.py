@@ -308,9 +308,10 @@ def _rate_doubt(cells: ScoreCells, eta: Array, posterior: RatePosterior) -> Arra
             for pair in rates
         ]
     )
-    return np.asarray(np.cov(lines, rowvar=False, aweights=weight, ddof=0)).reshape(
-        len(mean), len(mean)
-    )
+    # By hand: before numpy 2.2 `cov` took a single rate, one row, for a column.
+    share = weight / weight.sum()
+    off = lines - share @ lines
+    return np.asarray((off * share[:, None]).T @ off)
 
 
 def _by_bin(cells: ScoreCells) -> tuple[Array, Array]:

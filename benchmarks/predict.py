@@ -25,7 +25,8 @@ from benchmarks.timing import verdict
 from flipcost import FlipCostClassifier, save
 from flipcost.cli import main as command
 from flipcost.data import ColumnReader, make_features
-from flipcost.estimators.flipcost.boosting import boosting_classifier, tree_scores
+from flipcost.estimators.flipcost.boosting import boosting_classifier
+from flipcost.estimators.flipcost.tree_reading import tree_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable

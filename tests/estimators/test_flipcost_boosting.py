@@ -9,13 +9,12 @@ from sklearn.metrics import roc_auc_score
 
 from flipcost import FlipCostClassifier
 from flipcost.core.tree_sum import TreeSum
-from flipcost.estimators.flipcost import boosting
+from flipcost.estimators.flipcost import tree_reading
 from flipcost.estimators.flipcost.boosting import (
     boosting_classifier,
     boosting_scores,
-    read_trees,
-    tree_scores,
 )
+from flipcost.estimators.flipcost.tree_reading import read_trees, tree_scores
 
 
 @pytest.fixture
@@ -137,8 +136,8 @@ def test_what_was_made_ready_goes_with_its_boosting(rows):
     before = pickle.dumps(fitted)
     tree_scores(fitted, X[:1])
     assert pickle.dumps(fitted) == before
-    assert fitted in boosting._READY
-    held = len(boosting._READY)
+    assert fitted in tree_reading._READY
+    held = len(tree_reading._READY)
     del fitted
     gc.collect()
-    assert len(boosting._READY) < held
+    assert len(tree_reading._READY) < held

@@ -26,7 +26,7 @@ from flipcost.estimators import (
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
-from flipcost.estimators.flipcost.boosting import read_trees
+from flipcost.estimators.flipcost.tree_reading import read_trees
 from flipcost.exceptions import ExportError
 from flipcost.export._formula import Formula, Link, Split, additive_terms, with_columns_used
 

@@ -2,10 +2,11 @@
 
 `classifier` is what users see and ask, `fitted` what a fit keeps and answers, `summary` its words.
 
-Rows in `memory`: `scores` learns scores out of fold, `boosting` one of them; `trusted` rows and
-`dependence` between rows are read there. Tables that are never held: the `first_pass` gathers
-moments, and rows by a `drawing`; `moment_scores` learns from these, the `second_pass` counts
-scores, `sample` stands for the rows, and `table` makes a fit of all.
+Rows in `memory`: `scores` learns scores out of fold, `boosting` one of them, whose trees
+`tree_reading` reads; `trusted` rows and `dependence` between rows are read there. Tables that are
+never held: the `first_pass` gathers moments, and rows by a `drawing`; `moment_scores` learns from
+these, the `second_pass` counts scores, `sample` stands for the rows, and `table` makes a fit of
+all.
 
 Both ways meet in `fit`, which takes `scored` rows and `options` to a `result`: `calibrate` says
 what scores mean, and what to answer is decided by that. `predictor` scores new rows; `way` goes

@@ -12,7 +12,6 @@ from __future__ import annotations
 import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
-from weakref import WeakKeyDictionary
 
 import numpy as np
 from joblib import cpu_count
@@ -24,10 +23,10 @@ from flipcost._validation import take_rows
 from flipcost.core.dependence import training_rows
 from flipcost.core.quantiles import weighted_quantile
 from flipcost.core.tree_sum import TreeSum
-from flipcost.core.trees import OTHER_CODE, PackedTrees, Tree
+from flipcost.estimators.flipcost.tree_reading import packed, read_trees
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Mapping, Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
@@ -55,8 +54,6 @@ _FEW_FOLDS = 5
 MANY_ROWS = 20_000
 # Bins of a column, as many as scikit-learn makes.
 _BINS = 255
-# Trees made ready, in a few ms, for as long as their sum is there; that is saved as it was.
-_READY: WeakKeyDictionary[Any, PackedTrees] = WeakKeyDictionary()
 
 
 def boosting_classifier(is_category: NDArray[np.bool_], seed: int) -> Any:
@@ -171,7 +168,7 @@ def boosting_scores(
     def call(fit: _Fit) -> tuple[TreeSum, Array]:
         model = _short_boosting(is_category).set_params(random_state=fit.seed)
         made = _learned(model, told, labels, weight, fit.learned)
-        return made, _packed(made).score(take_rows(cells, fit.scored))
+        return made, packed(made).score(take_rows(cells, fit.scored))
 
     total, count = np.zeros(n), np.zeros(n)
     found = _each(call, fits, n)
@@ -272,7 +269,7 @@ def plain_scores(
     def call(k: int) -> Array:
         rows = training_rows(few, k, forward=forward)
         made = _learned(clone(trees), told, labels, weight, rows)
-        return _packed(made).score(take_rows(cells, held_out[k]))
+        return packed(made).score(take_rows(cells, held_out[k]))
 
     scores = np.empty(n)
     for rows, own in zip(held_out, _each(call, range(len(held_out)), n), strict=True):
@@ -297,82 +294,6 @@ def _each(call: Callable[[_Part], _Found], parts: Sequence[_Part], n_rows: int) 
         return _on_one_thread(lambda: [call(part) for part in parts])
     with ThreadPoolExecutor(max(1, min(free_cores(), len(parts)))) as pool:
         return list(pool.map(lambda part: _on_one_thread(lambda: call(part)), parts))
-
-
-def tree_scores(boosting: Any, cells: Array) -> Array:
-    """Return the log-odds that boosting gives rows.
-
-    Those of scikit-learn's to 1e-12, in a tenth of its processor time or less.
-
-    Parameters
-    ----------
-    boosting : TreeSum or HistGradientBoostingClassifier
-        What was learned; scikit-learn's, as older models hold it, fitted on two classes.
-    cells : ndarray of shape (n, d)
-        Rows, with codes of categories, and NaN where there is nothing.
-
-    Examples
-    --------
-    >>> X = np.arange(90.0)[:, None]
-    >>> fitted = boosting_classifier(np.array([False]), 0).fit(X, np.arange(90) > 40)
-    >>> bool(np.allclose(tree_scores(fitted, X), fitted.decision_function(X)))
-    True
-    """
-    ready = _READY.get(boosting)
-    if ready is None:
-        ready = _READY[boosting] = _packed(read_trees(boosting))
-    return ready.score(cells)
-
-
-def _packed(made: TreeSum) -> PackedTrees:
-    return PackedTrees.of(made.trees, made.baseline)
-
-
-def read_trees(boosting: Any) -> TreeSum:
-    """Return the trees of fitted boosting, in terms of the columns that it was given.
-
-    Examples
-    --------
-    >>> X = np.arange(90.0)[:, None]
-    >>> fitted = boosting_classifier(np.array([False]), 0).fit(X, np.arange(90) > 40)
-    >>> len(read_trees(fitted).trees)
-    60
-    """
-    if isinstance(boosting, TreeSum):
-        return boosting
-    # scikit-learn keeps its trees under private names, and has since 0.21.
-    predictors = [stage[0] for stage in boosting._predictors]  # noqa: SLF001
-    baseline = float(np.ravel(boosting._baseline_prediction)[0])  # noqa: SLF001
-    columns, known = np.arange(boosting.n_features_in_), {}
-    if boosting.is_categorical_ is not None:
-        # Categories come first, and are numbered anew.
-        encoder = boosting._preprocessor.named_transformers_["encoder"]  # noqa: SLF001
-        columns = np.argsort(~boosting.is_categorical_, kind="stable")
-        known = dict(enumerate(encoder.categories_))
-    return TreeSum.of([_tree(tree, columns, known) for tree in predictors], baseline)
-
-
-def _tree(predictor: Any, columns: NDArray[np.intp], known: Mapping[int, Array]) -> Tree:
-    nodes = predictor.nodes
-    inner = nodes["is_leaf"] == 0
-    codes = {}
-    for k in np.flatnonzero(inner & (nodes["is_categorical"] != 0)).tolist():
-        sets = predictor.raw_left_cat_bitsets[nodes["bitset_idx"][k]]
-        left = np.unpackbits(sets.astype("<u4").view(np.uint8), bitorder="little").astype(bool)
-        goes = np.full(OTHER_CODE + 1, bool(nodes["missing_go_to_left"][k]))
-        for number, code in enumerate(known[int(nodes["feature_idx"][k])].tolist()):
-            if 0 <= code < OTHER_CODE:  # a missing value is numbered too
-                goes[int(code)] = left[number]
-        codes[k] = goes
-    return Tree(
-        columns[nodes["feature_idx"].astype(np.intp)],
-        nodes["num_threshold"],
-        nodes["missing_go_to_left"] != 0,
-        np.where(inner, nodes["left"], 0).astype(np.intp),
-        np.where(inner, nodes["right"], 0).astype(np.intp),
-        nodes["value"],
-        codes,
-    )
 
 
 def coarse_columns(cells: Array, is_category: NDArray[np.bool_] | None, weight: Array) -> Array:

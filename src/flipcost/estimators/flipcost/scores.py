@@ -30,10 +30,10 @@ from flipcost.estimators.flipcost.boosting import (
     allows_trees,
     boosting_scores,
     free_cores,
-    tree_scores,
 )
 from flipcost.estimators.flipcost.columns import FeatureColumns
 from flipcost.estimators.flipcost.threads import linear_algebra_threads
+from flipcost.estimators.flipcost.tree_reading import tree_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

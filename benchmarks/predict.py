@@ -24,9 +24,9 @@ from sklearn.pipeline import make_pipeline
 from benchmarks.timing import verdict
 from flipcost import FlipCostClassifier, save
 from flipcost.cli import main as command
+from flipcost.core.trees import read_trees
 from flipcost.data import ColumnReader, make_features
 from flipcost.estimators.flipcost.boosting import boosting_classifier
-from flipcost.estimators.flipcost.tree_reading import tree_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -95,7 +95,7 @@ def trees(X: Any, y: Any, repeats: int) -> None:
     """Compare 60 trees of boosting, evaluated as bits, with scikit-learn's own prediction."""
     boosting = boosting_classifier(np.zeros(X.shape[1], bool), 0).fit(X[:_TRAIN], y[:_TRAIN])
     calls = {
-        "ours": lambda: tree_scores(boosting, X),
+        "ours": lambda: read_trees(boosting).score(X),
         "scikit-learn's": lambda: boosting.decision_function(X),
     }
     best = best_of_both(calls, repeats)

@@ -1,20 +1,15 @@
 """Boosting's score of new rows: scikit-learn's, missing values and categories included."""
 
-import gc
-import pickle
-
 import numpy as np
 import pytest
 from sklearn.metrics import roc_auc_score
 
 from flipcost import FlipCostClassifier
-from flipcost.core.tree_sum import TreeSum
-from flipcost.estimators.flipcost import tree_reading
+from flipcost.core.trees import TreeSum, read_trees
 from flipcost.estimators.flipcost.boosting import (
     boosting_classifier,
     boosting_scores,
 )
-from flipcost.estimators.flipcost.tree_reading import read_trees, tree_scores
 
 
 @pytest.fixture
@@ -38,22 +33,19 @@ def test_scores_are_those_of_scikit_learn(rows, some, gaps):
     fitted = boosting_classifier(is_category, 0).fit(learned[:2000], positive[:2000])
     X = X.copy()
     X[2500:, 1] += 30  # most of these were not seen
-    found = tree_scores(fitted, X)
+    found = read_trees(fitted).score(X)
     np.testing.assert_allclose(found, fitted.decision_function(X), rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("some", [(), (1, 3)], ids=["numbers", "categories"])
 def test_the_mean_of_boostings_is_one_sum_of_trees(rows, some):
-    """Its score is the mean of theirs, and reading it again changes nothing."""
+    """Its score is the mean of theirs."""
     X, positive = rows
     is_category = np.isin(np.arange(5), some)
     fits = [boosting_classifier(is_category, k).fit(X[k::3], positive[k::3]) for k in range(3)]
     mean = TreeSum.mean([read_trees(fitted) for fitted in fits])
     theirs = np.mean([fitted.decision_function(X) for fitted in fits], axis=0)
-    np.testing.assert_allclose(tree_scores(mean, X), theirs, rtol=0, atol=1e-12)
-    again = TreeSum.of(mean.trees, mean.baseline)
-    assert read_trees(mean) is mean
-    assert np.array_equal(tree_scores(again, X), tree_scores(mean, X))
+    np.testing.assert_allclose(mean.score(X), theirs, rtol=0, atol=1e-12)
 
 
 @pytest.mark.parametrize("n_folds", [2, 3, 10])
@@ -90,7 +82,8 @@ def test_noisy_labels_lead_the_mean_less_astray():
         plain = boosting_classifier(np.zeros(8, bool), seed).fit(X, noisy)
         fresh = rng.normal(size=(4000, 8))
         right = fresh[:, 0] + fresh[:, 1] > 0
-        found = [roc_auc_score(right, tree_scores(model, fresh)) for model in (mean, plain)]
+        scored = (made.score(fresh) for made in (mean, read_trees(plain)))
+        found = [roc_auc_score(right, scores) for scores in scored]
         gained.append(found[0] - found[1])
     assert np.mean(gained) > 3 * np.std(gained, ddof=1) / np.sqrt(5)
 
@@ -127,17 +120,3 @@ def test_halves_without_weight_teach_nothing(rows, forward):
     assert abs(made[0].baseline) < 1
     one_label = np.where(positive & (folds > 0), 0.0, 1.0)
     assert boosting_scores(X, none, positive, one_label, folds, forward=forward) is None
-
-
-def test_what_was_made_ready_goes_with_its_boosting(rows):
-    """It is neither saved nor kept when the boosting is gone."""
-    X, positive = rows
-    fitted = boosting_classifier(np.zeros(5, bool), 0).fit(X, positive)
-    before = pickle.dumps(fitted)
-    tree_scores(fitted, X[:1])
-    assert pickle.dumps(fitted) == before
-    assert fitted in tree_reading._READY
-    held = len(tree_reading._READY)
-    del fitted
-    gc.collect()
-    assert len(tree_reading._READY) < held

@@ -10,8 +10,8 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
 from flipcost import FlipCostClassifier
+from flipcost.core.trees import read_trees
 from flipcost.estimators.flipcost import boosting
-from flipcost.estimators.flipcost.tree_reading import tree_scores
 
 
 def texts(n, d, seed):
@@ -70,11 +70,11 @@ def test_threads_do_not_change_what_boosting_learns(monkeypatch):
         found.append(boosting.boosting_scores(X, np.zeros(3, bool), positive, None, folds))
         plain.append(boosting.plain_scores(trees, X, positive, None, folds))
     assert np.array_equal(found[0][1], found[1][1])
-    assert np.array_equal(*(tree_scores(made, X) for made, _ in found))
+    assert np.array_equal(*(made.score(X) for made, _ in found))
     assert np.array_equal(*plain)
     for k in (0, 1):  # the halves are of whole folds
         train = folds % 2 != k
-        alone = tree_scores(clone(trees).fit(X[train], positive[train]), X[~train])
+        alone = read_trees(clone(trees).fit(X[train], positive[train])).score(X[~train])
         assert np.array_equal(alone, plain[0][~train])
 
 
@@ -104,4 +104,4 @@ def test_weighted_boosting_is_that_of_scikit_learn(monkeypatch):
     ours, _ = boosting.boosting_scores(*rows)
     monkeypatch.setattr(boosting, "coarse_columns", lambda cells, *_: cells)
     theirs, _ = boosting.boosting_scores(*rows)
-    assert np.corrcoef(*(tree_scores(made, X) for made in (ours, theirs)))[0, 1] > 0.98
+    assert np.corrcoef(*(made.score(X) for made in (ours, theirs)))[0, 1] > 0.98

@@ -19,8 +19,7 @@ from flipcost.core.calibration import TABLE
 from flipcost.core.costs import Costs
 from flipcost.core.decision import CONSTANTS
 from flipcost.core.row_prices import takes_prices
-from flipcost.core.tree_sum import TreeSum
-from flipcost.core.trees import MOST_LEAVES, OTHER_CODE
+from flipcost.core.trees import MOST_LEAVES, OTHER_CODE, Tree, TreeSum
 from flipcost.exceptions import UnreadableError
 
 _LEAF = -1
@@ -331,31 +330,29 @@ def _moment_scores(scores: Any) -> None:
 
 
 def _tree_sum(made: Any) -> None:
-    """Trees are whole, one after the other; rows are as wide as the pool says."""
-    first, n_nodes = made.first, len(made.left)
+    """Trees are whole; rows are as wide as the pool says."""
     _demand(type(made.baseline) is float and np.isfinite(made.baseline))
-    _demand(first.ndim == 1 and len(first) > 1 and first[0] == 0 and first[-1] == n_nodes)
-    _demand(np.all(np.diff(first) > 0))
-    arrays = (made.feature, made.threshold, made.missing_left, made.left, made.right, made.value)
-    _demand(all(part.shape == (n_nodes,) for part in arrays) and _finite(made.value))
-    _demand(all(part.dtype.kind == "i" for part in (first, made.feature, made.left, made.right)))
-    _demand(all(part.dtype.kind == "f" for part in (made.threshold, made.value)))
-    _demand(made.missing_left.dtype == bool)
-    inner = made.left > 0
-    _demand(np.array_equal(inner, made.right > 0))
-    for start, end in zip(first[:-1].tolist(), first[1:].tolist(), strict=True):
-        own = slice(start, end)
-        _depth(made.left[own], made.right[own], inner[own])
-        _demand(np.count_nonzero(inner[own]) < MOST_LEAVES)
-    _demand(not np.isnan(made.threshold[inner]).any() and np.all(made.feature >= 0))
-    for node, goes in made.codes.items():
-        _demand(type(node) is int and 0 <= node < n_nodes and inner[node])
-        _demand(goes.dtype == bool and goes.shape == (OTHER_CODE + 1,))
+    _demand(type(made.trees) is tuple and all(type(tree) is Tree for tree in made.trees))
+    for tree in made.trees:
+        n = len(tree.left)
+        arrays = (tree.feature, tree.threshold, tree.missing_left, tree.left, tree.right)
+        _demand(all(part.shape == (n,) for part in (*arrays, tree.value)) and _finite(tree.value))
+        _demand(all(part.dtype.kind == "i" for part in (tree.feature, tree.left, tree.right)))
+        _demand(all(part.dtype.kind == "f" for part in (tree.threshold, tree.value)))
+        _demand(tree.missing_left.dtype == bool and tree.n_steps < MOST_LEAVES)
+        inner = tree.left > 0
+        _demand(np.array_equal(inner, tree.right > 0))
+        _depth(tree.left, tree.right, inner)
+        _demand(not np.isnan(tree.threshold[inner]).any() and np.all(tree.feature >= 0))
+        for node, goes in tree.codes.items():
+            _demand(type(node) is int and 0 <= node < n and inner[node])
+            _demand(goes.dtype == bool and goes.shape == (OTHER_CODE + 1,))
 
 
 def _pooled(scores: Any) -> None:
     if isinstance(scores.boosting, TreeSum):
-        _demand(scores.boosting.feature.max() < len(scores.columns.fill))
+        most = max((tree.feature.max() for tree in scores.boosting.trees), default=0)
+        _demand(most < len(scores.columns.fill))
     n_single = len(scores.smooth.coefficients) + (scores.boosting is not None)
     used = {part for parts in scores.averages for part in parts}
     _demand(all(type(part) is int and 0 <= part < n_single for part in used))
@@ -449,7 +446,7 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "flipcost.core.rate_posterior.RatePosterior": _posterior,
     "flipcost.core.rates.NoiseRate": _post_init,
     "flipcost.core.share_belief.ShareBelief": _belief,
-    "flipcost.core.tree_sum.TreeSum": _tree_sum,
+    "flipcost.core.trees.TreeSum": _tree_sum,
     "flipcost.estimators.flipcost.options.FitOptions": _options,
     "flipcost.estimators.flipcost.result.FitResult": _result,
     "flipcost.estimators.flipcost.result.ScoreCurves": _curves,

@@ -15,7 +15,6 @@ Rows and moments
 - `wide`: tables of more columns than rows
 - `additive`: new rows scored fast
 - `trees`: sums of small trees, for many rows at once
-- `tree_sum`: the same, as they are kept
 - `dependence`: rows that depend on each other, and for how many they count
 - `memory`: the one limit of memory
 - `arrays`: names of kinds of arrays, for signatures

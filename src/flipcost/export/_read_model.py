@@ -11,6 +11,7 @@ from sklearn.pipeline import Pipeline
 
 from flipcost._validation import check_is_fitted, positive_index
 from flipcost.core.costs import Costs, cost_share
+from flipcost.core.trees import Tree, TreeSum, read_trees
 from flipcost.data import (
     Column,
     ColumnReader,
@@ -26,12 +27,10 @@ from flipcost.estimators import (
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
-from flipcost.estimators.flipcost.tree_reading import read_trees
 from flipcost.exceptions import ExportError
 from flipcost.export._formula import Formula, Link, Split, additive_terms, with_columns_used
 
 if TYPE_CHECKING:
-    from flipcost.core.trees import Tree
     from flipcost.estimators.flipcost.predictor import PooledRule
 
 _KINDS = "a pipeline that `flipcost audit` saved, FlipCostClassifier or UnevenMarginClassifier(CV)"
@@ -227,8 +226,8 @@ def _bare(
 
 
 def _trees(boosting: Any, features: tuple[Feature, ...]) -> _Trees:
-    made = read_trees(boosting)
-    if made.codes:
+    made = boosting if isinstance(boosting, TreeSum) else read_trees(boosting)
+    if any(tree.codes for tree in made.trees):
         msg = f"Trees that split categories cannot be exported; give {_KINDS}."
         raise ExportError(msg)
     return tuple(_tree(tree, features) for tree in made.trees), made.baseline

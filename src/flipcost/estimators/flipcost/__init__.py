@@ -3,7 +3,7 @@
 `classifier` is what users see and ask, `fitted` what a fit keeps and answers, `summary` its words.
 
 Rows in `memory`: `scores` learns scores out of fold, `boosting` one of them, whose trees
-`tree_reading` reads; `trusted` rows and `dependence` between rows are read there. Tables that are
+`core.trees` reads; `trusted` rows and `dependence` between rows are read there. Tables that are
 never held: the `first_pass` gathers moments, and rows by a `drawing`; `moment_scores` learns from
 these, the `second_pass` counts scores, `sample` stands for the rows, and `table` makes a fit of
 all.

@@ -22,8 +22,7 @@ from flipcost._threads import thread_limits
 from flipcost._validation import take_rows
 from flipcost.core.dependence import training_rows
 from flipcost.core.quantiles import weighted_quantile
-from flipcost.core.tree_sum import TreeSum
-from flipcost.estimators.flipcost.tree_reading import packed, read_trees
+from flipcost.core.trees import TreeSum, read_trees
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -168,7 +167,7 @@ def boosting_scores(
     def call(fit: _Fit) -> tuple[TreeSum, Array]:
         model = _short_boosting(is_category).set_params(random_state=fit.seed)
         made = _learned(model, told, labels, weight, fit.learned)
-        return made, packed(made).score(take_rows(cells, fit.scored))
+        return made, made.score(take_rows(cells, fit.scored))
 
     total, count = np.zeros(n), np.zeros(n)
     found = _each(call, fits, n)
@@ -269,7 +268,7 @@ def plain_scores(
     def call(k: int) -> Array:
         rows = training_rows(few, k, forward=forward)
         made = _learned(clone(trees), told, labels, weight, rows)
-        return packed(made).score(take_rows(cells, held_out[k]))
+        return made.score(take_rows(cells, held_out[k]))
 
     scores = np.empty(n)
     for rows, own in zip(held_out, _each(call, range(len(held_out)), n), strict=True):

@@ -33,7 +33,6 @@ from flipcost.estimators.flipcost.boosting import (
 )
 from flipcost.estimators.flipcost.columns import FeatureColumns
 from flipcost.estimators.flipcost.threads import linear_algebra_threads
-from flipcost.estimators.flipcost.tree_reading import tree_scores
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -346,7 +345,7 @@ class PooledScores:
 
     def boosting_score(self, X: Any) -> Array:
         """Return the score that boosting gives rows, shape (n,)."""
-        return tree_scores(self.boosting, self.columns.cells(X))
+        return np.asarray(self.boosting.score(self.columns.cells(X)))
 
     def _parts(self, m: int) -> tuple[int, ...]:
         n_single = len(self.smooth.coefficients) + (self.boosting is not None)

@@ -92,3 +92,16 @@ def test_what_was_not_audited_is_said(capsys):
     hole = {"id": "X-1", "fix_versions": ["2.0"]}
     assert audit.report([unknown, {"name": "b", "version": "1.0", "vulns": [hole]}]) == 1
     assert "b 1.0: X-1, mended in 2.0" in capsys.readouterr().out
+
+
+def test_walks_say_what_differs_and_by_how_much():
+    """Figures within rounding are the same; others, words, and what is gone or new are named."""
+    before = {"a": 1.0, "b": [0.1, 0.2], "c": {"d": "rule"}, "e": 2.0, "f": "0.5"}
+    now = {"a": 1.0000001, "b": [0.1, 0.3], "c": {"d": "constant"}, "f": "0.75", "g": 1}
+    assert load("walks").compare(before, now) == [
+        "b: 1 of 2 differ, by 0.1 at most and 0.05 on average",
+        "c.d: 'rule' -> 'constant'",
+        "e: gone",
+        "f: 0.5 -> 0.75 (+0.25)",
+        "g: new",
+    ]

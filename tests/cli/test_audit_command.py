@@ -312,23 +312,6 @@ def test_nothing_asked_is_answered_with_help(capsys):
         assert command in screen
 
 
-def test_bench_leaves_out_what_needs_a_folder(capsys):
-    """The benchmark on tables of the user's own says how to give them, and is no mistake."""
-    assert "python -m benchmarks.real_noise FOLDER" in run(capsys, "bench", "--only", "real_noise")
-
-
-def test_bench_says_what_it_knows(capsys, tmp_path, monkeypatch):
-    """Benchmarks are named, an unknown one is a mistake, and so is a place without them."""
-    assert "closed_form" in run(capsys, "bench", "--list")
-    assert main(["bench", "--only", "nonsense"]) == 2
-    assert "closed_form" in capsys.readouterr().err
-    monkeypatch.chdir(tmp_path)
-    monkeypatch.setitem(sys.modules, "benchmarks", None)
-    monkeypatch.setitem(sys.modules, "benchmarks.__main__", None)
-    assert main(["bench"]) == 2
-    assert "source" in capsys.readouterr().err
-
-
 def test_a_terminal_gets_a_table_that_fits(capsys, monkeypatch, tmp_path):
     """On a terminal of 80 columns figures stay whole and no line is longer."""
     monkeypatch.setenv("COLUMNS", "80")

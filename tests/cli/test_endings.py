@@ -139,19 +139,6 @@ def test_output_that_is_full(monkeypatch, capfd):
     assert error.count("\n") == 1
 
 
-def test_benchmarks_of_others_are_not_run(tmp_path, monkeypatch, capsys):
-    """A package of that name in the current folder is somebody's."""
-    (tmp_path / "benchmarks").mkdir()
-    for name in ("__init__", "__main__"):
-        (tmp_path / "benchmarks" / f"{name}.py").write_text("raise SystemExit('evil')\n")
-    for name in [name for name in sys.modules if name.partition(".")[0] == "benchmarks"]:
-        monkeypatch.delitem(sys.modules, name)
-    monkeypatch.setattr(sys, "path", list(sys.path))
-    monkeypatch.chdir(tmp_path)
-    assert main(["bench", "--list"]) == 0
-    assert "closed_form" in capsys.readouterr().out
-
-
 def test_more_columns_than_an_audit_looks_at(tmp_path, capsys):
     """A table of very many columns is refused at once, in a sentence that says what takes more."""
     rows = np.random.default_rng(0).normal(size=(40, 5_001)).round(2)

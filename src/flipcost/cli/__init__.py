@@ -1,4 +1,4 @@
-"""The command line: `flipcost audit`, `predict`, `datasets`, `reproduce` and `bench`.
+"""The command line: `flipcost audit`, `predict`, `recheck`, `export`, `datasets`, `reproduce`.
 
 Exit code 0 is success; 2 is the user's mistake, answered in one line on standard error; 1 is ours.
 """

@@ -15,7 +15,6 @@ import typer
 
 from flipcost._version import __version__
 from flipcost.cli._audit import AuditCommand, audit_command
-from flipcost.cli._bench import bench_command
 from flipcost.cli._datasets import datasets_command
 from flipcost.cli._echo import echo
 from flipcost.cli._export import export_command
@@ -67,7 +66,6 @@ app.command("recheck", cls=RecheckCommand)(recheck_command)
 app.command("export")(export_command)
 app.command("datasets")(datasets_command)
 app.command("reproduce")(reproduce_command)
-app.command("bench")(bench_command)
 
 
 def main(args: list[str] | None = None) -> int:

@@ -58,6 +58,7 @@ def staged_folder(
         names,
         overwrite=overwrite,
         inputs=inputs,
+        manifest="summary.json",
         is_kept=is_filled_in,
         guard=partial(_whole, folder, clear),
     ) as place:

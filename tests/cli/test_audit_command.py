@@ -308,7 +308,7 @@ def test_the_module_is_a_program():
 def test_nothing_asked_is_answered_with_help(capsys):
     """Without a command the commands are listed."""
     screen = run(capsys)
-    for command in ("audit", "predict", "datasets", "reproduce", "bench"):
+    for command in ("audit", "predict", "recheck", "export", "datasets", "reproduce"):
         assert command in screen
 
 

@@ -32,8 +32,8 @@ from sklearn.preprocessing import StandardScaler
 
 from flipcost import FlipCostClassifier, datasets
 from flipcost.core.depth import depth_curve
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior
 from flipcost.noise import flip_labels, rate_from_trusted
 
 RATES = (0.0, 0.1, 0.2, 0.3)

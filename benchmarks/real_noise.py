@@ -251,7 +251,7 @@ def _judge(
             results.paid((*key, cost), rows, model.predict_proba(rows.X_test)[:, 1] > cost)
             continue
         share = float(rows.gold.mean()) if results.share_known else None
-        ours = FlipCostClassifier(cost, positive_share=share, random_state=seed)
+        ours = FlipCostClassifier(cost, prevalence=share, random_state=seed)
         ours.fit(rows.X, rows.noisy, trusted=rows.trusted(n_checked))
         paid = results.paid((*key, cost), rows, ours.predict(rows.X_test))
         limits = np.array([*ours.noise_rate_interval_, ours.cost_interval_])

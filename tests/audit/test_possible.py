@@ -10,7 +10,7 @@ from sklearn.model_selection import cross_val_predict
 
 from flipcost import Costs, FlipCostClassifier
 from flipcost.audit import audit
-from flipcost.core.checked import CheckedRows, contradict
+from flipcost.core.checked_rows import CheckedRows, contradict
 from flipcost.datasets import make_syn3d
 from flipcost.estimators.flipcost import check_not_swapped
 from flipcost.exceptions import DenoisingWarning, FlipCostError, TableError

@@ -172,11 +172,11 @@ def test_checks_are_compared_by_what_they_save(state, result):
 
 def test_a_known_share_of_positives_is_asked_for_once(state, result):
     """Where the table cannot tell and nobody checked, until it was told."""
-    asked = "`positive_share`" in dict(answers(result))["What would help most?"]
+    asked = "`prevalence`" in dict(answers(result))["What would help most?"]
     assert asked == (state == "undecided" and not result.n_checked)
     if asked:
-        told = audit(TABLES[state][0](), "ill", PRICES, positive_share=(0.3, 0.6))
-        assert "`positive_share`" not in dict(answers(told))["What would help most?"]
+        told = audit(TABLES[state][0](), "ill", PRICES, prevalence=(0.3, 0.6))
+        assert "`prevalence`" not in dict(answers(told))["What would help most?"]
 
 
 def test_every_screen_states_what_was_assumed(result):

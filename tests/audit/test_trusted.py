@@ -9,8 +9,8 @@ import pytest
 
 from flipcost.audit import audit, audit_files
 from flipcost.cli import main
-from flipcost.core.along import RateBand
 from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.noise_by_score import RateBand
 from flipcost.exceptions import TableError
 from flipcost.report._state import rate_sentence
 from tests.audit.helpers import PRICES, noisy_table
@@ -209,11 +209,11 @@ def test_where_mistakes_follow_the_columns_is_said(memory):
         RateBand(low, high, 0.5, 100, Interval(rate, rate - 0.1, rate + 0.1), Interval(0, 0, 0.1))
         for low, high, rate in ((0.6, 0.9, 0.2), (0.1, 0.3, 0.6))
     )
-    said = rate_sentence(replace(memory, along=(many, few)))
+    said = rate_sentence(replace(memory, noise_by_score=(many, few)))
     assert "Mistakes follow the columns" in said
     assert said.index("50 % to 70 %") < said.index("10 % to 30 % where the model")
-    assert "follow" not in rate_sentence(replace(memory, along=(few, few)))
+    assert "follow" not in rate_sentence(replace(memory, noise_by_score=(few, few)))
     assert [
         band["checked_rows"]
-        for band in replace(memory, along=(many, few)).summary()["noise_along_score"]
+        for band in replace(memory, noise_by_score=(many, few)).summary()["noise_by_score"]
     ] == [100, 100]

@@ -13,7 +13,7 @@ from flipcost.audit import audit
 from flipcost.cli import main
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.information import paired_saving
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.report import headline, render_report
 from tests.audit.helpers import PRICES, noisy_table

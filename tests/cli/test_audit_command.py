@@ -349,9 +349,9 @@ def test_an_audit_does_not_replace_what_it_reads(tmp_path, capsys):
 
 
 def test_a_share_of_positives_moves_the_rates(tmp_path, capsys):
-    """--positive-share S and LOW,HIGH count, and are named as the source."""
+    """--prevalence S and LOW,HIGH count, and are named as the source."""
     few, many = (
-        summary_of(capsys, tmp_path / name, GOOD, *OPTIONS, "--positive-share", told)
+        summary_of(capsys, tmp_path / name, GOOD, *OPTIONS, "--prevalence", told)
         for name, told in (("a", "0.15"), ("b", "0.6,0.8"))
     )
     assert "share of positives that was given" in few["noise_rate"]["source"]
@@ -362,9 +362,9 @@ def test_a_share_of_positives_moves_the_rates(tmp_path, capsys):
 @pytest.mark.parametrize("told", ["0", "half", "0.3,0.2", "10", "0.1,0.2,0.3"])
 def test_what_is_no_share_of_positives_is_refused(told, tmp_path, capsys):
     """In one sentence, before anything is written."""
-    args = ["audit", str(GOOD), *map(str, OPTIONS), "--positive-share", told]
+    args = ["audit", str(GOOD), *map(str, OPTIONS), "--prevalence", told]
     assert main([*args, "--out", str(tmp_path / "out")]) == 2
-    assert "--positive-share must be a share above 0 and below 1" in capsys.readouterr().err
+    assert "--prevalence must be a share above 0 and below 1" in capsys.readouterr().err
     assert not (tmp_path / "out").exists()
 
 
@@ -374,11 +374,11 @@ def test_a_share_of_positives_beside_a_rate_is_refused(tmp_path, capsys):
         "audit",
         str(GOOD),
         *map(str, OPTIONS),
-        "--positive-share",
+        "--prevalence",
         "0.2",
         "--noise-rate",
         "0.1",
     ]
     assert main([*args, "--out", str(tmp_path / "out")]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "--positive-share counts where the noise rate is open" in said
+    assert "--prevalence counts where the noise rate is open" in said

@@ -14,8 +14,8 @@ from flipcost.core.capacity import (
     tie_keys,
 )
 from flipcost.core.depth import depth_curve
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior
 
 gains = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=60)
 

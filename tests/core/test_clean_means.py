@@ -5,7 +5,7 @@ import itertools
 import numpy as np
 import pytest
 
-from flipcost.core.checked import CheckedRows, given_label
+from flipcost.core.checked_rows import CheckedRows, given_label
 from flipcost.core.clean_means import (
     LabelSums,
     cost_sums,
@@ -13,8 +13,8 @@ from flipcost.core.clean_means import (
     saving_sums,
     unbiased_mean,
 )
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior
 
 
 def test_the_mean_over_all_flips_is_the_clean_mean():

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flipcost.core.checked import CheckedRows
+from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.decision import (
     CONSTANTS,
@@ -14,7 +14,7 @@ from flipcost.core.decision import (
     decide_minimax,
     minimax_regret,
 )
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.noise_posterior import RatePosterior
 
 POSTERIOR = RatePosterior(np.array([[0.1, 0.1], [0.3, 0.3]]), np.array([0.6, 0.4]))
 

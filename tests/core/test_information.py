@@ -11,7 +11,7 @@ from flipcost.core.information import (
     value_of_knowing_rate,
 )
 from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.rates import rate_of_disagreement
 
 KNOWN = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))

@@ -3,11 +3,11 @@
 import numpy as np
 import pytest
 
-from flipcost.core.checked import contradict
+from flipcost.core.checked_rows import contradict
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import confusion_cells, costs_at_rates
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.possible import not_identified, possible_limits, rows_to_identify, tells_nothing
-from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.rates import NoiseRate
 
 

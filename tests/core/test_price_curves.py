@@ -6,9 +6,9 @@ import pytest
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.cost_curves import confusions_at_costs, mean_costs
 from flipcost.core.decision import bayes_calls
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.price_curves import net_benefit_curve, price_curve
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior
 
 CLEAN = RatePosterior(np.zeros((1, 2)), np.ones(1))
 FACTORS = np.array([4.0, 0.1, 1.0, 0.5, 30.0])

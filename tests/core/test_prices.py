@@ -8,8 +8,8 @@ import pytest
 
 from flipcost import Costs, PriceRange
 from flipcost.core.decision import bayes_calls, decide
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.prices import Prices, read_prices
-from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.row_prices import price_weights, prices_of, share_and_unit
 
 AMOUNT = np.array([10.0, 500.0, 3.0])

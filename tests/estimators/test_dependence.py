@@ -7,8 +7,8 @@ from sklearn.model_selection import GroupKFold, cross_validate
 
 from flipcost import FlipCostClassifier, UnevenMarginClassifierCV
 from flipcost.core.decision import clean_cost
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior
 from flipcost.datasets import make_syn3d
 from flipcost.estimators.flipcost.dependence import priced_design
 from flipcost.exceptions import DependenceWarning, FlipCostError

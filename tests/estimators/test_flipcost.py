@@ -145,11 +145,10 @@ def test_a_rate_with_an_interval_is_a_prior():
     assert width[0] < width[1]
 
 
-@pytest.mark.parametrize("method", ["minimax", "likelihood", "range"])
-def test_other_ways(method, fitted):
-    """The other ways give rules that cost no more than twice what integrating does, here."""
+def test_minimax_is_not_far(fitted):
+    """Minimax regret gives a rule that costs no more than twice what integrating does, here."""
     reference, X, noisy, data = fitted
-    model = FlipCostClassifier(cost=0.2, noise_rate=method, random_state=0).fit(X, noisy)
+    model = FlipCostClassifier(cost=0.2, noise_rate="minimax", random_state=0).fit(X, noisy)
     ours = weighted_cost(data.target, model.predict(X), 0.2)
     assert ours < 2 * weighted_cost(data.target, reference.predict(X), 0.2)
     assert model.noise_rate_source_ != reference.noise_rate_source_
@@ -297,8 +296,7 @@ def test_prices_and_labels_of_any_kind():
     assert "'ill'" in model.summary()
 
 
-# Not "range": its quantiles are interpolated, and so differ between a weight and copies.
-@pytest.mark.parametrize("method", ["integrate", "minimax", "likelihood", 0.25])
+@pytest.mark.parametrize("method", ["integrate", "minimax", 0.25])
 def test_weights_count_as_repetitions(method):
     """A row of weight k gives what k copies that are cases of their own give in the same fold."""
     X, noisy, _ = noisy_syn3d(300)

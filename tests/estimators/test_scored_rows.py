@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from flipcost.core.checked import CheckedRows
+from flipcost.core.checked_rows import CheckedRows
 from flipcost.estimators.flipcost.scored import ScoredRows
 
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from flipcost import Costs, FlipCostClassifier
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.price_curves import net_benefit_curve, price_curve
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior
 from flipcost.plot import DecisionCurveDisplay, LiftDisplay, PriceCurveDisplay, ProfitDisplay
 
 mpl.use("Agg")

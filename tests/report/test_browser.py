@@ -17,7 +17,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import confusion_cells, per_row_cost, possible_cost
 from flipcost.core.costs import Costs
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.report import render_report
 from flipcost.report._bands import make_price
 from flipcost.report._payload import make_payload

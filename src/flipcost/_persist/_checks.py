@@ -385,8 +385,8 @@ def _band(band: Any) -> None:
     _demand(_shares(np.array([band.low, band.high, band.share, *ends], dtype=float)))
 
 
-def _belief(belief: Any) -> None:
-    _demand(0 < belief.low < belief.high < 1)
+def _prevalence(prevalence: Any) -> None:
+    _demand(0 < prevalence.low < prevalence.high < 1)
 
 
 def _options(options: Any) -> None:
@@ -437,15 +437,15 @@ _OWNERS: Mapping[str, Callable[[Any], list[Any]]] = {
 }
 _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "sklearn.preprocessing._encoders.OneHotEncoder": _one_hot,
-    "flipcost.core.along.RateBand": _band,
+    "flipcost.core.noise_by_score.RateBand": _band,
     "flipcost.core.calibration.ScoreBins": _bins,
     "flipcost.core.confusion.Interval": _interval,
     "flipcost.core.costs.Costs": _post_init,
     "flipcost.core.hinges.HingeBasis": _hinges,
     "flipcost.core.moments.ClassMoments": _moments,
-    "flipcost.core.rate_posterior.RatePosterior": _posterior,
+    "flipcost.core.noise_posterior.RatePosterior": _posterior,
     "flipcost.core.rates.NoiseRate": _post_init,
-    "flipcost.core.share_belief.ShareBelief": _belief,
+    "flipcost.core.noise_posterior.PrevalencePrior": _prevalence,
     "flipcost.core.trees.TreeSum": _tree_sum,
     "flipcost.estimators.flipcost.options.FitOptions": _options,
     "flipcost.estimators.flipcost.result.FitResult": _result,

@@ -14,7 +14,7 @@ from typing import Any
 OURS = frozenset(
     f"flipcost.{name}"
     for name in (
-        "core.along.RateBand",
+        "core.noise_by_score.RateBand",
         "core.calibration.ScoreBins",
         "core.confusion.ConfusionCounts",
         "core.confusion.Interval",
@@ -23,9 +23,9 @@ OURS = frozenset(
         "core.decision.Regret",
         "core.hinges.HingeBasis",
         "core.moments.ClassMoments",
-        "core.rate_posterior.RatePosterior",
+        "core.noise_posterior.RatePosterior",
         "core.rates.NoiseRate",
-        "core.share_belief.ShareBelief",
+        "core.noise_posterior.PrevalencePrior",
         "core.trees.Tree",
         "core.trees.TreeSum",
         "data._reader.ColumnReader",

@@ -124,7 +124,7 @@ def conclude(
         prices_are_assumed=options.cost is None,
         recheck=plan_recheck(rows, classifier, effects, suspects),
         decisions=more_decisions(rows, classifier, candidates[0], costs),
-        along=classifier.noise_along_score_,
+        noise_by_score=classifier.noise_by_score_,
     )
 
 

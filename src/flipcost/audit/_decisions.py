@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._candidates import Candidate
     from flipcost.audit._rows import Audited
-    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.noise_posterior import RatePosterior
     from flipcost.estimators import FlipCostClassifier
 
 # Parts of fewer rows than this are too many to tell apart, and are shown together.

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.audit._result import Checks
-from flipcost.core.checked import given_label
+from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import cost_sums, denoised_mean
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.decision import clean_cost
 from flipcost.core.information import paired_saving
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.quantiles import largest_first
-from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.recheck import value_checks
 from flipcost.data import row_prices
 

@@ -12,7 +12,7 @@ from flipcost.audit._dependence import asked_ties, tied
 from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.audit._trusted import check_checked
-from flipcost.core.checked import CheckedRows
+from flipcost.core.checked_rows import CheckedRows
 from flipcost.data import as_arrow, read_labels, row_prices, take_column, two_classes
 from flipcost.scale import Piece
 

@@ -9,8 +9,7 @@ from typing import TYPE_CHECKING, Any, get_args
 from flipcost.audit._recheck import check_price, read_rounds
 from flipcost.core.capacity import read_capacities
 from flipcost.core.costs import Costs, cost_share
-from flipcost.core.noise_models import NoiseModel
-from flipcost.core.share_belief import ShareBelief
+from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.data import Roles
 from flipcost.exceptions import FlipCostError
 
@@ -45,7 +44,7 @@ class AuditOptions:
     noise_model : {"auto", "symmetric", "missed_positives", "wrong_negatives", \
             "class_conditional"}, default="auto"
         How labels may have gone wrong; "auto" weighs all of these. See `FlipCostClassifier`.
-    positive_share : float or pair of floats, default=None
+    prevalence : float or pair of floats, default=None
         What is known of the share of rows that are truly positive, or a range of it.
     trusted : str, default=None
         Column with the right label of rows that somebody checked, empty elsewhere. They are learned
@@ -114,7 +113,7 @@ class AuditOptions:
     positive: str | None = None
     noise_rate: float | tuple[float, float] | NoiseRate | None = None
     noise_model: str = "auto"
-    positive_share: float | tuple[float, float] | None = None
+    prevalence: float | tuple[float, float] | None = None
     trusted: str | None = None
     checked: Any = ()
     second_label: str | Sequence[str] = ()
@@ -149,7 +148,7 @@ class AuditOptions:
             known = ", ".join(get_args(NoiseModel))
             msg = f"`noise_model` must be one of {known}; got {self.noise_model!r}."
             raise FlipCostError(msg)
-        if self.positive_share is not None:
+        if self.prevalence is not None:
             _check_share(self)
         if isinstance(self.model, str) and self.model not in MODELS:
             msg = f"`model` must be {', '.join(MODELS)} or an estimator; got {self.model!r}."
@@ -230,12 +229,12 @@ def check_decisions(capacity: str | None, capacity_by: str | None) -> None:
 def _check_share(options: AuditOptions) -> None:
     """Refuse a share of positives that is none, or that would play no part."""
     try:
-        ShareBelief.of(options.positive_share)
+        PrevalencePrior.of(options.prevalence)
     except ValueError as error:
         raise FlipCostError(str(error)) from None
     if options.noise_rate is not None or options.second_label:
         msg = (
-            "`positive_share` counts where the noise rate is open; with `noise_rate` or "
+            "`prevalence` counts where the noise rate is open; with `noise_rate` or "
             "`second_label` it would play no part. Leave it out."
         )
         raise FlipCostError(msg)

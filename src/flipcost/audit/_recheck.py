@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from flipcost.core.checked import CheckedRows
+from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.recheck import draw_rows, leading_directions, spread_order, value_checks
 from flipcost.data import as_text, take_column
 from flipcost.estimators.flipcost import way_so_far

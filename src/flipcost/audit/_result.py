@@ -22,11 +22,11 @@ if TYPE_CHECKING:
     from flipcost.audit._effects import Effect
     from flipcost.audit._facts import ColumnFacts
     from flipcost.audit._recheck import Recheck
-    from flipcost.core.along import RateBand
     from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
+    from flipcost.core.noise_by_score import RateBand
+    from flipcost.core.noise_posterior import RatePosterior
     from flipcost.core.quality import LabelBins
-    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.core.rates import NoiseRate
     from flipcost.estimators.flipcost.result import State
 
@@ -197,7 +197,7 @@ class AuditResult(ShownResult):
         them.
     recheck : Recheck or None
         What checked rows have brought, and which to check next.
-    along : tuple of RateBand
+    noise_by_score : tuple of RateBand
         How the noise rates change along the score, with checked rows.
     """
 
@@ -242,7 +242,7 @@ class AuditResult(ShownResult):
     prices_are_assumed: bool = False
     recheck: Recheck | None = None
     decisions: Decisions | None = None
-    along: tuple[RateBand, ...] = ()
+    noise_by_score: tuple[RateBand, ...] = ()
 
     @property
     def unit(self) -> float:
@@ -305,7 +305,7 @@ class AuditResult(ShownResult):
             "noise_rate": self._rate(),
             "noise_models": self.noise_models,
             "noise_bounds": self._bounds(),
-            "noise_along_score": [_band(part) for part in self.along],
+            "noise_by_score": [_band(part) for part in self.noise_by_score],
             "chosen": self.chosen,
             "winner": self.best.key,
             "candidates": [self._candidate(c) for c in self.candidates],

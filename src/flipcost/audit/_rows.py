@@ -21,10 +21,10 @@ if TYPE_CHECKING:
     from flipcost.audit._dependence import RowTies
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
-    from flipcost.core.checked import CheckedRows
+    from flipcost.core.checked_rows import CheckedRows
     from flipcost.core.moments import ClassMoments
+    from flipcost.core.noise_posterior import RatePosterior
     from flipcost.core.prices import Prices
-    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.scored import ScoredRows

@@ -239,7 +239,7 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
     return FlipCostClassifier(
         cost=options.prices,
         noise_model=options.noise_model,
-        positive_share=options.positive_share,
+        prevalence=options.prevalence,
         estimator=_scored_by(options.model, options.seed),
         features="bends"
         if isinstance(options.model, str) and options.model == "linear"

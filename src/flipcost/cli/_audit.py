@@ -120,7 +120,7 @@ def audit_command(
             rich_help_panel=KNOWN,
         ),
     ] = "auto",
-    positive_share: Annotated[
+    prevalence: Annotated[
         str | None,
         typer.Option(
             help="Share of rows that are truly positive, if known: 0.1, or a range as 0.08,0.15.",

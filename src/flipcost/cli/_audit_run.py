@@ -28,8 +28,8 @@ from flipcost.cli._recheck_run import write_batch
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
+from flipcost.core.noise_posterior import PrevalencePrior
 from flipcost.core.possible import finite_only
-from flipcost.core.share_belief import ShareBelief
 from flipcost.data import check_sizes, column_names, guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import FlipCostError, UserError
 from flipcost.recheck import POOL_FILE, CheckPool, unused_batches
@@ -61,7 +61,7 @@ def run_audit(
     cost_check: float | None,
     second_label: list[str] | None,
     noise_model: str,
-    positive_share: str | None,
+    prevalence: str | None,
     drop: list[str] | None,
     drop_unusable: bool,
     categorical: list[str] | None,
@@ -97,7 +97,7 @@ def run_audit(
         "positive": positive,
         "noise_rate": None if noise_rate is None else _rate(noise_rate),
         "noise_model": noise_model,
-        "positive_share": None if positive_share is None else _share(positive_share),
+        "prevalence": None if prevalence is None else _share(prevalence),
         "learn_prices": learn_prices,
         "capacity": capacity,
         "capacity_by": capacity_by,
@@ -320,10 +320,10 @@ def _share(text: str) -> Any:
     """Return a share of positives, or a range, as given on the command line."""
     try:
         parts = tuple(float(part) for part in text.split(","))
-        ShareBelief.of(parts)
+        PrevalencePrior.of(parts)
     except ValueError as error:
         msg = (
-            "--positive-share must be a share above 0 and below 1, or a range of such as in "
+            "--prevalence must be a share above 0 and below 1, or a range of such as in "
             f"0.08,0.15; got {text!r}."
         )
         raise UserError(msg) from error

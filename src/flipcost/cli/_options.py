@@ -18,7 +18,7 @@ _SAME = {
     "by", "capacity", "capacity_by",
     "categorical", "checked", "cost_check", "delimiter", "dialect", "drop", "drop_unusable",
     "encoding", "group", "id", "jobs", "learn_prices", "max_bytes", "max_rows", "model",
-    "noise_model", "noise_rate", "out", "overwrite", "positive", "positive_share", "resume",
+    "noise_model", "noise_rate", "out", "overwrite", "positive", "prevalence", "resume",
     "sample_weight", "second_label", "seed", "target", "test",
     "time", "trials", "trusted",
 }  # fmt: skip

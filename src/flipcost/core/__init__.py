@@ -39,15 +39,11 @@ Losses and costs
 
 Probabilities
 -------------
-- `calibration`: scores to clean probabilities, under each rate
-- `curve_fit`: the posteriors of the curves behind them
-- `noise_models`: how labels may have gone wrong, and the rates that each way allows
-- `share_belief`: what somebody knows of the share of positives
-- `rate_search`: which scores, ways and rates explain the labels, and checked rows
-- `rate_posterior`: the posterior over rates, and what it leaves in doubt
-- `checked`: what mistakes cost, from rows that somebody checked
-- `cells`: rows in cells of label and score
-- `along`: how noise rates change along the score, from checked rows
+- `calibration`: scores to clean probabilities, for given noise rates
+- `noise_posterior`: the posterior over noise rates, and what it leaves in doubt
+- `priors`: constants that shape a statistical result
+- `checked_rows`: what checked rows tell of cells of label and score, and of costs
+- `noise_by_score`: noise rates in bands of the score, from checked rows
 - `recheck`: which rows to check next, and what that saves
 - `gaussian`: two Gaussian classes
 - `kernels`: kernels, centres and widths

@@ -20,8 +20,8 @@ from flipcost.core.arrays import Array
 from flipcost.core.confusion import Interval
 from flipcost.core.mixtures import mixture_intervals
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.possible import possible_bands, possible_limits
-from flipcost.core.rate_posterior import RatePosterior
 
 if TYPE_CHECKING:
     from flipcost.core.prices import Prices

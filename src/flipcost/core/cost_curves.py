@@ -23,7 +23,7 @@ from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.possible import not_identified
 
 if TYPE_CHECKING:
-    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.noise_posterior import RatePosterior
 
 
 def confusions_at_costs(
@@ -118,7 +118,7 @@ def mean_costs(tables: ConfusionCounts, costs: ArrayLike, posterior: RatePosteri
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.noise_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> tables = confusions_at_costs([0, 1, 1, 0, 1], [0.1, 0.4, 0.9, 0.6, 0.8], [0.2, 0.5])
     >>> mean_costs(tables, [0.2, 0.5], known).round(4)

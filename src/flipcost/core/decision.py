@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
-from flipcost.core.checked import given_label
+from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import CostLike, cost_share
@@ -26,8 +26,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import ArrayLike, NDArray
 
-    from flipcost.core.checked import CheckedRows
-    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.checked_rows import CheckedRows
+    from flipcost.core.noise_posterior import RatePosterior
 
     Array = NDArray[np.float64]
     CallSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
@@ -173,7 +173,7 @@ def decide(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.noise_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> decide(labels, eta, 0.2, known).chosen, decide(labels, eta, 0.05, known).chosen
@@ -239,8 +239,8 @@ def choose_at_costs(
 
     Examples
     --------
-    >>> from flipcost.core.checked import CheckedRows
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.checked_rows import CheckedRows
+    >>> from flipcost.core.noise_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> checked = CheckedRows(np.arange(20), labels[:20])
@@ -314,7 +314,7 @@ def clean_cost(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.noise_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels = np.tile([True, False], 50)
     >>> prices = Prices(np.full(100, 8.0), np.full(100, 2.0))
@@ -471,7 +471,7 @@ def decide_minimax(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.noise_posterior import RatePosterior
     >>> states = RatePosterior(np.array([[0.1, 0.1], [0.2, 0.2]]), np.array([0.7, 0.3]))
     >>> labels = np.tile([True, False], 50)
     >>> rules = [count_calls(labels, labels), count_calls(labels, ~labels)]

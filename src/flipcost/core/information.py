@@ -11,9 +11,9 @@ from flipcost.core.clean_means import saving_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_eta, rate_pair
+from flipcost.core.noise_posterior import RatePosterior, mixture_interval
 from flipcost.core.possible import possible_limits
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior, mixture_interval
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

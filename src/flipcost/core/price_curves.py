@@ -17,8 +17,8 @@ from flipcost.core.arrays import Array
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import confusions_at_costs
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior
 
 _CLEAN = RatePosterior(np.zeros((1, 2)), np.ones(1))
 

@@ -1,6 +1,6 @@
 r"""Which rows to check next: what knowing them is worth, and a draw that stays honest.
 
-Rows lie in cells of label and score (`flipcost.core.cells`). What is in doubt of the shares
+Rows lie in cells of label and score (`flipcost.core.checked_rows`). What is in doubt of the shares
 :math:`\pi` of true positives, mean :math:`\mu` and covariance :math:`S`, leaves decisions in doubt:
 rows in a range b of the score are called positive where their share :math:`q_b` of positives
 exceeds the cost c. After :math:`n_c` checks in each cell the mean of :math:`q_b` has moved with
@@ -27,19 +27,18 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import logit, ndtr
 
-from flipcost.core.cells import CellPosterior, ScoreCells
-from flipcost.core.checked import given_label
+from flipcost.core.checked_rows import CellPosterior, ScoreCells, given_label
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.information import probability_wrong
 from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.noise_posterior import RatePosterior
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from flipcost.core.arrays import Array, Flags
-    from flipcost.core.checked import CheckedRows
+    from flipcost.core.checked_rows import CheckedRows
 
 # How checks are shared out: where decisions turn, where the cost is in doubt, where labels are
 # likely wrong, and everywhere. On ten tables with real noise (two splits, linear scores) all shares
@@ -131,7 +130,7 @@ def value_checks(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.noise_posterior import RatePosterior
     >>> rng = np.random.default_rng(0)
     >>> eta = rng.random(1000)
     >>> labels = (rng.random(1000) < eta) ^ (rng.random(1000) < 0.1)

@@ -11,9 +11,9 @@ from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs
 from flipcost.core.depth import depth_curve
 from flipcost.core.noise import rate_pair
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.price_curves import net_benefit_curve, price_curve
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.row_prices import prices_of
 from flipcost.plot._common import (
     pos_label_of,

@@ -12,9 +12,9 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flipcost.core.checked import CheckedRows
+from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.confusion import Interval
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.recheck import draw_rows, spread_order, value_checks
 from flipcost.exceptions import TableError
 from flipcost.recheck._match import CheckedAnswers

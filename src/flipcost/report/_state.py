@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.core.along import furthest_apart
 from flipcost.core.noise import rate_pair
+from flipcost.core.noise_by_score import furthest_apart
 from flipcost.estimators.flipcost.result import most_wrong
 from flipcost.estimators.flipcost.summary import CHECK_ROWS, MODEL_WORDS, band, percent
 from flipcost.report._numbers import saving_words, scale_of
@@ -121,7 +121,7 @@ def rate_sentence(result: AuditResult) -> str:
 
 def _along(result: AuditResult) -> str:
     """Say where labels are wrong more often than elsewhere, if the checked rows show it."""
-    found = furthest_apart(result.along)
+    found = furthest_apart(result.noise_by_score)
     if found is None:
         return ""
     side, *bands = found

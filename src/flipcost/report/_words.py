@@ -291,7 +291,7 @@ def help_sentence(result: AuditResult) -> str:
     if result.state == "undecided" and nothing_told:
         return (
             f"{compared}. Their right labels (`checked`, `trusted`) tell what the table cannot, "
-            f"and so does the true share of {result.positive!r}, if it is known (`positive_share`)."
+            f"and so does the true share of {result.positive!r}, if it is known (`prevalence`)."
         )
     return (
         f"{compared}. Their right labels, given back as `checked` or in a column of `trusted` "

@@ -8,10 +8,8 @@ import numpy as np
 from scipy.special import ndtri
 
 from flipcost.core.calibration import Calibration, ScoreBins, calibrate
-from flipcost.core.curve_fit import log_sum
 from flipcost.core.noise import rate_pair
-from flipcost.core.quantiles import weighted_quantile
-from flipcost.core.rate_search import integrate_rates
+from flipcost.core.noise_posterior import integrate_rates
 from flipcost.core.rates import NoiseRate
 from flipcost.estimators.flipcost.options import SOURCES, FitOptions
 from flipcost.exceptions import FlipCostError
@@ -19,15 +17,11 @@ from flipcost.exceptions import FlipCostError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from flipcost.core.noise_models import NoiseModel
-    from flipcost.core.share_belief import ShareBelief
+    from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
     from flipcost.estimators.flipcost.scored import ScoredRows
 
     Array = NDArray[np.float64]
 
-# What "range" takes for the ends of the noisy probabilities; the very extremes are mostly chance.
-_RANGE_ENDS = (0.01, 0.99)
-_LARGEST_RATE = 0.48
 # A share of positives this many standard errors off cannot come from the rate that was given.
 _IMPOSSIBLE = 4.0
 
@@ -48,21 +42,16 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     (array([[0.1, 0.2]]), 'given')
     """
     rate = options.told_rate
-    if options.belief is not None and rate not in ("integrate", "minimax"):
+    if options.prevalence is not None and rate not in ("integrate", "minimax"):
         msg = (
-            "`positive_share` counts where the noise rate is open; with `noise_rate` as given it "
+            "`prevalence` counts where the noise rate is open; with `noise_rate` as given it "
             "would play no part. Give one of the two."
         )
         raise ValueError(msg)
     if isinstance(rate, str):
-        if rate == "range":
-            return calibrate(rows.bins, [_range(rows, options.noise_model)]), SOURCES[rate]
         _check_model(rows.bins[0], options.noise_model)
-        fit = integrate_rates(rows.bins, options.noise_model, belief=options.belief)
-        if rate == "likelihood":
-            best = fit.rates[int(np.argmax(log_sum(fit.log_evidence, axis=0)))]
-            fit = calibrate(rows.bins, [best])
-        return fit, SOURCES[rate] if options.belief is None else _told_share(options.belief)
+        fit = integrate_rates(rows.bins, options.noise_model, prevalence=options.prevalence)
+        return fit, SOURCES[rate] if options.prevalence is None else _told_share(options.prevalence)
     known = _prior_of(rate)
     if known is not None:
         source = f"given with its interval: {rate.source}"
@@ -72,10 +61,10 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     return calibrate(rows.bins, [pair]), "given"
 
 
-def _told_share(belief: ShareBelief) -> str:
+def _told_share(prevalence: PrevalencePrior) -> str:
     """Say where the rate came from, when the share of positives was told."""
     return (
-        f"the share of positives that was given, {belief.low:.3g} to {belief.high:.3g}, and the "
+        f"the prevalence that was given, {prevalence.low:.3g} to {prevalence.high:.3g}, and the "
         "calibration of out-of-fold scores"
     )
 
@@ -91,15 +80,6 @@ def _check_model(bins: ScoreBins, noise_model: NoiseModel) -> None:
             "were checked are. Give 'auto'."
         )
         raise FlipCostError(msg)
-
-
-def _range(rows: ScoredRows, noise_model: NoiseModel) -> tuple[float, float]:
-    """Estimate rates from the extremes of the noisy probability, as Menon et al. do."""
-    noisy = calibrate(rows.bins, [(0.0, 0.0)]).probability(rows.scores)
-    low, high = (float(end) for end in weighted_quantile(noisy, _RANGE_ENDS, rows.weight))
-    if noise_model == "symmetric":
-        return (min(_LARGEST_RATE, (low + 1 - high) / 2),) * 2
-    return 1 - high, low
 
 
 def _prior_of(rate: Any) -> tuple[Array, Array] | None:

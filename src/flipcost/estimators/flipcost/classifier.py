@@ -16,10 +16,9 @@ from flipcost._validation import (
     positive_index,
 )
 from flipcost.core.costs import Costs
-from flipcost.core.noise_models import NoiseModel
+from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.core.rates import NoiseRate, check_level
 from flipcost.core.row_prices import prices_of, share_and_unit
-from flipcost.core.share_belief import ShareBelief
 from flipcost.estimators._folds import generator
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.dependence import grouping_of, refuse_dependence
@@ -55,14 +54,13 @@ class FlipCostClassifier(FittedFlipCost):
         Share of the misclassification cost that a false positive bears, in (0, 1); or the prices,
         as ``Costs(fn=4, fp=1)``. Prices may differ by row, as in ``Costs(fn="amount", fp=5)`` where
         X is a frame with a column of amounts; or come with the rows, as `prices`.
-    noise_rate : {"integrate", "minimax", "likelihood", "range"}, float, pair or NoiseRate, \
-            default="integrate"
+    noise_rate : {"integrate", "minimax"}, float, pair or NoiseRate, default="integrate"
         What is known about the noise. "integrate" knows nothing and averages over all rates by
         their posterior. "minimax" takes the rule, or constant, whose denoised cost is never far
-        from the best over the rates that are plausible. "likelihood" and "range" plug in one
-        estimated rate. A number in [0, 0.5) or a pair ``(rho_pos, rho_neg)`` is taken as true; a
-        `NoiseRate` with an interval, of one rate or of two, as a prior: so what several annotators
-        tell (`flipcost.noise.rate_from_repeats`) is weighed with what the labels do.
+        from the best over the rates that are plausible. A number in [0, 0.5) or a pair
+        ``(rho_pos, rho_neg)`` is taken as true; a `NoiseRate` with an interval, of one rate or of
+        two, as a prior: so what several annotators tell (`flipcost.noise.rate_from_repeats`) is
+        weighed with what the labels do.
     noise_model : {"auto", "symmetric", "missed_positives", "wrong_negatives", \
             "class_conditional"}, default="auto"
         How labels may have gone wrong: one rate for both classes, only positives or only negatives
@@ -85,7 +83,7 @@ class FlipCostClassifier(FittedFlipCost):
         stratified folds below 5,000 rows and 5 above when None.
     level : float, default=0.95
         Level of all intervals.
-    positive_share : float or pair of floats, default=None
+    prevalence : float or pair of floats, default=None
         What is known, from elsewhere than the labels, of the share of rows that are truly positive:
         about so many, or a range ``(low, high)`` that holds it with probability 0.95. Labels that
         miss most positives cannot say so themselves; with this they need not.
@@ -110,7 +108,7 @@ class FlipCostClassifier(FittedFlipCost):
         Posterior weight of each noise model; "no_signal" where the columns say nothing.
     wrong_share_ : Interval
         Share of all labels that are wrong.
-    noise_along_score_ : tuple of RateBand
+    noise_by_score_ : tuple of RateBand
         With checked rows: both noise rates, with intervals, in bands of the probability. Each has
         `low` and `high`, `share` and `n_checked`, and `positives` and `negatives`: how many of
         these are labelled wrong there. Empty without checked rows.
@@ -166,7 +164,7 @@ class FlipCostClassifier(FittedFlipCost):
     that follow the features bend that curve, and nothing in the table shows it: of ten tables with
     real noise, two whose labels missed four positives in five were decided worse than by a constant
     at one of two costs. With a hundred rows that somebody checked (`trusted`) none was, nor where
-    the share of positives was known (`positive_share`).
+    the share of positives was known (`prevalence`).
 
     References
     ----------
@@ -204,7 +202,7 @@ class FlipCostClassifier(FittedFlipCost):
         "l2s": ["array-like"],
         "cv": [Integral, "cv_object", None],
         "level": [Real],
-        "positive_share": [Real, "array-like", None],
+        "prevalence": [Real, "array-like", None],
         "pos_label": "no_validation",
         "random_state": ["random_state"],
     }
@@ -220,7 +218,7 @@ class FlipCostClassifier(FittedFlipCost):
         l2s: Sequence[float] = (0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0),
         cv: Any = None,
         level: float = 0.95,
-        positive_share: float | tuple[float, float] | None = None,
+        prevalence: float | tuple[float, float] | None = None,
         pos_label: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -232,7 +230,7 @@ class FlipCostClassifier(FittedFlipCost):
         self.l2s = l2s
         self.cv = cv
         self.level = level
-        self.positive_share = positive_share
+        self.prevalence = prevalence
         self.pos_label = pos_label
         self.random_state = random_state
 
@@ -465,5 +463,5 @@ class FlipCostClassifier(FittedFlipCost):
         share, unit = (0.5, 1.0)
         if prices is not None or not by_row:
             share, unit = share_and_unit(self.cost, prices, sample_weight)
-        belief = None if self.positive_share is None else ShareBelief.of(self.positive_share)
-        return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row, belief)
+        prevalence = None if self.prevalence is None else PrevalencePrior.of(self.prevalence)
+        return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row, prevalence)

@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.core.arrays import Array, Flags, Indices
+    from flipcost.core.noise_posterior import RatePosterior
     from flipcost.core.prices import Prices
-    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators.flipcost.scored import ScoredRows
 
 # Forward folds when nobody says, and rows of each label that the first one is learned from.

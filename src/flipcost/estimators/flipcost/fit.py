@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.core.along import RateBand, rates_along
-from flipcost.core.checked import given_label
+from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import cost_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.decision import (
@@ -24,8 +23,9 @@ from flipcost.core.decision import (
     decide_minimax,
 )
 from flipcost.core.information import value_of_knowing_rate
+from flipcost.core.noise_by_score import RateBand, rates_by_score_band
+from flipcost.core.noise_posterior import RatePosterior, rate_posterior
 from flipcost.core.prices import Prices
-from flipcost.core.rate_posterior import RatePosterior, rate_posterior
 from flipcost.core.rates import NoiseRate, purest_tail
 from flipcost.estimators.flipcost.calibrate import calibrate_scores
 from flipcost.estimators.flipcost.result import FitResult, ScoreCurves
@@ -81,7 +81,7 @@ def fit_scores(
     calibration, source = calibrate_scores(rows, options)
     if reweigh is not None:
         rows = reweigh(int(calibration.weight.sum(axis=1).argmax()))
-    posterior = rate_posterior(rows.bins, calibration, options.model_in_doubt, options.belief)
+    posterior = rate_posterior(rows.bins, calibration, options.model_in_doubt, options.prevalence)
     answer, rate, regret = None, None, None
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
         answer, rate, regret = _least_regret(rows, calibration, posterior, options)
@@ -119,7 +119,7 @@ def fit_scores(
         wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_effective),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
         n_effective=rows.n_effective,
-        along=_along(rows, probability, posterior, options.level),
+        noise_by_score=_by_score(rows, probability, posterior, options.level),
     )
 
 
@@ -178,14 +178,16 @@ def _bounds(bins: ScoreBins, level: float) -> NoiseRate:
     return NoiseRate(value, (0.0, 0.0), tuple(high), "purest tails of the score", level)  # type: ignore[arg-type]
 
 
-def _along(
+def _by_score(
     rows: ScoredRows, probability: Array, posterior: RatePosterior, level: float
 ) -> tuple[RateBand, ...]:
     """Return how rates change along the score, as far as checked rows tell."""
     if rows.checked is None:
         return ()
     expected = given_label(probability, rows.positive, posterior.mean)
-    return rates_along(rows.checked, rows.positive, probability, expected, rows.weight, level)
+    return rates_by_score_band(
+        rows.checked, rows.positive, probability, expected, rows.weight, level
+    )
 
 
 def _value_of_rate(

@@ -71,7 +71,7 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         self.noise_models_ = dict(result.posterior.models or {})
         self.noise_bounds_ = result.bounds
         self.wrong_share_ = result.wrong_share
-        self.noise_along_score_ = result.along
+        self.noise_by_score_ = result.noise_by_score
         self.state_ = result.state
         self.n_effective_ = float(result.n_effective or result.n_rows)
         limits = result.posterior.interval(result.options.level)

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.core.checked import CheckedRows
+    from flipcost.core.checked_rows import CheckedRows
     from flipcost.core.prices import Prices
     from flipcost.estimators.flipcost.dependence import Dependence
     from flipcost.estimators.flipcost.options import FitOptions

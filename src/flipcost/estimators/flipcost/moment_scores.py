@@ -9,7 +9,7 @@ import numpy as np
 
 from flipcost.core.calibration import ScoreBins
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
-from flipcost.core.rate_search import integrate_rates
+from flipcost.core.noise_posterior import integrate_rates
 from flipcost.estimators.flipcost.scores import (
     MomentScores,
     bent_basis,

@@ -9,15 +9,12 @@ from flipcost.core.possible import tells_nothing
 from flipcost.core.rates import NoiseRate
 
 if TYPE_CHECKING:
-    from flipcost.core.noise_models import NoiseModel
-    from flipcost.core.share_belief import ShareBelief
+    from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 
 # What may be said in place of a rate, and where the rate then comes from.
 SOURCES = {
     "integrate": "integrated out: posterior from the calibration of out-of-fold scores",
     "minimax": "minimax regret over the rates that the posterior leaves plausible",
-    "likelihood": "most likely rate, plugged in",
-    "range": "range of the noisy probabilities, plugged in",
 }
 
 
@@ -37,7 +34,7 @@ class FitOptions:
         Of mean prices where they differ by row: costs are counted in money then.
     by_row : bool
         Whether prices differ by row.
-    belief : ShareBelief or None
+    prevalence : PrevalencePrior or None
         What is known of the share of positives.
     """
 
@@ -47,7 +44,7 @@ class FitOptions:
     level: float
     unit: float = 1.0
     by_row: bool = False
-    belief: ShareBelief | None = None
+    prevalence: PrevalencePrior | None = None
 
     @property
     def told_rate(self) -> Any:

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 
 import numpy as np
 
+from flipcost.core import priors
 from flipcost.core.additive import CurveTables
 from flipcost.core.calibration import TABLE
 from flipcost.core.possible import tells_nothing
@@ -17,21 +18,16 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.core.along import RateBand
     from flipcost.core.calibration import ScoreBins
     from flipcost.core.confusion import Interval
     from flipcost.core.decision import Answer, Regret
-    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.noise_by_score import RateBand
+    from flipcost.core.noise_posterior import RatePosterior
     from flipcost.estimators.flipcost.options import FitOptions
 
     Array = NDArray[np.float64]
 
 State: TypeAlias = Literal["clean", "noisy", "undecided", "no_signal", "small"]
-# Fewer rows of a label than this say nothing of noise: a curve through them fits anything.
-_FEW_ROWS = 20
-# Labels are "clean" when at most this share can be wrong, and "noisy" when at least this share is
-# and the interval is no wider than that.
-_CLEAN, _SOME, _WIDE = 0.03, 0.005, 0.2
 
 
 @dataclass(frozen=True, eq=False)
@@ -110,7 +106,7 @@ class FitResult:
         Rows whose right label is known.
     n_effective : float or None
         Rows that these count for, where they depend on each other; all when None.
-    along : tuple of RateBand
+    noise_by_score : tuple of RateBand
         How rates change along the score, with checked rows.
     """
 
@@ -130,13 +126,13 @@ class FitResult:
     wrong_share: Interval
     n_checked: int = 0
     n_effective: float | None = None
-    along: tuple[RateBand, ...] = ()
+    noise_by_score: tuple[RateBand, ...] = ()
 
     @property
     def state(self) -> State:
         """What can be said of the labels."""
         bins = self.bins[0]
-        if bins.rarer < _FEW_ROWS:
+        if bins.rarer < priors.SMALL_ROWS:
             return "small"
         if self.posterior.has_no_signal:
             return "no_signal"
@@ -144,11 +140,14 @@ class FitResult:
         if not self.n_checked:
             most = min(most, most_wrong(self.bounds, bins.noisy_share))
         # More wrong labels than the bounds allow: one of the two is mistaken.
-        if most < _CLEAN and self.wrong_share.value < _CLEAN:
+        if most < priors.CLEAN_SHARE and self.wrong_share.value < priors.CLEAN_SHARE:
             return "clean"
-        wide = self.wrong_share.high - self.wrong_share.low > _WIDE or most < self.wrong_share.low
+        wide = (
+            self.wrong_share.high - self.wrong_share.low > priors.WIDE_SHARE
+            or most < self.wrong_share.low
+        )
         wide = wide or self.posterior.doubt(self.n_effective or self.n_rows) is not None
-        return "undecided" if wide or self.wrong_share.low < _SOME else "noisy"
+        return "undecided" if wide or self.wrong_share.low < priors.SOME_SHARE else "noisy"
 
     @property
     def noise_rate(self) -> float | tuple[float, float]:

@@ -14,9 +14,9 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.core.checked import CheckedRows
+    from flipcost.core.checked_rows import CheckedRows
+    from flipcost.core.noise_posterior import RatePosterior
     from flipcost.core.prices import Prices
-    from flipcost.core.rate_posterior import RatePosterior
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]

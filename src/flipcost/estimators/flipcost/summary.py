@@ -6,8 +6,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.core.along import furthest_apart
 from flipcost.core.decision import CONSTANTS
+from flipcost.core.noise_by_score import furthest_apart
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.result import FitResult
@@ -125,7 +125,7 @@ def _labels(fit: FitResult) -> list[str]:
 
 def _along(fit: FitResult) -> list[str]:
     """Say where labels are wrong more often than elsewhere, if the checked rows show it."""
-    found = furthest_apart(fit.along)
+    found = furthest_apart(fit.noise_by_score)
     if found is None:
         return []
     side, worse, better = found
@@ -147,9 +147,11 @@ def _assumed(fit: FitResult) -> list[str]:
     if shown[3:]:
         lines[0] += ";"
         lines.append("; ".join(shown[3:]))
-    belief = fit.options.belief
-    if belief is not None:
-        lines.append(f"of all rows {band(belief.low, belief.high)} are positive, as you said")
+    prevalence = fit.options.prevalence
+    if prevalence is not None:
+        lines.append(
+            f"of all rows {band(prevalence.low, prevalence.high)} are positive, as you said"
+        )
     return lines
 
 
@@ -223,10 +225,9 @@ def _advice(fit: FitResult) -> str:
         f"check {wanted} {more}rows and give their right labels as `trusted`:\n"
         f"{_INDENT}that tells what the table cannot"
     )
-    told = fit.n_checked or fit.options.belief is not None
+    told = fit.n_checked or fit.options.prevalence is not None
     if told or fit.options.told_rate not in ("integrate", "minimax"):
         return advice
     return (
-        f"{advice}; so does the share of positives,\n"
-        f"{_INDENT}known from elsewhere, as `positive_share`"
+        f"{advice}; so does the share of positives,\n{_INDENT}known from elsewhere, as `prevalence`"
     )

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.core.calibration import N_BINS, ScoreBins
-from flipcost.core.checked import CheckedRows
+from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.row_prices import share_and_unit
 from flipcost.estimators._tables import orient_found
 from flipcost.estimators.flipcost.dependence import SampleTies

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost._validation import take_rows
-from flipcost.core.checked import CheckedRows, contradict, look_wrong
+from flipcost.core.checked_rows import CheckedRows, contradict, look_wrong
 from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:

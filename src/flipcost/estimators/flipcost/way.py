@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.core.checked import CheckedRows
+from flipcost.core.checked_rows import CheckedRows
 from flipcost.estimators.flipcost.fit import fit_scores
 
 if TYPE_CHECKING:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost import FlipCostClassifier
-from flipcost.core.noise_models import clean_share
+from flipcost.core.noise_posterior import clean_share
 from flipcost.noise import NoiseRate
 
 COST = 0.2
@@ -35,7 +35,7 @@ def test_labels_that_miss_weak_positives_are_seen_through():
         X, noisy, clean = missed_where_weak(3_000, seed)
         fresh, _, right = missed_where_weak(20_000, 100 + seed)
         share = float(clean.mean())
-        blind, told = fitted(X, noisy), fitted(X, noisy, positive_share=share)
+        blind, told = fitted(X, noisy), fitted(X, noisy, prevalence=share)
         saved.append(1 - paid(told, fresh, right) / paid(blind, fresh, right))
         posterior = told.rate_posterior_
         implied = posterior.weight @ clean_share(posterior.rates, noisy.mean())
@@ -51,7 +51,7 @@ def test_a_share_narrows_what_symmetric_noise_leaves_open():
     X = rng.normal(size=(3_000, 3))
     clean = rng.random(3_000) < 1 / (1 + np.exp(2.0 - 2 * X[:, 0]))
     noisy = clean ^ (rng.random(3_000) < 0.2)
-    blind, told = fitted(X, noisy), fitted(X, noisy, positive_share=(0.15, 0.3))
+    blind, told = fitted(X, noisy), fitted(X, noisy, prevalence=(0.15, 0.3))
     for low, high in told.noise_rate_interval_:
         assert low < 0.2 < high
     widths = [m.wrong_share_.high - m.wrong_share_.low for m in (told, blind)]
@@ -62,7 +62,7 @@ def test_columns_that_say_nothing_give_the_constant_that_the_share_prefers():
     """Labels prefer the other one."""
     rng = np.random.default_rng(5)
     X, noisy = rng.normal(size=(2_000, 3)), rng.random(2_000) < 0.08
-    blind, told = fitted(X, noisy), fitted(X, noisy, positive_share=0.4)
+    blind, told = fitted(X, noisy), fitted(X, noisy, prevalence=0.4)
     assert blind.chosen_ == "all_negative"
     assert told.state_ == "no_signal"
     assert told.chosen_ == "all_positive"
@@ -72,9 +72,9 @@ def test_the_share_is_of_the_positive_class():
     """Swapping the classes, the share and the cost swaps the calls and nothing else."""
     X, noisy, clean = missed_where_weak(1_500, 1)
     share = float(clean.mean())
-    one = fitted(X, noisy, positive_share=share)
+    one = fitted(X, noisy, prevalence=share)
     other = FlipCostClassifier(
-        1 - COST, features="bends", positive_share=1 - share, pos_label=False, random_state=0
+        1 - COST, features="bends", prevalence=1 - share, pos_label=False, random_state=0
     ).fit(X, noisy)
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=0.01)
 
@@ -84,35 +84,35 @@ def test_checked_rows_and_a_share_count_together():
     X, noisy, clean = missed_where_weak(2_000, 2)
     trusted = np.full(2_000, np.nan)
     trusted[:60] = clean[:60]
-    model = FlipCostClassifier(COST, positive_share=(0.25, 0.45), random_state=0)
+    model = FlipCostClassifier(COST, prevalence=(0.25, 0.45), random_state=0)
     model.fit(X, noisy, trusted=trusted)
     assert "of all rows 25 % to 45 % are positive, as you said" in model.summary()
     (low, high), _ = model.noise_rate_interval_
     assert low < np.mean(~noisy[clean]) < high
 
 
-@pytest.mark.parametrize("rate", [0.1, (0.3, 0.0), "likelihood", "range"])
+@pytest.mark.parametrize("rate", [0.1, (0.3, 0.0)])
 def test_a_share_beside_a_rate_is_refused(rate):
     """It would play no part."""
     X, noisy, _ = missed_where_weak(300, 0)
-    with pytest.raises(ValueError, match="`positive_share` counts where the noise rate is open"):
-        fitted(X, noisy, positive_share=0.3, noise_rate=rate)
+    with pytest.raises(ValueError, match="`prevalence` counts where the noise rate is open"):
+        fitted(X, noisy, prevalence=0.3, noise_rate=rate)
 
 
 @pytest.mark.parametrize("share", [0.0, 30, (0.3, 0.1), "half"])
 def test_what_is_no_share_is_refused(share):
     X, noisy, _ = missed_where_weak(300, 0)
-    with pytest.raises(ValueError, match="positive_share"):
-        fitted(X, noisy, positive_share=share)
+    with pytest.raises(ValueError, match="prevalence"):
+        fitted(X, noisy, prevalence=share)
 
 
 def test_the_summary_asks_for_the_share_until_it_is_told():
     """And not of a table somebody checked rows of."""
     X, noisy, clean = missed_where_weak(1_000, 0)
-    assert "`positive_share`" in fitted(X, noisy).summary()
-    assert "as `positive_share`" not in fitted(X, noisy, positive_share=(0.2, 0.4)).summary()
+    assert "`prevalence`" in fitted(X, noisy).summary()
+    assert "as `prevalence`" not in fitted(X, noisy, prevalence=(0.2, 0.4)).summary()
     estimated = NoiseRate(0.2, 0.05, 0.35, "repeats")
-    assert "`positive_share`" not in fitted(X, noisy, noise_rate=estimated).summary()
+    assert "`prevalence`" not in fitted(X, noisy, noise_rate=estimated).summary()
     trusted = np.where(np.arange(1_000) < 50, clean, np.nan)
     model = FlipCostClassifier(COST, features="bends", random_state=0)
-    assert "`positive_share`" not in model.fit(X, noisy, trusted=trusted).summary()
+    assert "`prevalence`" not in model.fit(X, noisy, trusted=trusted).summary()

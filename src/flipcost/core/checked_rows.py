@@ -1,43 +1,246 @@
-r"""What mistakes cost, from rows that somebody checked.
+r"""Checked rows: what they tell of cells of label and score, and of what misses and alarms cost.
 
-A label, a call and a range of the score put each row in a cell (`flipcost.core.cells`). How many
-rows each cell holds is known; how many of them are truly positive is known on the checked ones
-only. With :math:`W_c` the share of a cell and :math:`p_c` its share of true positives, the clean
-cost of a row is
+A label, a call and a range of the score put each row in a cell. How many rows a cell holds is
+known; what share :math:`\pi_c` of them is truly positive is what the model says of it, up to a
+doubt, and what checked rows say:
 
 .. math::
 
-    \sum_{c\ \text{called negative}} (1 - a)\, W_c\, p_c
-    + \sum_{c\ \text{called positive}} a\, W_c\, (1 - p_c),
+    \operatorname{logit} \pi_c = \operatorname{logit} m_c + d_c, \qquad d \sim N(0, K),
+    \qquad k_c \sim \operatorname{Bin}(n_c, \pi_c) .
 
-whatever the mistakes in the labels depend on. Checked rows may have been chosen by label, call and
-score, as those of `flipcost.core.recheck` are, or those that look wrong; within a cell they must
-stand for the others. Cells of label and call alone would not do: of rows called positive those
-that look wrong most are mostly positive, and the others of that cell are not.
+The doubt :math:`K` moves all cells of a label together, moves those of a label and a call, tilts
+the model, follows the score smoothly, and leaves something to each cell; so checked rows teach
+their own cell most, its neighbours much and others little, and a cell that nobody looked at stays
+uncertain. Sums over cells are post-stratified: rows may have been chosen for checking by label,
+call and score, as unevenly as one likes; within a cell they must stand for the others.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
 
-from flipcost.core.cells import ScoreCells
+from flipcost.core import priors
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.possible import agreement, possible_limits
 from flipcost.core.prices import Prices
 
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike, NDArray
-
-    Array = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
-
+N_SCORE_BINS = 16
 _DRAWS = 2_000
-# Fewer checked rows than this may all be wrong by chance, and so many standard errors are chance.
-_FEW_CHECKED, _BEYOND_CHANCE = 10, 3.0
+_NEWTON_STEPS, _CONVERGED = 50, 1e-8
+
+
+@dataclass(frozen=True, eq=False)
+class ScoreCells:
+    """Rows in cells of label, call and score.
+
+    Attributes
+    ----------
+    cell : ndarray of int, shape (n,)
+        The cell of each row.
+    share : ndarray of shape (C,)
+        Share of all rows, by weight, that each cell holds; cells without rows are left out.
+    expected : ndarray of shape (C,)
+        Share of true positives in each cell by the model.
+    label, called : ndarray of bool, shape (C,)
+        What the rows of a cell have in common.
+    place : ndarray of shape (C,)
+        Place of their score, from 0 to 1.
+    bin : ndarray of int, shape (C,)
+        Range of their score.
+    """
+
+    cell: NDArray[np.intp]
+    share: Array
+    expected: Array
+    label: Flags
+    called: Flags
+    place: Array
+    bin: NDArray[np.intp]
+
+    @classmethod
+    def from_rows(
+        cls,
+        positive: ArrayLike,
+        score: ArrayLike,
+        expected: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+        called: ArrayLike | None = None,
+        n_bins: int = N_SCORE_BINS,
+    ) -> ScoreCells:
+        """Put rows into cells."""
+        labels = np.asarray(positive, dtype=bool)
+        calls = np.zeros(len(labels), bool) if called is None else np.asarray(called, dtype=bool)
+        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        place = score_places(score, weight)
+        which = np.minimum((place * n_bins).astype(np.intp), n_bins - 1)
+        codes, cell = np.unique(
+            (2 * labels.astype(np.intp) + calls) * n_bins + which, return_inverse=True
+        )
+        n_cells = len(codes)
+        total = np.bincount(cell, weight, n_cells)
+        # Rows of no weight still need a cell to be in.
+        safe = np.where(total > 0, total, 1.0)
+        return cls(
+            cell,
+            total / max(float(total.sum()), 1e-300),
+            np.bincount(cell, weight * np.asarray(expected, float), n_cells) / safe,
+            codes // (2 * n_bins) > 0,
+            codes // n_bins % 2 > 0,
+            np.bincount(cell, place, n_cells) / np.bincount(cell, minlength=n_cells),
+            codes % n_bins,
+        )
+
+    @property
+    def doubt(self) -> Array:
+        """Covariance of the log-odds by which the model may be off, shape (C, C)."""
+        same = self.label[:, None] == self.label
+        together = same & (self.called[:, None] == self.called)
+        line = logit(np.clip(self.expected, priors.CELL_SUREST, 1 - priors.CELL_SUREST))
+        tilt = np.zeros(len(line))
+        for label in (False, True):
+            own = self.label == label
+            if own.any():
+                tilt[own] = line[own] - np.average(line[own], weights=self.share[own] + 1e-12)
+        apart = (self.place[:, None] - self.place) / priors.CELL_REACH
+        smooth = priors.CELL_SMOOTH**2 * np.exp(-0.5 * apart**2)
+        slope = priors.CELL_SLOPE**2 * np.outer(tilt, tilt)
+        return np.asarray(
+            same * (priors.CELL_LABEL**2 + slope + smooth)
+            + together * priors.CELL_CALL**2
+            + priors.CELL_OWN**2 * np.eye(len(line))
+        )
+
+    def given_checked(
+        self,
+        rows: NDArray[np.intp],
+        right: Flags,
+        weight: ArrayLike | None = None,
+        more_doubt: Array | None = None,
+    ) -> CellPosterior:
+        """Return what is known of the cells once rows were checked."""
+        n_cells = len(self.share)
+        w = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)
+        own = self.cell[rows]
+        ones, zeros = (
+            np.asarray(np.bincount(own, w * side, n_cells), dtype=float) for side in (right, ~right)
+        )
+        more = np.zeros_like(self.doubt) if more_doubt is None else more_doubt
+        start = logit(np.clip(self.expected, priors.CELL_SUREST, 1 - priors.CELL_SUREST))
+        usual, wide = (
+            _laplace(start, k * self.doubt + more, ones, zeros) for k in (1.0, priors.CELL_WIDER**2)
+        )
+        odds = (
+            priors.CELL_WIDER_WEIGHT
+            / (1 - priors.CELL_WIDER_WEIGHT)
+            * np.exp(min(wide[2] - usual[2], 50.0))
+        )
+        return CellPosterior(
+            self, usual[0], usual[1], ones + zeros, wide[0], wide[1], float(odds / (1 + odds))
+        )
+
+
+@dataclass(frozen=True, eq=False)
+class CellPosterior:
+    """What is known of the shares of true positives in cells.
+
+    Attributes
+    ----------
+    cells : ScoreCells
+        The cells.
+    mean : ndarray of shape (C,)
+        Log-odds of the shares at the mode.
+    covariance : ndarray of shape (C, C)
+        Their covariance there.
+    checked : ndarray of shape (C,)
+        Checked rows, by weight.
+    wide_mean, wide_covariance : ndarray of shape (C,) and (C, C)
+        The same if the model may be off by more.
+    wide_weight : float
+        Probability that it may.
+    """
+
+    cells: ScoreCells
+    mean: Array
+    covariance: Array
+    checked: Array
+    wide_mean: Array
+    wide_covariance: Array
+    wide_weight: float
+
+    def draws(self, n_draws: int, seed: int = 0) -> Array:
+        """Draw shares of true positives, shape (n_draws, C)."""
+        rng = np.random.default_rng(seed)
+        n_wide = round(n_draws * self.wide_weight)
+        lines = [
+            _normal(rng, n, mean, covariance)
+            for n, mean, covariance in (
+                (n_draws - n_wide, self.mean, self.covariance),
+                (n_wide, self.wide_mean, self.wide_covariance),
+            )
+        ]
+        return np.asarray(expit(rng.permutation(np.concatenate(lines))))
+
+
+def score_places(score: ArrayLike, sample_weight: Array | None = None) -> Array:
+    """Return places from 0 to 1 in the order of a score between 0 and 1: half rank, half log-odds.
+
+    Ranks alone put all rows that matter, where positives are rare, in one place; log-odds alone
+    leave most places empty.
+    """
+    values = np.asarray(score, dtype=float)
+    _, rank = np.unique(values, return_inverse=True)
+    line = logit(np.clip(values, 1e-4, 1 - 1e-4))
+    low, high = np.quantile(line, [0.01, 0.99]) if len(line) > 200 else (line.min(), line.max())
+    along = np.clip((line - low) / max(float(high - low), 1e-9), 0.0, 1.0)
+    counts = np.asarray(np.bincount(rank, sample_weight), dtype=float)
+    # The ends of the ranks, where a row has half of its weight, are at 0 and 1.
+    middle = np.cumsum(counts) - counts / 2
+    ranked = ((middle - middle[0]) / max(float(middle[-1] - middle[0]), 1e-300))[rank]
+    return np.asarray((along + ranked) / 2)
+
+
+def _normal(rng: np.random.Generator, n: int, mean: Array, covariance: Array) -> Array:
+    values, vectors = np.linalg.eigh(covariance)
+    spread = vectors * np.sqrt(np.maximum(values, 0.0))
+    return np.asarray(mean + rng.normal(size=(n, len(values))) @ spread.T)
+
+
+def _laplace(start: Array, prior: Array, ones: Array, zeros: Array) -> tuple[Array, Array, float]:
+    """Return mode, covariance and log evidence of log-odds with a normal prior and binomial counts.
+
+    Newton's method in the manner of Rasmussen and Williams (2006), algorithm 3.1: with W the
+    curvature of the likelihood, B = I + W^1/2 K W^1/2 is safe to factor.
+    """
+    total, off = ones + zeros, np.zeros(len(start))
+    if not total.any():
+        return start, prior, 0.0
+    a = np.zeros(len(start))
+    for _ in range(_NEWTON_STEPS):
+        share = expit(start + off)
+        root = np.sqrt(total * share * (1 - share))
+        b = root**2 * off + ones - total * share
+        inner = np.eye(len(start)) + root[:, None] * prior * root
+        full = b - root * np.linalg.solve(inner, root * (prior @ b))
+        step = prior @ full - off
+        # A step of several units of log-odds overshoots where a share is close to 0 or 1.
+        part = min(1.0, 2.0 / max(float(np.abs(step).max()), 1e-12))
+        off, a = off + part * step, a + part * (full - a)
+        if np.abs(step).max() < _CONVERGED:
+            break
+    share = expit(start + off)
+    root = np.sqrt(total * share * (1 - share))
+    inner = np.eye(len(start)) + root[:, None] * prior * root
+    reduced = np.linalg.solve(inner, root[:, None] * prior)
+    likely = ones @ np.log(share + 1e-300) + zeros @ np.log1p(-share + 1e-300)
+    evidence = float(likely - off @ a / 2 - np.linalg.slogdet(inner)[1] / 2)
+    return start + off, np.asarray(prior - (prior * root) @ reduced), evidence
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,14 +257,6 @@ class CheckedRows:
         Their weights, where those of the rows count others too; theirs among all rows when None.
     design : float, default=1.0
         Design effect of the rows (`flipcost.core.dependence`): they count for so many times fewer.
-
-    Examples
-    --------
-    >>> checked = CheckedRows(np.array([0, 2]), np.array([True, False]))
-    >>> labels, calls = np.array([True, True, False, False]), np.array([True, True, False, False])
-    >>> cost = checked.cost(labels, calls, np.array([0.9, 0.9, 0.1, 0.1]), 0.5)
-    >>> bool(cost.low <= cost.value <= cost.high)
-    True
     """
 
     rows: NDArray[np.intp]
@@ -79,24 +274,7 @@ class CheckedRows:
         level: float = 0.95,
         score: ArrayLike | None = None,
     ) -> Interval:
-        """Return the clean cost of a row under calls.
-
-        Parameters
-        ----------
-        positive, called : array-like of bool, shape (n,)
-            Labels and calls of all rows.
-        expected : array-like of shape (n,)
-            Probability that each row is truly positive, given its label, by the model.
-        cost : float or Costs
-            Share of the cost that a false positive bears.
-        sample_weight : array-like of shape (n,), optional
-            Weights of the rows.
-        level : float, default=0.95
-            Level of the interval.
-        score : array-like of shape (n,), optional
-            What rows were chosen by besides their labels: the probability of being positive;
-            `expected` when not given.
-        """
+        """Return the clean cost of a row under calls."""
         paid = cost_share(cost)
         cells = ScoreCells.from_rows(
             positive, expected if score is None else score, expected, sample_weight, called
@@ -122,20 +300,6 @@ class CheckedRows:
 
         At any cost share, the first times one less it and the second times it are what `cost` puts
         in the middle of its interval: many costs of the same calls need these once.
-
-        Parameters
-        ----------
-        positive, called, expected, sample_weight, score
-            As in `cost`.
-
-        Examples
-        --------
-        >>> checked = CheckedRows(np.array([0, 2]), np.array([True, False]))
-        >>> labels, eta = np.array([True, True, False, False]), np.array([0.9, 0.9, 0.1, 0.1])
-        >>> misses, alarms = checked.mistakes(labels, labels, eta)
-        >>> found = checked.cost(labels, labels, eta, 0.2)
-        >>> bool(np.isclose(found.value, 0.8 * misses + 0.2 * alarms))
-        True
         """
         cells = ScoreCells.from_rows(
             positive, expected if score is None else score, expected, sample_weight, called
@@ -159,13 +323,6 @@ class CheckedRows:
 
         Rows weigh what they cost if the call is wrong, and a checked row counts for less than one
         where a few of them weigh most.
-
-        Parameters
-        ----------
-        positive, called, expected, sample_weight, level, score
-            As in `cost`.
-        prices : Prices
-            Of the rows.
         """
         paid, told = self._by_price(np.asarray(called, bool), prices, sample_weight)
         weight = np.ones(len(paid)) if sample_weight is None else np.asarray(sample_weight, float)
@@ -201,13 +358,6 @@ class CheckedRows:
         """Return the limits of what a row costs less under calls than under those of a rival.
 
         Only rows that the two call differently matter, and the checked ones among them most.
-
-        Parameters
-        ----------
-        positive, called, rival_called : array-like of bool, shape (n,)
-            Labels, and calls of both.
-        expected, cost, sample_weight, level, score
-            As in `cost`.
         """
         ours, theirs = (np.asarray(calls, bool) for calls in (called, rival_called))
         rows = _weights(sample_weight, len(ours))
@@ -240,17 +390,7 @@ class CheckedRows:
     def drawn_shares(
         self, cells: ScoreCells, sample_weight: ArrayLike | None, *, in_doubt: bool = False
     ) -> Array:
-        """Draw shares of true positives in cells given these rows, shape (draws, cells).
-
-        Parameters
-        ----------
-        cells : ScoreCells
-            Of all rows.
-        sample_weight : array-like of shape (n,), optional
-            Weights of all rows.
-        in_doubt : bool, default=False
-            Whether the model is taken to be off by more, rather than with a small probability.
-        """
+        """Draw shares of true positives in cells given these rows, shape (draws, cells)."""
         weight = self.weight
         if weight is None:
             weight = _weights(sample_weight, len(cells.cell))[self.rows]
@@ -280,26 +420,15 @@ def contradict(labels: ArrayLike, right: ArrayLike) -> bool:
     That is when most labels are wrong, or when a positive label makes the positive class less
     likely, beyond chance. Rows that were checked because they look wrong do so too: whoever asks
     should see what the other rows teach before these are refused.
-
-    Parameters
-    ----------
-    labels, right : array-like of bool, shape (n,)
-        Labels of checked rows, and what they truly are.
-
-    Examples
-    --------
-    >>> labels = np.tile([True, False], 10)
-    >>> contradict(labels, ~labels), contradict(labels, labels), contradict(labels[:4], ~labels[:4])
-    (True, False, False)
     """
     given, true = np.asarray(labels, bool), np.asarray(right, bool)
     # Rows of one class may all be hard ones, as where most positives are missed.
-    if len(given) < _FEW_CHECKED or len(np.unique(true)) < 2:
+    if len(given) < priors.CONTRADICT_ROWS or len(np.unique(true)) < 2:
         return False
     if 2 * np.count_nonzero(given != true) > len(given):
         return True
     cells = np.bincount(2 * given.astype(np.intp) + true, minlength=4)
-    return agreement(cells.reshape(2, 2)) < -_BEYOND_CHANCE
+    return agreement(cells.reshape(2, 2)) < -priors.CONTRADICT_ERRORS
 
 
 def look_wrong(
@@ -312,23 +441,6 @@ def look_wrong(
     other class, and more if these were chosen for their suspicion. The limit lies halfway between
     the first two, and a standard error above one half at least, :math:`1 / \sqrt{12 m}` of
     :math:`m` rows. It depends neither on the share of positives nor on who was chosen.
-
-    Parameters
-    ----------
-    scores : array-like of shape (m,)
-        Of the rows, higher for positives.
-    labels : array-like of bool, shape (m,)
-        Their labels.
-    others, others_labels : array-like of shape (n,)
-        Scores and labels of other rows, of both classes.
-
-    Examples
-    --------
-    >>> others, labels = [1.0, 2.0, 3.0, 4.0, 5.0, 6.0], [False, False, False, True, True, True]
-    >>> look_wrong([1.5, 2.5, 5.5], [True, True, False], others, labels)
-    True
-    >>> look_wrong([4.5, 5.5, 1.5], [True, True, False], others, labels)
-    False
     """
     found, given = np.asarray(scores, float), np.asarray(labels, bool)
     around, classes = np.asarray(others, float), np.asarray(others_labels, bool)
@@ -349,22 +461,7 @@ def _share_below(values: Array, among: Array) -> Array:
 
 
 def given_label(probability: ArrayLike, positive: ArrayLike, rates: ArrayLike) -> Array:
-    """Return the probability that rows are truly positive, given their labels too.
-
-    Parameters
-    ----------
-    probability : array-like of shape (n,)
-        Probability that the clean label is positive, before the label was seen.
-    positive : array-like of bool, shape (n,)
-        The labels.
-    rates : pair of floats
-        ``(rho_pos, rho_neg)``.
-
-    Examples
-    --------
-    >>> given_label([0.5, 0.5], [True, False], (0.2, 0.1)).round(3)
-    array([0.889, 0.182])
-    """
+    """Return the probability that rows are truly positive, given their labels too."""
     eta = np.asarray(probability, dtype=float)
     labels = np.asarray(positive, dtype=bool)
     rho_pos, rho_neg = np.asarray(rates, dtype=float)

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from flipcost.core.along import furthest_apart, rates_along
-from flipcost.core.checked import CheckedRows, given_label
+from flipcost.core.checked_rows import CheckedRows, given_label
+from flipcost.core.noise_by_score import furthest_apart, rates_by_score_band
 
 DRAWS = 40
 
@@ -19,7 +19,7 @@ def draw(seed, *, follows, n=1_500, n_checked=200):
     missed = expit(-0.5 - line) if follows else np.full(n, 0.3)
     labels = right ^ (rng.random(n) < np.where(right, missed, 0.05))
     rows = rng.permutation(n)[:n_checked]
-    bands = rates_along(
+    bands = rates_by_score_band(
         CheckedRows(rows, right[rows]),
         labels,
         expit(line),
@@ -68,11 +68,11 @@ def test_weights_count_as_rows():
     _, score, labels, right = draw(3, follows=True, n=300, n_checked=60)
     rows = np.arange(60)
     expected = given_label(score, labels, (0.3, 0.05))
-    weighted = rates_along(
+    weighted = rates_by_score_band(
         CheckedRows(rows, right[:60]), labels, score, expected, np.full(300, 2.0)
     )
     twice = np.concatenate([np.arange(300), np.arange(300)])
-    doubled = rates_along(
+    doubled = rates_by_score_band(
         CheckedRows(np.concatenate([rows, rows + 300]), np.tile(right[:60], 2)),
         labels[twice],
         score[twice],

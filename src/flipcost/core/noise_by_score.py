@@ -1,31 +1,22 @@
-"""How the noise rates change along the score, from rows that somebody checked.
+"""Noise rates in bands of the score, from checked rows.
 
-Rates that are the same everywhere are a model; mistakes of people and rules are not: they lie
-where rows are hard to tell, or where a rule does not look. Checked rows show it once there are
-enough of them. Rows are put in bands of the score, and what is known of their cells
-(`flipcost.core.cells`) gives both rates in each band, with intervals: of the positives there, those
-that are labelled negative, and of the negatives those that are labelled positive.
+Rates that are the same everywhere are a model; people and rules err where rows are hard to tell, or
+where a rule does not look. Checked rows show it once there are enough of them.
 """
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
 from itertools import permutations
-from typing import TYPE_CHECKING
 
 import numpy as np
+from numpy.typing import ArrayLike
 
-from flipcost.core.cells import N_SCORE_BINS, ScoreCells
+from flipcost.core.arrays import Array
+from flipcost.core.checked_rows import N_SCORE_BINS, CheckedRows, ScoreCells
 from flipcost.core.confusion import Interval
 from flipcost.core.possible import possible_limits
-
-if TYPE_CHECKING:
-    from collections.abc import Sequence
-
-    from numpy.typing import ArrayLike
-
-    from flipcost.core.arrays import Array
-    from flipcost.core.checked import CheckedRows
 
 N_BANDS = 4
 
@@ -54,7 +45,7 @@ class RateBand:
     negatives: Interval
 
 
-def rates_along(
+def rates_by_score_band(
     checked: CheckedRows,
     positive: ArrayLike,
     score: ArrayLike,
@@ -62,39 +53,7 @@ def rates_along(
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
 ) -> tuple[RateBand, ...]:
-    """Return both noise rates in bands of the score.
-
-    Parameters
-    ----------
-    checked : CheckedRows
-        Rows whose right label is known.
-    positive : array-like of bool, shape (n,)
-        Labels of all rows.
-    score : array-like of shape (n,)
-        Probability that each row is truly positive, before its label was seen.
-    expected : array-like of shape (n,)
-        The same given its label, by the model.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-    level : float, default=0.95
-        Level of the intervals.
-
-    Returns
-    -------
-    tuple of RateBand
-        In the order of the score; bands without rows are left out.
-
-    Examples
-    --------
-    >>> from flipcost.core.checked import CheckedRows
-    >>> score = (np.arange(800) + 0.5) / 800
-    >>> right = np.arange(800) * 7919 % 800 / 800 < score
-    >>> labels = right & (score > 0.5)  # positives below the middle are missed
-    >>> rows = np.arange(0, 800, 4)
-    >>> bands = rates_along(CheckedRows(rows, right[rows]), labels, score, 0.1 + 0.8 * labels)
-    >>> [bool(band.positives.value > 0.5) for band in bands]
-    [True, True, False, False]
-    """
+    """Return both noise rates in bands of the score."""
     labels, place = np.asarray(positive, dtype=bool), np.asarray(score, dtype=float)
     cells = ScoreCells.from_rows(labels, place, expected, sample_weight)
     # Where rates change along the score, the model of constant ones is off: with its usual doubt
@@ -128,15 +87,6 @@ def furthest_apart(bands: Sequence[RateBand]) -> tuple[str, RateBand, RateBand] 
     """Return the class and the two bands whose rates differ most beyond doubt, the worse first.
 
     None where the intervals of all bands overlap: then the same rates everywhere will do.
-
-    Examples
-    --------
-    >>> none = Interval(0.02, 0.0, 0.04)
-    >>> few, many = (RateBand(0.0, 0.5, 0.5, 50, Interval(v, v - 0.05, v + 0.05), none)
-    ...              for v in (0.06, 0.3))
-    >>> side, worse, better = furthest_apart([few, many])
-    >>> side, worse is many, furthest_apart([few, few]) is None
-    ('positives', True, True)
     """
     pairs = [
         (getattr(worse, side).low - getattr(better, side).high, side, worse, better)

@@ -1,0 +1,761 @@
+r"""The posterior over unknown noise rates: models of the noise, the search, what stays in doubt.
+
+Five models of how labels go wrong are pooled by their evidence: "none", "symmetric" (one rate for
+both classes), "missed_positives", "wrong_negatives" and "class_conditional" (a rate for each
+class). A share :math:`\tilde\pi` of positive labels bounds the rates, :math:`\rho_- \le \tilde\pi`
+and :math:`\rho_+ \le 1 - \tilde\pi`, or there would be fewer than no positives, or negatives.
+
+`integrate_rates` lays grids of rates that refine themselves where the mass is, and gives a
+`Calibration` over all scores and rates. With checked rows or a known prevalence the labels are also
+*tempered*; how well each power foretells what the checks found decides how far the labels' curve
+counts. Without, a flat curve, "the columns say nothing", competes with all others.
+
+`rate_posterior` sums the rates up. What identifies them in a table alone is the shape of a curve,
+and labels that follow the features bend that curve at will. So estimates are means over the
+posterior, but intervals also count that its model may be wrong: they mix it with a tempered
+posterior and with "anything goes", rates uniform over all that the share of positive labels leaves
+possible, of mistakes that may lie anywhere among the rows of a label.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from functools import cached_property
+from typing import Any, Literal, TypeAlias, get_args
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import betaln, expit, logit, ndtri
+
+from flipcost.core import priors
+from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.calibration import (
+    TABLE,
+    BinStack,
+    Calibration,
+    Modes,
+    ScoreBins,
+    find_modes,
+    flip_log_likelihood,
+    integrate_modes,
+    light_evidence,
+    log_sum,
+)
+from flipcost.core.confusion import (
+    ConfusionCounts,
+    Interval,
+    cut_to_calls,
+    half_a_row_more,
+    measure,
+    measure_gradient,
+)
+from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.mixtures import mixture_intervals
+from flipcost.core.noise import unmixing_matrices
+from flipcost.core.possible import not_identified, possible_limits
+
+NoiseModel: TypeAlias = Literal[
+    "auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional"
+]
+# Rates stop short of the bound, where the classes could not be told apart at all.
+_REACH = 0.98
+# Cells of a line, and of the sides of a square. Coarse grids are for tempered labels, whose
+# posterior is never narrow.
+_POINTS = {False: (13, (10, 8)), True: (7, (6, 5))}
+# Cells of both sides of a fine square.
+_FINE = 40
+# Cells that hold less than this share of the fullest one do not bound the next, finer grid.
+_THIN = 1e-4
+# Shares of none or all are possible under some rates, but have no log-odds.
+_LEAST = 1e-6
+_REFINEMENTS = 6
+_PEAK_POINTS = 9
+_PEAK_STEPS = 6
+# A grid is fine enough when no cell of it holds more than this share of its posterior.
+_COARSE = {1: 0.35, 2: 0.2}
+# Models with less of the posterior than this are not integrated.
+_MINOR_MODEL = 1e-3
+# Models this many nats behind on the first grid are not refined.
+_HIDDEN = 50.0
+# Scores this many nats behind the best, each at its own rate, are dropped.
+_FAR_BEHIND = 10.0
+# A score whose peak is so many nats higher than what it reaches in these cells lays its own.
+_ELSEWHERE = 2.0
+
+
+def model_prior(noise_model: NoiseModel, rarer: float = np.inf) -> dict[str, float]:
+    """Return the prior weight of each model that a choice of noise model leaves."""
+    if noise_model not in get_args(NoiseModel):
+        msg = f"`noise_model` must be one of {', '.join(get_args(NoiseModel))}; got {noise_model}."
+        raise ValueError(msg)
+    prior = (
+        priors.NOISE_MODELS
+        if noise_model == "auto"
+        else {"none": priors.NOISE_MODELS["none"], noise_model: 1.0}
+    )
+    noisy = (1 - priors.NOISE_MODELS["none"]) / (1 + (priors.FEW_ROWS_NOISE / max(rarer, 1.0)) ** 2)
+    others = sum(prior.values()) - prior["none"]
+    return {
+        name: 1 - noisy if name == "none" else noisy * weight / others
+        for name, weight in prior.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class RateGrid:
+    """Cells of the rates that one model allows, with their prior masses.
+
+    Attributes
+    ----------
+    model : str
+        One of `priors.NOISE_MODELS`.
+    noisy_share : float
+        Share of positive labels, which bounds the rates.
+    low, high : tuple of floats
+        Limits of the grid, as shares of the bounds; one of each for a line, two for a square.
+    coarse : bool
+        Whether fewer cells will do.
+    """
+
+    model: str
+    noisy_share: float
+    low: tuple[float, ...]
+    high: tuple[float, ...]
+    coarse: bool = False
+
+    @classmethod
+    def whole(cls, model: str, noisy_share: float, *, coarse: bool = False) -> RateGrid:
+        """Return the grid of all rates that a model allows."""
+        n = {"none": 0, "class_conditional": 2}.get(model, 1)
+        return cls(model, noisy_share, (0.0,) * n, (_REACH,) * n, coarse)
+
+    @property
+    def _axes(self) -> list[Array]:
+        line, square = _POINTS[self.coarse]
+        points = square if len(self.low) == 2 else (line,)
+        return [
+            low + (high - low) * (np.arange(n) + 0.5) / n
+            for low, high, n in zip(self.low, self.high, points, strict=False)
+        ]
+
+    @cached_property
+    def relative(self) -> Array:
+        """Middles of the cells as shares of the bounds, shape (R, dimensions)."""
+        if not self.low:
+            return np.zeros((1, 0))
+        return np.stack(np.meshgrid(*self._axes, indexing="ij"), axis=-1).reshape(-1, len(self.low))
+
+    @cached_property
+    def rates(self) -> Array:
+        """Pairs ``(rho_pos, rho_neg)`` in the middles of the cells, shape (R, 2)."""
+        share, u = self.noisy_share, self.relative
+        none = np.zeros(len(u))
+        if self.model == "none":
+            return np.zeros((1, 2))
+        if self.model == "symmetric":
+            return np.column_stack([u[:, 0], u[:, 0]]) * min(share, 1 - share)
+        if self.model == "missed_positives":
+            return np.column_stack([u[:, 0] * (1 - share), none])
+        if self.model == "wrong_negatives":
+            return np.column_stack([none, u[:, 0] * share])
+        return np.asarray(u * np.array([1 - share, share]))
+
+    @property
+    def log_mass(self) -> Array:
+        """Log prior mass of each cell; the masses of a whole grid add up to one."""
+        u = self.relative
+        covered = np.prod([(h - a) / _REACH for a, h in zip(self.low, self.high, strict=True)])
+        typical = np.log(-np.expm1(-priors.RATE_FALL * _REACH) / (priors.RATE_FALL * _REACH))
+        return np.asarray(np.log(covered / len(u)) - (priors.RATE_FALL * u + typical).sum(axis=1))
+
+    def zoom(self, weight: ArrayLike) -> RateGrid:
+        """Return a finer grid over the cells with weight, and one cell around them."""
+        share = np.asarray(weight, dtype=float)
+        inside = self.relative[share > _THIN * share.max()]
+        step = np.array([axis[1] - axis[0] for axis in self._axes])
+        low = np.maximum(inside.min(axis=0) - 1.5 * step, 0.0)
+        high = np.minimum(inside.max(axis=0) + 1.5 * step, _REACH)
+        return replace(self, low=tuple(low.tolist()), high=tuple(high.tolist()))
+
+
+def clean_share(rates: Array, noisy_share: float) -> Array:
+    """Return the share of truly positive rows at each pair of rates."""
+    kept = np.maximum(1 - rates.sum(axis=1), 1e-9)
+    return np.asarray(np.clip((noisy_share - rates[:, 1]) / kept, 0.0, 1.0))
+
+
+def free_rates(noisy_share: float, *, fine: bool = False) -> Array:
+    """Return pairs that cover all that the share of labels leaves possible, evenly."""
+    if not fine:
+        return RateGrid.whole("class_conditional", noisy_share).rates
+    axis = _REACH * (np.arange(_FINE) + 0.5) / _FINE
+    pairs = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
+    return np.asarray(pairs * np.array([1 - noisy_share, noisy_share]))
+
+
+@dataclass(frozen=True)
+class PrevalencePrior:
+    """A range that holds the clean share of positives with probability 0.95.
+
+    Attributes
+    ----------
+    low, high : float
+        Its ends, above 0 and below 1.
+    """
+
+    low: float
+    high: float
+
+    @classmethod
+    def of(cls, said: Any) -> PrevalencePrior:
+        """Read a share, or a range of shares."""
+        ends = np.ravel(said).tolist()
+        known = all(isinstance(end, (int, float)) and 0 < end < 1 for end in ends)
+        if not (known and len(ends) in (1, 2) and ends == sorted(set(ends))):
+            msg = (
+                "`prevalence` must be a share of rows above 0 and below 1, or a range of such, "
+                f"the smaller first; got {said!r}."
+            )
+            raise ValueError(msg)
+        if len(ends) == 2:
+            return cls(ends[0], ends[1])
+        odds = ends[0] / (1 - ends[0])
+        return cls(
+            odds / (odds + priors.PREVALENCE_FACTOR), odds / (odds + 1 / priors.PREVALENCE_FACTOR)
+        )
+
+    def log_density(self, share: Array) -> Array:
+        """Return the log density of shares, that of their log-odds."""
+        ends = logit(np.array([self.low, self.high]))
+        error = (ends[1] - ends[0]) / (2 * ndtri(0.975))
+        off = (logit(np.clip(share, _LEAST, 1 - _LEAST)) - ends.mean()) / error
+        return np.asarray(-0.5 * off**2 - np.log(error * np.sqrt(2 * np.pi)))
+
+
+def integrate_rates(
+    bins: Sequence[ScoreBins],
+    noise_model: NoiseModel = "auto",
+    known: tuple[ArrayLike, ArrayLike] | None = None,
+    prevalence: PrevalencePrior | None = None,
+) -> Calibration:
+    """Calibrate scores over grids of noise rates that are refined where the posterior lies."""
+    prior = model_prior(noise_model, bins[0].rarer)
+    if known is not None:
+        prior = {"class_conditional" if np.ndim(known[0]) else "symmetric": 1.0}
+    if bins[0].checked is None and prevalence is None:
+        fit = _Search(bins, prior, known).integrate()
+        return fit if known else _with_flat_curve(bins, fit)
+    parts = []
+    for rows, weight in priors.TEMPERED_ROWS:
+        tempered = [b.tempered(_power(b, rows)) for b in bins]
+        coarse = bool(np.isfinite(rows))
+        search = _Search(tempered, prior, known, prevalence, coarse=coarse)
+        plain = [replace(b, checked=None) for b in tempered]
+        # How well these labels foretell what the checks found, and the share of positives.
+        gained = search.log_evidence - _Search(plain, prior, known, coarse=coarse).log_evidence
+        part = search.integrate()
+        scale = np.log(weight) + gained - log_sum(part.log_evidence)
+        parts.append(replace(part, log_evidence=part.log_evidence + scale))
+    fit = _joined(parts)
+    if bins[0].checked is not None:
+        return fit
+    # What the labels of all rows say for a curve, and against none.
+    rises = _Search(bins, prior, known).log_evidence - log_sum(fit.log_evidence)
+    return _with_flat_curve(bins, replace(fit, log_evidence=fit.log_evidence + rises), prevalence)
+
+
+def tempered_posterior(
+    bins: ScoreBins, rows: float, noise_model: NoiseModel, prevalence: PrevalencePrior | None = None
+) -> Calibration:
+    """Calibrate one score with its labels tempered to so many rows of the rarer one; no curves."""
+    tempered = bins.tempered(_power(bins, rows))
+    prior = model_prior(noise_model, bins.rarer)
+    return _Search([tempered], prior, prevalence=prevalence, coarse=True).integrate(curves=False)
+
+
+def _power(bins: ScoreBins, rows: float) -> float:
+    """Return the power that leaves at most so many rows of the rarer label, and the checked ones.
+
+    Checked rows tell the right label given the label; what they tell together with it rests on the
+    share of labels along the score, which must then count for as many rows at least.
+    """
+    checked = bins.flips.sum() / (bins.positive.sum() + bins.negative.sum())
+    return float(min(1.0, 1 / (1 + bins.rarer / rows) + checked))
+
+
+def _heights(bins: BinStack, share: float) -> Array:
+    """Return how well each score explains the labels, by Laplace, at its own symmetric rate.
+
+    With many rows a peak is narrower than any fixed grid, and a score that explains the labels
+    best can look bad between two points of it. So each score searches its own.
+    """
+    if len(bins) == 1:
+        return np.zeros(1)
+    low, high = np.zeros(len(bins)), np.full(len(bins), 0.98 * min(share, 1 - share))
+    rows, best = np.arange(len(bins)), np.full(len(bins), -np.inf)
+    start = None
+    for _ in range(_PEAK_STEPS):
+        grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _PEAK_POINTS)
+        modes = find_modes(bins, np.stack([grid, grid], axis=-1), start=start)
+        evidence = modes.log_evidence - modes.log_prior
+        place = evidence.argmax(axis=1)
+        peak, step = grid[rows, place], (high - low) / (_PEAK_POINTS - 1)
+        gained = float(np.max(evidence[rows, place] - best))
+        best = np.maximum(best, evidence[rows, place])
+        if gained < 1.0:
+            break
+        low, high = np.maximum(peak - step, 0.0), np.minimum(peak + step, high)
+        start = np.repeat(modes.theta[rows, place][:, None], _PEAK_POINTS, axis=1)
+    return best
+
+
+class _Search:
+    """The modes of all scores that count, under each noise model, where the rates have mass.
+
+    One score lays the grids: the best. The others are looked at in the cells that matter to it,
+    which holds nearly all of their mass too; one whose peak lies elsewhere lays grids of its own.
+    """
+
+    def __init__(
+        self,
+        bins: Sequence[ScoreBins],
+        prior: Mapping[str, float],
+        known: tuple[ArrayLike, ArrayLike] | None = None,
+        prevalence: PrevalencePrior | None = None,
+        *,
+        coarse: bool = False,
+    ):
+        self._bins, self._prior, self._known, self._prevalence = bins, prior, known, prevalence
+        self._stack = BinStack.from_bins(bins)
+        heights = _heights(self._stack, bins[0].noisy_share)
+        waiting = np.flatnonzero(heights > heights.max() - _FAR_BEHIND)
+        self._found: list[tuple[Indices, str, Modes]] = []
+        while len(waiting):
+            lead = waiting[heights[waiting].argmax()]
+            cells = self._cells(int(lead), coarse=coarse)
+            found = cells
+            if len(waiting) > 1:
+                parts = {name: (modes.rates, modes.log_prior) for name, modes in cells.items()}
+                starts = {name: modes.theta for name, modes in cells.items()}
+                found = self._modes(waiting, parts, starts)
+            reached = np.max(
+                [(m.log_evidence - m.log_prior).max(axis=1) for m in found.values()], axis=0
+            )
+            short = heights[waiting] - reached
+            inside = short <= short[waiting == lead] + _ELSEWHERE
+            self._found += [
+                (waiting[inside], name, _of_scores(modes, inside)) for name, modes in found.items()
+            ]
+            waiting = waiting[~inside]
+
+    @property
+    def log_evidence(self) -> float:
+        """Log marginal likelihood of all models together, by Laplace."""
+        return float(log_sum(np.array([_total(modes) for _, _, modes in self._found])))
+
+    def integrate(self, *, curves: bool = True) -> Calibration:
+        """Return the calibration of all scores, those that were dropped without weight."""
+        minor = self.log_evidence + np.log(_MINOR_MODEL)
+        found = [part for part in self._found if _total(part[2]) > minor]
+        least = light_evidence(np.concatenate([modes.log_evidence.ravel() for *_, modes in found]))
+        parts = []
+        for scores, name, modes in found:
+            fit = integrate_modes(self._stack.take(scores), modes, least, curves=curves)
+            evidence = np.full((len(self._bins), len(fit.rates)), -np.inf)
+            every = np.zeros((len(self._bins), *fit.curves.shape[1:]))
+            evidence[scores], every[scores] = fit.log_evidence, fit.curves
+            parts.append(Calibration(fit.rates, evidence, every, (name,) * len(fit.rates)))
+        return _joined(parts)
+
+    def _cells(self, lead: int, *, coarse: bool) -> dict[str, Modes]:
+        """Return the modes of one score in the cells of each model that hold nearly all mass."""
+        scores, share = np.array([lead]), self._bins[lead].noisy_share
+        start = find_modes(self._stack.take(scores), np.zeros((1, 2))).theta
+        grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in self._prior}
+        starts = {name: _matched(start[:, 0], grid.rates) for name, grid in grids.items()}
+        found = self._on_grids(scores, grids, starts)
+        # Between the points of a first grid a model can hide some nats, never all.
+        least = max(_total(modes) for modes in found.values()) - _HIDDEN
+        found = {name: modes for name, modes in found.items() if _total(modes) > least}
+        for _ in range(_REFINEMENTS):
+            finer = {name: g for name in found if (g := _finer(grids[name], found[name]))}
+            if not finer:
+                break
+            starts = {name: _nearest(found[name], grid) for name, grid in finer.items()}
+            found |= self._on_grids(scores, finer, starts)
+            grids |= finer
+        least = max(modes.log_evidence.max() for modes in found.values()) + np.log(_THIN)
+        kept = {name: modes.log_evidence[0] > least for name, modes in found.items()}
+        return {name: _of_rates(found[name], cells) for name, cells in kept.items() if cells.any()}
+
+    def _on_grids(
+        self,
+        scores: Indices,
+        grids: Mapping[str, RateGrid],
+        starts: Mapping[str, Array],
+    ) -> dict[str, Modes]:
+        """Find modes on the grids of several models, all at once."""
+        parts = {name: (grid.rates, self._log_prior(grid)) for name, grid in grids.items()}
+        return self._modes(scores, parts, starts)
+
+    def _log_prior(self, grid: RateGrid) -> Array:
+        """Log prior mass of each cell, and what is known of its rate besides."""
+        rates = grid.rates
+        log_prior = np.log(self._prior[grid.model]) + grid.log_mass
+        if self._known is not None:
+            value, error = (np.asarray(part, dtype=float) for part in self._known)
+            own = rates if value.ndim else rates[:, :1]
+            off = (own - value) / np.maximum(error, 1e-6)
+            log_prior = log_prior - 0.5 * (off**2).sum(axis=1)
+        if self._prevalence is not None:
+            share = clean_share(rates, self._bins[0].noisy_share)
+            log_prior = log_prior + self._prevalence.log_density(share)
+        if self._bins[0].checked is not None:
+            log_prior = log_prior + flip_log_likelihood(self._bins[0].flips, rates)
+        return np.asarray(log_prior)
+
+    def _modes(
+        self,
+        scores: Indices,
+        parts: Mapping[str, tuple[Array, Array]],
+        starts: Mapping[str, Array],
+    ) -> dict[str, Modes]:
+        """Find the modes of scores at the rates of several models, given with their priors."""
+        rates, log_prior = (np.concatenate(part) for part in zip(*parts.values(), strict=True))
+        start = np.concatenate(
+            [
+                np.broadcast_to(starts[name], (len(scores), len(own), 2))
+                for name, (own, _) in parts.items()
+            ],
+            axis=1,
+        )
+        modes = find_modes(self._stack.take(scores), rates, log_prior, start)
+        ends = np.cumsum([len(own) for own, _ in parts.values()])
+        cells = np.split(np.arange(len(rates)), ends[:-1])
+        return {name: _of_rates(modes, own) for name, own in zip(parts, cells, strict=True)}
+
+
+def _finer(grid: RateGrid, modes: Modes) -> RateGrid | None:
+    """Return a finer grid over the mass, or None when no cell holds too much of it."""
+    if not grid.low:
+        return None
+    by_rate = modes.log_evidence[0]  # of the score that lays the grids
+    if not np.isfinite(by_rate).any():
+        return None
+    weight = np.exp(by_rate - log_sum(by_rate))
+    return None if weight.max() < _COARSE[len(grid.low)] else grid.zoom(weight)
+
+
+def _matched(theta: Array, rates: Array) -> Array:
+    """Return where to start from at each rate: the clean curve that keeps the noisy one.
+
+    That is, its value and slope at the mean score, given ``(log a, b)`` without noise, (M, 2).
+    """
+    share, slope = expit(theta[:, 1:]), np.exp(theta[:, :1])
+    kept = np.maximum(1 - rates.sum(axis=1), 1e-3)
+    clean = np.clip((share - rates[:, 1]) / kept, 0.02, 0.98)
+    # A curve that is 1 at the mean score to the last digit has no slope there, but a start must.
+    rise = slope * np.maximum(share * (1 - share), 1e-9) / (kept * clean * (1 - clean))
+    return np.stack([np.log(rise), logit(clean)], axis=-1)
+
+
+def _nearest(modes: Modes, grid: RateGrid) -> Array:
+    """Return the modes at the rates that are nearest to those of a grid."""
+    pos, neg = (np.abs(np.subtract.outer(grid.rates[:, k], modes.rates[:, k])) for k in (0, 1))
+    place = (pos + neg).argmin(axis=1)
+    return modes.theta[:, place]
+
+
+def _total(modes: Modes) -> float:
+    return float(log_sum(modes.log_evidence))
+
+
+def _of_scores(modes: Modes, inside: Flags) -> Modes:
+    return Modes(
+        modes.rates,
+        modes.log_prior,
+        modes.theta[inside],
+        modes.curvature[inside],
+        modes.log_evidence[inside],
+    )
+
+
+def _of_rates(modes: Modes, inside: NDArray[Any]) -> Modes:
+    return Modes(
+        modes.rates[inside],
+        modes.log_prior[inside],
+        modes.theta[:, inside],
+        modes.curvature[:, inside],
+        modes.log_evidence[:, inside],
+    )
+
+
+def _with_flat_curve(
+    bins: Sequence[ScoreBins], fit: Calibration, prevalence: PrevalencePrior | None = None
+) -> Calibration:
+    """Add the curve that does not rise: one share of positives, whatever the score."""
+    n_pos, n_neg = bins[0].positive.sum(), bins[0].negative.sum()
+    # A score that says nothing cannot say what is noise, so its labels are taken as they are, or
+    # as what is known of the share of positives says.
+    rates, log_mass = np.zeros((1, 2)), np.zeros(1)
+    share = np.array([(n_pos + 1) / (n_pos + n_neg + 2)])
+    evidence = betaln(n_pos + 1, n_neg + 1) + np.log(priors.NO_SIGNAL)
+    if prevalence is not None:
+        rates = free_rates(bins[0].noisy_share, fine=True)
+        share = clean_share(rates, bins[0].noisy_share)
+        log_mass = prevalence.log_density(share)
+        log_mass = log_mass - log_sum(log_mass)
+    alive = np.isfinite(fit.log_evidence).any(axis=1, keepdims=True)
+    flat = Calibration(
+        rates,
+        np.where(alive, evidence + log_mass, -np.inf),
+        np.broadcast_to(share[:, None], (len(bins), len(rates), len(TABLE))),
+        ("no_signal",) * len(rates),
+    )
+    return _joined(
+        [replace(fit, log_evidence=fit.log_evidence + np.log(1 - priors.NO_SIGNAL)), flat]
+    )
+
+
+def _joined(parts: Sequence[Calibration]) -> Calibration:
+    return Calibration(
+        np.concatenate([part.rates for part in parts]),
+        np.concatenate([part.log_evidence for part in parts], axis=1),
+        np.concatenate([part.curves for part in parts], axis=1),
+        tuple(name for part in parts for name in part.models),
+    )
+
+
+def rate_posterior(
+    bins: Sequence[ScoreBins],
+    fit: Calibration,
+    noise_model: NoiseModel | None = "auto",
+    prevalence: PrevalencePrior | None = None,
+) -> RatePosterior:
+    """Sum a calibration up as a posterior over rates, with what is in doubt beside it."""
+    weight, weights = fit.weight.sum(axis=0), fit.model_weights
+    weight = weight / weight.sum()  # one weight alone is then one exactly, and its rate the given
+    if noise_model is None:
+        return RatePosterior(fit.rates, weight, models=weights)
+    anything = noise_model == "auto"
+    rates = free_rates(bins[0].noisy_share, fine=prevalence is not None)
+    told = np.zeros(len(rates))
+    if prevalence is not None:
+        told = prevalence.log_density(clean_share(rates, bins[0].noisy_share))
+    if bins[0].checked is not None:
+        told = told + flip_log_likelihood(bins[0].flips, rates)
+    free = np.exp(told - log_sum(told))
+    if bins[0].checked is not None:
+        few = 1 + priors.ANYTHING_FEW_CHECKED / float(bins[0].flips.sum())
+        most = priors.ANYTHING_CHECKED if prevalence is None else priors.ANYTHING_PREVALENCE_CHECKED
+        share = min(most * few, 0.5) if anything else 0.0
+        parts = [(fit.rates, weight, 1 - share), (rates, free, share)]
+        return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights)
+    lead = bins[int(np.argmax(fit.weight.sum(axis=1)))]
+    doubt = tempered_posterior(lead, priors.DOUBT_ROWS, noise_model, prevalence)
+    doubted = doubt.weight.sum(axis=0)
+    # How much better noise explains the curve than none, tempered: evidence against "anything".
+    # Where the share of positives is told, what rules "none" out is not the curve.
+    clean = doubted[np.array([m == "none" for m in doubt.models])].sum()
+    odds = max(1.0, model_prior(noise_model, lead.rarer)["none"] / max(clean, 1e-300))
+    share = (
+        priors.ANYTHING / (priors.ANYTHING + (1 - priors.ANYTHING) * odds)
+        if prevalence is None
+        else priors.ANYTHING_PREVALENCE
+    )
+    share = share if anything else 0.0
+    flat = weights.get("no_signal", 0.0)
+    share = share + flat * (1 - share)
+    split = priors.DOUBT / (1 - priors.ANYTHING)
+    parts = [
+        (fit.rates, weight, (1 - share) * (1 - split)),
+        (doubt.rates, doubted, (1 - share) * split),
+        (rates, free, share),
+    ]
+    return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights)
+
+
+def _mixed(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, Flags]:
+    """Join weighted rates; those of the last part are "anything goes"."""
+    return (
+        np.concatenate([rates for rates, _, _ in parts]),
+        np.concatenate([share * weight for _, weight, share in parts]),
+        np.repeat([*(False for _ in parts[1:]), True], [len(rates) for rates, _, _ in parts]),
+    )
+
+
+def weighted_interval(values: Array, weight: Array, level: float) -> tuple[float, float]:
+    """Return the central interval of a weighted sample, interpolated between its points."""
+    order = np.argsort(values)
+    mass = weight[order] / weight.sum()
+    middle = np.cumsum(mass) - mass / 2
+    low, high = np.interp([(1 - level) / 2, (1 + level) / 2], middle, values[order])
+    return float(low), float(high)
+
+
+def mixture_interval(
+    values: Array, errors: Array, weight: Array, level: float
+) -> tuple[float, float]:
+    """Return the central interval of a mixture of normal distributions."""
+    low, high = mixture_intervals(values[None], errors[None], weight, level)
+    return float(low[0]), float(high[0])
+
+
+@dataclass(frozen=True, eq=False)
+class RatePosterior:
+    """Posterior over pairs of noise rates, on a grid.
+
+    Attributes
+    ----------
+    rates : ndarray of shape (R, 2)
+        Pairs ``(rho_pos, rho_neg)``; equal when noise is symmetric.
+    weight : ndarray of shape (R,)
+        Posterior probabilities, adding up to one. Estimates and decisions are means over these.
+    wide_rates, wide_weight : ndarray of shape (W, 2) and (W,), or None
+        The same for intervals, which also count that the model may be wrong; as above when None.
+    anything : ndarray of bool, shape (W,), or None
+        Which of these are rates of mistakes that may lie anywhere among the rows of a label, rather
+        than of the rows of a class.
+    models : dict
+        Posterior weight of each noise model.
+    """
+
+    rates: Array
+    weight: Array
+    wide_rates: Array | None = None
+    wide_weight: Array | None = None
+    anything: Flags | None = None
+    models: Mapping[str, float] | None = None
+
+    @property
+    def _wide(self) -> tuple[Array, Array, Flags]:
+        if self.wide_rates is None or self.wide_weight is None or self.anything is None:
+            return self.rates, self.weight, np.zeros(len(self.weight), dtype=bool)
+        used = self.wide_weight > 1e-6
+        return self.wide_rates[used], self.wide_weight[used], self.anything[used]
+
+    def unmixing(self, noisy_share: float) -> Array:
+        """Return what labels say of clean counts at each rate of the intervals, shape (W, 2, 2)."""
+        rates, _, anything = self._wide
+        return _unmixing(rates, noisy_share, anything)
+
+    def unmixings(self, noisy_share: float, *, wide: bool) -> tuple[Array, Array]:
+        """Return what labels say of clean counts at each rate, and the weights of the rates."""
+        if not wide:
+            return unmixing_matrices(self.rates), self.weight
+        rates, weight, anything = self._wide
+        return _unmixing(rates, noisy_share, anything), weight
+
+    @property
+    def mean(self) -> Array:
+        """Posterior mean of ``(rho_pos, rho_neg)``."""
+        return np.asarray(self.weight @ self.rates)
+
+    @property
+    def has_no_signal(self) -> bool:
+        """Whether the scores most likely say nothing about the labels."""
+        return (self.models or {}).get("no_signal", 0.0) > 0.5
+
+    @property
+    def is_symmetric(self) -> bool:
+        """Whether the two rates are equal at every point of the grid."""
+        return bool(np.all(self.rates[:, 0] == self.rates[:, 1]))
+
+    def interval(self, level: float = 0.95) -> tuple[tuple[float, float], tuple[float, float]]:
+        """Return intervals of ``rho_pos`` and ``rho_neg``, which contain the means."""
+        rates, weight, _ = self._wide
+        ends = []
+        for k in (0, 1):
+            low, high = weighted_interval(*_marginal(rates[:, k], weight), level)
+            mean = float(self.mean[k])
+            ends.append((min(low, mean), max(high, mean)))
+        return ends[0], ends[1]
+
+    def doubt(self, n_rows: float) -> str | None:
+        """Return why a rate that is taken as known identifies nothing; None where it does."""
+        return not_identified(tuple(self.rates[0]), n_rows) if len(self.weight) == 1 else None
+
+    def wrong_share(
+        self, noisy_share: float, level: float = 0.95, n_rows: float | None = None
+    ) -> Interval:
+        """Return the share of all labels that are wrong."""
+        rates, weight, _ = self._wide
+        value = float(self.weight @ _wrong(self.rates, noisy_share))
+        low, high = weighted_interval(_wrong(rates, noisy_share), weight, level)
+        if n_rows is not None and self.doubt(n_rows) is not None:
+            low, high = self.rates.min(), self.rates.max()
+        return Interval(*possible_limits(value, low, high, 0.0, 1.0))
+
+    def cost(
+        self, table: ConfusionCounts, cost: CostLike, level: float = 0.95
+    ) -> tuple[Interval, Array]:
+        """Return the clean cost of a rule from its noisy table, the rate integrated out."""
+        by_rate = _costs_at(self.rates, table, cost)[0]
+        value = float(self.weight @ by_rate)
+        costs, error, weight = self.wide_costs(table, cost)
+        low, high = mixture_interval(costs, error, weight, level)
+        most = _dearest(table, cost)
+        if self.doubt(table.n_effective) is not None:
+            low, high = 0.0, most
+        return Interval(*possible_limits(value, low, high, 0.0, most)), by_rate
+
+    def wide_costs(self, table: ConfusionCounts, cost: CostLike) -> tuple[Array, Array, Array]:
+        """Return costs, their standard errors and weights at the rates of the intervals."""
+        rates, weight, anything = self._wide
+        _, smooth, error = _costs_at(rates, table, cost, anything)
+        return smooth, np.minimum(error, _dearest(table, cost) / 2), weight
+
+
+def _wrong(rates: Array, noisy_share: float) -> Array:
+    """Share of wrong labels at each pair of rates."""
+    clean = clean_share(rates, noisy_share)
+    return np.asarray(clean * rates[:, 0] + (1 - clean) * rates[:, 1])
+
+
+def _unmixing(rates: Array, noisy_share: float, anything: Flags | None) -> Array:
+    unmix = unmixing_matrices(rates)
+    if anything is not None and anything.any():
+        unmix[anything] = _unmixing_anywhere(rates[anything], noisy_share)
+    return unmix
+
+
+def _unmixing_anywhere(rates: Array, noisy_share: float) -> Array:
+    """Return what labels say of clean counts when mistakes are spread over the rows of a label.
+
+    Mistakes that follow the features need not lie where the rule looks for them. Spread evenly over
+    all rows with the same label, they cost the rule most, short of malice.
+    """
+    clean = clean_share(rates, noisy_share)
+    missed = np.clip(clean * rates[:, 0] / max(1 - noisy_share, 1e-9), 0.0, 1.0)
+    false = np.clip((1 - clean) * rates[:, 1] / max(noisy_share, 1e-9), 0.0, 1.0)
+    rows = [[1 - missed, false], [missed, 1 - false]]
+    return np.moveaxis(np.asarray(rows), -1, 0)
+
+
+def _costs_at(
+    rates: Array, table: ConfusionCounts, cost: CostLike, anything: Flags | None = None
+) -> tuple[Array, Array, Array]:
+    """Return costs at each rate, the same of smoothed counts, and their standard errors."""
+    share = float(table.counts[1].sum() / table.counts.sum())
+    unmix = _unmixing(rates, share, anything)
+    counts, squares = half_a_row_more(table)
+    smooth = unmix @ counts
+    gradient = np.swapaxes(unmix, 1, 2) @ measure_gradient(smooth, "cost", cost)
+    error = np.sqrt((gradient**2 * squares).sum(axis=(1, 2)))
+    return (
+        measure(cut_to_calls(unmix @ table.counts, table.counts), "cost", cost),
+        measure(cut_to_calls(smooth, counts), "cost", cost),
+        error,
+    )
+
+
+def _dearest(table: ConfusionCounts, cost: CostLike) -> float:
+    """Return what a row costs if every call is a mistake."""
+    called, share = table.counts.sum(axis=0), cost_share(cost)
+    return float(((1 - share) * called[0] + share * called[1]) / called.sum())
+
+
+def _marginal(values: Array, weight: Array) -> tuple[Array, Array]:
+    points, place = np.unique(values, return_inverse=True)
+    return points, np.asarray(np.bincount(place, weight), dtype=float)

@@ -1,0 +1,77 @@
+"""Constants that shape a statistical result, in one place.
+
+Each has its reason and what it was chosen on. ``python -m benchmarks.sensitivity`` prints what
+half and twice each value does. They are read as ``priors.NAME`` when they are needed, never copied.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+# How labels go wrong
+# -------------------
+# Symmetric noise is the simplest story and the hardest to see in the share of positives: it gets
+# half. With equal parts for all models the noise tax of symmetric flips was 0.05 higher (four
+# tables, five rates, six splits), and that of ten tables with real noise the same.
+NOISE_MODELS: dict[str, float] = {
+    "none": 0.1,
+    "symmetric": 0.5,
+    "missed_positives": 0.4 / 3,
+    "wrong_negatives": 0.4 / 3,
+    "class_conditional": 0.4 / 3,
+}
+# With this many rows of the rarer label, noise of any kind weighs half of what it weighs with many.
+# Chosen on ten draws of 200 rows with some ten positives, seen on twenty others: with a signal
+# regret was 0.47 of the better constant's with this and 0.79 without.
+FEW_ROWS_NOISE = 20.0
+# How fast the prior of a rate falls, over the whole range. Without it, and with "none" at 0.05, a
+# weak signal in clean labels cost 6 % more than the constant in place of 4 %; faster, 1.5, cost
+# 0.06 of noise tax under class-conditional noise.
+RATE_FALL = 0.7
+# The flat curve's prior weight: insurance, since a signal worth having outweighs it by many nats.
+# At 0.2, of 2,000 rows without signal some cost 1.39 times the better constant.
+NO_SIGNAL = 0.8
+# A prevalence given as one number is meant within this factor of its odds.
+PREVALENCE_FACTOR = 1.2
+
+# How far the labels' curve is trusted
+# ------------------------------------
+# Labels count as if the rarer one had at most so many rows, with these prior weights. On ten tables
+# with real noise (five splits) the noise tax was 0.147 with 30 checked rows and 0.037 with 100;
+# with 10 rows in place of the last 30 it was 0.180 and 0.054, with labels at full power 0.190 and
+# 0.053. On injected noise it is the same either way.
+TEMPERED_ROWS = ((np.inf, 0.6), (100.0, 0.2), (30.0, 0.2))
+# Of the intervals without checked rows: the tempered posterior, of so many rows of the rarer label,
+# and "anything goes". With these the rates of 10 of 10 tables with real noise were covered; with
+# the posterior alone those of 6 and 1.
+DOUBT_ROWS, DOUBT, ANYTHING = 30.0, 0.35, 0.3
+# "Anything goes" with many checked rows, which it must then agree with, and the number of them at
+# which it has twice that share: with 30, rates were covered in 0.96 and 0.94 of tables and splits
+# with this, in 0.86 and 0.86 without.
+ANYTHING_CHECKED, ANYTHING_FEW_CHECKED = 0.1, 30.0
+# Both where the prevalence is known, which leaves little of "anything". With these the rates of ten
+# tables were covered in 0.96 of five splits, without checked rows and with 30; with those above in
+# 0.86 and 0.90.
+ANYTHING_PREVALENCE, ANYTHING_PREVALENCE_CHECKED = 0.7, 0.25
+
+# How far checked rows teach other rows
+# -------------------------------------
+# Standard deviations of the doubt of a cell, in log-odds: all cells of a label, a label and a call,
+# the slope of the model, what follows the score, and each cell on its own.
+CELL_LABEL, CELL_CALL, CELL_SLOPE, CELL_SMOOTH, CELL_OWN = 1.0, 0.5, 0.3, 0.7, 0.3
+# How far along the places of the score, which run from 0 to 1, neighbours teach each other.
+CELL_REACH = 0.15
+# The model is never surer than this of a cell.
+CELL_SUREST = 0.002
+# Models may be off by more: the doubt is also taken so many times as large, with this prior weight.
+CELL_WIDER, CELL_WIDER_WEIGHT = 2.5, 0.25
+# Fewer checked rows than this may all be wrong by chance, and so many standard errors are chance.
+CONTRADICT_ROWS, CONTRADICT_ERRORS = 10, 3.0
+
+# What is said of the labels
+# --------------------------
+# Fewer rows of a label than this say nothing of noise: a curve through them fits anything.
+SMALL_ROWS = 20
+# Labels are "clean" when at most this share can be wrong, and "noisy" when at least the second
+# share is and the interval is no wider than the third.
+CLEAN_SHARE, SOME_SHARE, WIDE_SHARE = 0.03, 0.005, 0.2

@@ -354,7 +354,7 @@ def test_a_share_of_positives_moves_the_rates(tmp_path, capsys):
         summary_of(capsys, tmp_path / name, GOOD, *OPTIONS, "--prevalence", told)
         for name, told in (("a", "0.15"), ("b", "0.6,0.8"))
     )
-    assert "share of positives that was given" in few["noise_rate"]["source"]
+    assert "prevalence that was given" in few["noise_rate"]["source"]
     missed = [found["noise_rate"]["of_positives"]["value"] for found in (few, many)]
     assert missed[0] < missed[1]
 

@@ -70,8 +70,9 @@ docs: $(VENV)/.docs
 picture: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python tools/picture.py
 
+# The section of the next version; `make changelog VERSION=0.2.0` puts it into CHANGELOG.md.
 changelog: $(VENV)/.dev
-	$(BIN)/python tools/changelog.py
+	$(BIN)/towncrier build --yes $(if $(VERSION),--version $(VERSION),--version next --draft)
 
 clean:
 	rm -rf $(VENV) $(LOWEST) coverage .coverage site build dist .pytest_cache .mypy_cache .ruff_cache .hypothesis

@@ -26,7 +26,7 @@ test-all: lint $(VENV)/.browser
 
 # Tables in real engines: PostgreSQL and Spark beside those that `make test` has.
 test-engines: $(VENV)/.engines
-	$(TEST_ENV) $(BIN)/python -m pytest -q tests/scale/engines tests/cli/test_engines.py \
+	$(TEST_ENV) $(BIN)/python -m pytest -q tests/tables/engines tests/cli/test_engines.py \
 	  tests/audit/test_engine.py tests/export/test_sql.py
 
 # Made-up inputs for so many minutes; those that did harm are kept in fuzz-faults.

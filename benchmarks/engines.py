@@ -93,7 +93,7 @@ def in_duckdb(folder: Path, n_rows: int, repeats: int) -> None:
     import duckdb
 
     from flipcost import FlipCostClassifier
-    from flipcost.scale import scan_parquet, scan_sql
+    from flipcost.tables.scan import scan_parquet, scan_sql
 
     connection = duckdb.connect(str(folder / "rows.duckdb"))
     make_rows(connection, n_rows)
@@ -141,7 +141,7 @@ def in_duckdb(folder: Path, n_rows: int, repeats: int) -> None:
 def answers(connection: Any, n_rows: int) -> None:
     """Print what leaves the engine, for all rows and for a hundredth of them."""
     from flipcost import FlipCostClassifier
-    from flipcost.scale import scan_sql
+    from flipcost.tables.scan import scan_sql
 
     sizes = []
     for n in (n_rows // 100, n_rows):
@@ -162,7 +162,7 @@ def in_postgresql(address: str, n_rows: int) -> None:
     """Print the figures of a PostgreSQL server, where tables are made and dropped."""
     import psycopg
 
-    from flipcost.scale import scan_sql
+    from flipcost.tables.scan import scan_sql
 
     with psycopg.connect(address, autocommit=True) as connection:
         # In one process, so that its processor seconds are all.
@@ -197,7 +197,7 @@ def in_spark(n_rows: int) -> None:
     """Print the figures of Spark in this machine, with two threads."""
     from pyspark.sql import SparkSession
 
-    from flipcost.scale import scan_lazy
+    from flipcost.tables.scan import scan_lazy
 
     session = (
         SparkSession.builder.master("local[2]")

@@ -25,8 +25,9 @@ from benchmarks.timing import verdict
 from flipcost import FlipCostClassifier, save
 from flipcost.cli import main as command
 from flipcost.core.trees import read_trees
-from flipcost.data import ColumnReader, make_features
 from flipcost.estimators.flipcost.boosting import boosting_classifier
+from flipcost.tables.features import make_features
+from flipcost.tables.reader import ColumnReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -97,7 +97,7 @@ def scan_and_sum(paths: list[str], gauge: Gauge) -> None:
 def fit_closed_form(paths: list[str], gauge: Gauge, n_threads: int | None = None) -> float:
     """Fit from the files in one pass, the noise rate known."""
     from flipcost import UnevenMarginClassifier
-    from flipcost.scale import scan_parquet
+    from flipcost.tables.scan import scan_parquet
 
     model = UnevenMarginClassifier(cost=COST, l2=1e-3, noise_rate=NOISE_RATE)
     with gauge:
@@ -108,7 +108,7 @@ def fit_closed_form(paths: list[str], gauge: Gauge, n_threads: int | None = None
 def search_closed_form(paths: list[str], gauge: Gauge) -> float:
     """Search 12 margins and 4 penalties in 5 folds, in two passes."""
     from flipcost import UnevenMarginClassifierCV
-    from flipcost.scale import scan_parquet
+    from flipcost.tables.scan import scan_parquet
 
     search = UnevenMarginClassifierCV(
         costs=COST,
@@ -129,7 +129,7 @@ def fit_dask(paths: list[str], gauge: Gauge, n_workers: int, *, frame: bool = Fa
     from distributed import Client, LocalCluster
 
     from flipcost import UnevenMarginClassifier
-    from flipcost.scale import scan_dask
+    from flipcost.tables.scan import scan_dask
 
     with (
         LocalCluster(
@@ -148,7 +148,7 @@ def fit_dask(paths: list[str], gauge: Gauge, n_workers: int, *, frame: bool = Fa
 def search_rate(paths: list[str], gauge: Gauge) -> float:
     """Fit the classifier that is not told the rate, linear and bent scores, in two passes."""
     from flipcost import FlipCostClassifier
-    from flipcost.scale import scan_parquet
+    from flipcost.tables.scan import scan_parquet
 
     model = FlipCostClassifier(cost=COST)
     with gauge:

@@ -15,7 +15,7 @@ ROOT = Path(flipcost.__file__).parent
 LAYERS = [
     {"exceptions", "_version", "_staging", "_shadow", "_threads"},
     {"core"},
-    {"data"},
+    {"tables"},
     {"scale"},
     {"_validation", "noise", "metrics", "datasets", "theory", "estimators", "plot", "_persist"},
     {"recheck"},
@@ -140,15 +140,15 @@ def test_dask_is_imported_in_one_file():
         if any(is_of(name, "dask") or is_of(name, "distributed") for name in imported(path))
     ]
     assert len(users) <= 1, users
-    assert all(top(module_name(path)) == "scale" for path in users)
+    assert all(top(module_name(path)) == "tables" for path in users)
 
 
 @pytest.mark.parametrize("package", ["duckdb", "psycopg", "pyspark", "narwhals", "ibis"])
 def test_every_engine_is_imported_in_one_file(package):
-    """The package of an engine is known to at most one file, of `scale.engines`."""
+    """The package of an engine is known to at most one file, of `tables`."""
     users = [path for path in FILES if any(is_of(name, package) for name in imported(path))]
     assert len(users) <= 1, users
-    assert all(path.parent == ROOT / "scale" / "engines" for path in users)
+    assert all(path.parent == ROOT / "tables" for path in users)
 
 
 def test_tests_do_not_import_the_experiments():

@@ -12,7 +12,9 @@ from flipcost.audit._effects import (
     row_evidence,
     typical_numbers,
 )
-from flipcost.data import ColumnReader, make_features, plain_features
+from flipcost.tables.features import make_features
+from flipcost.tables.plain import plain_features
+from flipcost.tables.reader import ColumnReader
 
 TOWNS = {"Brest": -1.0, "Lyon": 0.5, "Nice": 2.0}
 N = 1001

@@ -14,11 +14,11 @@ from flipcost.audit._columns import learn_columns
 from flipcost.audit._database import _in_engine
 from flipcost.audit._engine import TableInEngine
 from flipcost.audit._run import walk
-from flipcost.data import plain_features, read_columns
 from flipcost.exceptions import NeedsRowsError, SourceError, TableError
 from flipcost.recheck import CheckedRow
-from flipcost.scale import sql_engine
-from tests.scale.engines.servers import PASSWORD, running_postgresql
+from flipcost.tables.plain import plain_features, read_columns
+from flipcost.tables.scan import sql_engine
+from tests.tables.engines.servers import PASSWORD, running_postgresql
 
 duckdb = pytest.importorskip("duckdb")
 

@@ -5,7 +5,7 @@ import pyarrow as pa
 import pytest
 
 from flipcost.audit._facts import column_facts
-from flipcost.data import ColumnReader
+from flipcost.tables.reader import ColumnReader
 
 
 def facts_of(columns, positive):

@@ -13,14 +13,17 @@ import pytest
 from flipcost.audit import _passes, audit, audit_files
 from flipcost.audit._maker import RowMaker, TableFacts, facts_of
 from flipcost.core.folds import hash_folds
-from flipcost.data import ColumnReader, Roles, make_features
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import SourceError, TableError
 from flipcost.noise import flip_labels
 from flipcost.recheck import CheckedRow
-from flipcost.scale import Piece, scan_parquet
+from flipcost.tables.features import make_features
+from flipcost.tables.reader import ColumnReader
+from flipcost.tables.roles import Roles
+from flipcost.tables.rows import Piece
+from flipcost.tables.scan import scan_parquet
 from tests.audit.helpers import PRICES, noisy_table
-from tests.scale.cluster import local_cluster
+from tests.tables.cluster import local_cluster
 
 
 def rich_table(n=6000, seed=0):

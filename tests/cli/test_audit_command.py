@@ -17,8 +17,9 @@ from scipy.special import logit
 import flipcost
 from flipcost._persist import load
 from flipcost.cli import main
-from flipcost.data import ColumnReader, read_table
 from flipcost.datasets import list_datasets
+from flipcost.tables.reader import ColumnReader
+from flipcost.tables.reading import read_table
 
 CORPUS = Path(__file__).parent / "corpus"
 GOOD = CORPUS / "good.csv"

@@ -8,7 +8,7 @@ import pyarrow as pa
 import pytest
 
 from flipcost.cli import main
-from tests.scale.engines.servers import PASSWORD, running_postgresql
+from tests.tables.engines.servers import PASSWORD, running_postgresql
 
 duckdb = pytest.importorskip("duckdb")
 

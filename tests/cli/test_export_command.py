@@ -9,7 +9,7 @@ import pytest
 
 from flipcost._persist import load, save
 from flipcost.cli import main
-from flipcost.data import read_table
+from flipcost.tables.reading import read_table
 
 GOOD = Path(__file__).parent / "corpus" / "good.csv"
 

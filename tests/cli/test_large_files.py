@@ -11,9 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 
 from flipcost.cli import _audit_run, main
-from flipcost.scale import _memory, expected_rows
+from flipcost.tables import files
+from flipcost.tables.files import expected_rows
 from tests.audit.helpers import noisy_table
-from tests.scale.cluster import local_cluster
+from tests.tables.cluster import local_cluster
 
 OPTIONS = ["--target", "ill", "--cost-fn", "4", "--cost-fp", "1"]
 
@@ -41,7 +42,7 @@ def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monke
     size = (rows / "a.csv").stat().st_size
     found = {}
     for memory in (4 * size + 4, 4 * size - 4):
-        monkeypatch.setattr(_memory, "usable_memory", lambda memory=memory: memory)
+        monkeypatch.setattr(files, "usable_memory", lambda memory=memory: memory)
         code, out, err = run(capsys, *args)
         assert code == 0, err
         found[memory] = json.loads(out)["data"]["reading"]

@@ -10,7 +10,7 @@ import pytest
 
 from flipcost._persist import load, save
 from flipcost.cli import main
-from flipcost.data import read_table
+from flipcost.tables.reading import read_table
 
 CORPUS = Path(__file__).parent / "corpus"
 GOOD = CORPUS / "good.csv"

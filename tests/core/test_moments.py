@@ -12,7 +12,7 @@ from benchmarks.timing import peak_extra_bytes
 from flipcost.core import _rows
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise import transition_matrix
-from flipcost.data import stack_columns
+from flipcost.tables.table_encoder import stack_columns
 from tests.reference.brute import (
     assert_same_moments,
     exact_scatter,

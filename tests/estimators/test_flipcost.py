@@ -15,7 +15,7 @@ from flipcost.datasets import load_pima, make_syn3d, make_syn3d_imbalanced
 from flipcost.estimators.flipcost import scores
 from flipcost.metrics import weighted_cost
 from flipcost.noise import NoiseRate, flip_labels, rate_from_repeats
-from flipcost.scale import scan_batches
+from flipcost.tables.scan import scan_batches
 
 
 def noisy_syn3d(n=3000, rate=0.25, seed=0):

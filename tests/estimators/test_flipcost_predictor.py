@@ -117,7 +117,7 @@ def test_scores_of_another_estimator_do_not_collapse(data):
 
 def test_a_model_of_passes_refuses_what_is_missing(data):
     """Its scores have no place for gaps: that is said, and no row is called negative for it."""
-    from flipcost.scale import scan_batches
+    from flipcost.tables.scan import scan_batches
 
     X, y = data
     model = FlipCostClassifier(features="bends").fit_table(scan_batches([(X, y)]))

@@ -10,7 +10,7 @@ from sklearn.base import clone
 
 from flipcost import FlipCostClassifier
 from flipcost.datasets import make_syn3d
-from flipcost.scale import scan_batches
+from flipcost.tables.scan import scan_batches
 from tests.estimators.instances import INSTANCES
 
 DATA = make_syn3d(70, random_state=0)

@@ -29,7 +29,7 @@ from flipcost.core.row_prices import takes_prices
 from flipcost.exceptions import DenoisingWarning
 from flipcost.metrics import cost_scorer
 from flipcost.noise import flip_labels
-from flipcost.scale import scan_batches
+from flipcost.tables.scan import scan_batches
 
 RATES = (0.15, 0.1)
 PRICED = {

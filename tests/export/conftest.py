@@ -15,7 +15,8 @@ from flipcost import (
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
-from flipcost.data import ColumnReader, make_features
+from flipcost.tables.features import make_features
+from flipcost.tables.reader import ColumnReader
 
 TOWNS = np.array(["Lyon", "Paris", "O'Brien\\ville", "", 'say "hi"', "Oslo"], dtype=object)
 

@@ -14,10 +14,10 @@ from flipcost import (
     NoiseAwareThresholdClassifier,
     UnevenMarginClassifier,
 )
-from flipcost.data import ColumnReader
 from flipcost.exceptions import ExportError
 from flipcost.export import read_model, to_json, to_onnx, to_sql
-from flipcost.scale import scan_batches
+from flipcost.tables.reader import ColumnReader
+from flipcost.tables.scan import scan_batches
 
 duckdb = pytest.importorskip("duckdb")
 onnxruntime = pytest.importorskip("onnxruntime")

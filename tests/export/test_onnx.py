@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from flipcost.data import ColumnReader
 from flipcost.export import read_model, to_onnx
+from flipcost.tables.reader import ColumnReader
 
 onnxruntime = pytest.importorskip("onnxruntime")
 

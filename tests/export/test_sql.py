@@ -10,7 +10,7 @@ import pytest
 
 from flipcost.exceptions import ExportError
 from flipcost.export import read_model, to_sql
-from tests.scale.engines.servers import running_postgresql
+from tests.tables.engines.servers import running_postgresql
 
 duckdb = pytest.importorskip("duckdb")
 sqlglot = pytest.importorskip("sqlglot")

@@ -28,7 +28,7 @@ OURS = frozenset(
         "core.noise_posterior.PrevalencePrior",
         "core.trees.Tree",
         "core.trees.TreeSum",
-        "data._reader.ColumnReader",
+        "tables.reader.ColumnReader",
         "estimators._forward.ForwardLogisticClassifier",
         "estimators._kliep.KLIEPClassifier",
         "estimators._link.LinkClassifier",

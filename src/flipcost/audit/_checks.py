@@ -5,8 +5,8 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 from flipcost.core.possible import check_total_weight, vanishing_column
-from flipcost.data import find_leaks
 from flipcost.exceptions import TableError, shorten
+from flipcost.tables.columns import find_leaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import TableFacts
     from flipcost.core.costs import Costs
-    from flipcost.data import ColumnReader
+    from flipcost.tables.reader import ColumnReader
 
 _LEAST_OF_CLASS = 10
 

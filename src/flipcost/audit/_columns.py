@@ -12,19 +12,12 @@ import pyarrow as pa
 from flipcost.audit._checks import check_values
 from flipcost.audit._maker import RowMaker
 from flipcost.audit._recheck import gather_answers
-from flipcost.data import (
-    ColumnReader,
-    are_numbers,
-    check_features,
-    concatenate,
-    label_codes,
-    make_features,
-    plain_labels,
-    price_columns,
-    take_column,
-    unusable_columns,
-)
 from flipcost.exceptions import TableError, shorten, unknown_column
+from flipcost.tables.arrow import concatenate, take_column
+from flipcost.tables.columns import check_features, unusable_columns
+from flipcost.tables.features import make_features
+from flipcost.tables.reader import ColumnReader
+from flipcost.tables.roles import are_numbers, label_codes, plain_labels, price_columns
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -27,7 +27,9 @@ from flipcost.core.cost_curves import per_row_cost
 from flipcost.core.information import PRECISION, labels_needed, probability_wrong
 from flipcost.core.quality import LabelBins
 from flipcost.core.quantiles import largest_first
-from flipcost.data import as_text, plain_features, read_labels, take_column
+from flipcost.tables.arrow import as_text, take_column
+from flipcost.tables.plain import plain_features
+from flipcost.tables.roles import read_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -10,14 +10,14 @@ from flipcost.audit._memory import TableInMemory
 from flipcost.audit._options import AuditOptions
 from flipcost.audit._run import say_nothing, walk
 from flipcost.exceptions import NeedsRowsError, SourceError, TableError
-from flipcost.scale import sql_engine
+from flipcost.tables.scan import sql_engine
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.audit._result import AuditResult
     from flipcost.core.costs import CostLike
-    from flipcost.scale import SqlEngine
+    from flipcost.tables.engine import SqlEngine
 
 
 def audit_sql(

@@ -17,8 +17,9 @@ from flipcost.core.possible import possible_limits
 from flipcost.core.price_curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.prices import Prices
 from flipcost.core.segments import Segment, segment_figures
-from flipcost.data import as_text, row_prices, take_column
 from flipcost.exceptions import TableError
+from flipcost.tables.arrow import as_text, take_column
+from flipcost.tables.roles import row_prices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

@@ -8,8 +8,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
-from flipcost.data import ColumnReader, as_text, take_column
 from flipcost.exceptions import TableError
+from flipcost.tables.arrow import as_text, take_column
+from flipcost.tables.reader import ColumnReader
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.data import ColumnReader
+    from flipcost.tables.reader import ColumnReader
 
     Array: TypeAlias = NDArray[np.float64]
     Places: TypeAlias = NDArray[np.intp]
@@ -320,7 +320,7 @@ def column_places(reader: ColumnReader) -> list[Places]:
     Examples
     --------
     >>> import pyarrow as pa
-    >>> from flipcost.data import ColumnReader
+    >>> from flipcost.tables.reader import ColumnReader
     >>> reader = ColumnReader().fit(pa.table({"age": [50.5, 31.5], "town": ["Nice", "Lyon"]}))
     >>> [where.tolist() for where in column_places(reader)]
     [[0], [1]]

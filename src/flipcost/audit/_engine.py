@@ -10,10 +10,11 @@ import pyarrow as pa
 
 from flipcost.audit._maker import MadePiece, TableFacts, was_checked
 from flipcost.audit._passes import DRAWN_ROWS, FEWEST_ROWS, RowsInPasses
-from flipcost.data import label_codes, plain_features, plain_labels, read_columns
 from flipcost.estimators.flipcost import gather
 from flipcost.exceptions import SourceError, TableError, shorten
-from flipcost.scale import MOST_LABELS, AuditedSource
+from flipcost.tables.engine_source import MOST_LABELS, AuditedSource
+from flipcost.tables.plain import plain_features, read_columns
+from flipcost.tables.roles import label_codes, plain_labels
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -22,9 +23,11 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import RowMaker
     from flipcost.audit._options import AuditOptions
-    from flipcost.data import Column
     from flipcost.estimators import FlipCostClassifier
-    from flipcost.scale import LabelCount, Piece, SqlEngine
+    from flipcost.tables.engine import SqlEngine
+    from flipcost.tables.engine_source import LabelCount
+    from flipcost.tables.plain import Column
+    from flipcost.tables.rows import Piece
 
 # Rows that columns are learned from.
 _LOOK_ROWS = 20_000

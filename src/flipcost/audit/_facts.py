@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.arrays import Array
-    from flipcost.data import ColumnReader
+    from flipcost.tables.reader import ColumnReader
 
 # The table is compared with itself in so many parts, one after the other.
 _PARTS = 5

@@ -16,7 +16,7 @@ from flipcost.core.information import paired_saving
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.quantiles import largest_first
 from flipcost.core.recheck import value_checks
-from flipcost.data import row_prices
+from flipcost.tables.roles import row_prices
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

@@ -9,15 +9,17 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from flipcost.data import as_text, label_codes, plain_labels, read_numbers, take_column
 from flipcost.exceptions import SourceError, TableError
-from flipcost.scale import Piece
+from flipcost.tables.arrow import as_text, take_column
+from flipcost.tables.roles import label_codes, plain_labels, read_numbers
+from flipcost.tables.rows import Piece
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from flipcost.data import ColumnReader, Roles
     from flipcost.recheck import CheckedAnswers
+    from flipcost.tables.reader import ColumnReader
+    from flipcost.tables.roles import Roles
 
 # Columns of rows that hold what files say of them, and which file it was.
 _CHECKED, _ROUND = "flipcost: checked", "flipcost: round"

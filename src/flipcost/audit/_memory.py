@@ -13,8 +13,9 @@ from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.audit._trusted import check_checked
 from flipcost.core.checked_rows import CheckedRows
-from flipcost.data import as_arrow, read_labels, row_prices, take_column, two_classes
-from flipcost.scale import Piece
+from flipcost.tables.arrow import as_arrow, take_column
+from flipcost.tables.roles import read_labels, row_prices, two_classes
+from flipcost.tables.rows import Piece
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

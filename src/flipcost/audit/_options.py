@@ -10,8 +10,8 @@ from flipcost.audit._recheck import check_price, read_rounds
 from flipcost.core.capacity import read_capacities
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
-from flipcost.data import Roles
 from flipcost.exceptions import FlipCostError
+from flipcost.tables.roles import Roles
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

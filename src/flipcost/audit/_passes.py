@@ -12,9 +12,10 @@ from flipcost.audit._dependence import group_codes, tied_sample
 from flipcost.audit._maker import facts_of, given_weight, was_checked
 from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
-from flipcost.data import price_columns, row_prices
 from flipcost.estimators.flipcost import CheckedSample, gather
-from flipcost.scale import FileTable, Layout
+from flipcost.tables.files import FileTable
+from flipcost.tables.roles import price_columns, row_prices
+from flipcost.tables.rows import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,7 +28,9 @@ if TYPE_CHECKING:
     from flipcost.core.prices import Prices
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost import Gathered
-    from flipcost.scale import FileSet, Progress, Table
+    from flipcost.tables.files import FileSet
+    from flipcost.tables.passes import Progress
+    from flipcost.tables.source import Table
 
 # Rows that columns are learned from, before the passes.
 _LOOK_ROWS = 100_000

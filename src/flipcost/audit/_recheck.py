@@ -13,7 +13,6 @@ import pyarrow as pa
 
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.recheck import draw_rows, leading_directions, spread_order, value_checks
-from flipcost.data import as_text, take_column
 from flipcost.estimators.flipcost import way_so_far
 from flipcost.exceptions import FlipCostError, TableError
 from flipcost.recheck import (
@@ -25,6 +24,7 @@ from flipcost.recheck import (
     RowToCheck,
     read_checked,
 )
+from flipcost.tables.arrow import as_text, take_column
 
 if TYPE_CHECKING:
     from collections.abc import Iterable

@@ -9,9 +9,10 @@ import numpy as np
 
 from flipcost.core.clean_means import told_costs
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.data import Roles, as_arrow
 from flipcost.exceptions import TableError, shorten
-from flipcost.scale import Piece
+from flipcost.tables.arrow import as_arrow
+from flipcost.tables.roles import Roles
+from flipcost.tables.rows import Piece
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

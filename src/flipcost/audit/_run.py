@@ -26,10 +26,12 @@ from flipcost.audit._passes import FilesInPasses
 from flipcost.audit._rates import known_rate
 from flipcost.audit._rows import Audited, clean_rows
 from flipcost.audit._trusted import check_answers, check_checked
-from flipcost.data import is_many, sniff, two_classes
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import DenoisingWarning, DependenceWarning, TableError
-from flipcost.scale import dask_client, open_files
+from flipcost.tables.paths import is_many
+from flipcost.tables.roles import two_classes
+from flipcost.tables.scan import dask_client, open_files
+from flipcost.tables.sniff import sniff
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -7,8 +7,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.core.row_prices import takes_prices
-from flipcost.data import row_prices
 from flipcost.exceptions import TableError
+from flipcost.tables.roles import row_prices
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -6,9 +6,9 @@ from typing import TYPE_CHECKING, Any
 
 from sklearn.linear_model import LogisticRegression
 
-from flipcost.data import as_text, take_column
 from flipcost.estimators.flipcost import check_not_swapped
 from flipcost.exceptions import FlipCostError, TableError, shorten
+from flipcost.tables.arrow import as_text, take_column
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

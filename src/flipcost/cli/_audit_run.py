@@ -30,11 +30,14 @@ from flipcost.core.costs import Costs
 from flipcost.core.noise import rate_pair
 from flipcost.core.noise_posterior import PrevalencePrior
 from flipcost.core.possible import finite_only
-from flipcost.data import check_sizes, column_names, guard_cell, is_many, read_sample, read_table
 from flipcost.exceptions import FlipCostError, UserError
 from flipcost.recheck import POOL_FILE, CheckPool, unused_batches
 from flipcost.report import render_report
-from flipcost.scale import exceeds_memory, expected_rows
+from flipcost.tables.files import exceeds_memory, expected_rows
+from flipcost.tables.limits import check_sizes
+from flipcost.tables.paths import is_many
+from flipcost.tables.reading import column_names, read_sample, read_table
+from flipcost.tables.spreadsheet import guard_cell
 
 # Rows of a file that are held; where there are more, all are read in passes.
 _HELD_ROWS = 200_000

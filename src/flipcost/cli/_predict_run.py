@@ -20,17 +20,13 @@ from flipcost.cli._capacity import GROUP, Limit, mark_within, read_limit, same_p
 from flipcost.cli._echo import echo
 from flipcost.cli._output import check_file, staged_file
 from flipcost.core.row_prices import takes_prices
-from flipcost.data import (
-    ColumnReader,
-    as_text,
-    guard_column,
-    is_many,
-    list_files,
-    read_batches,
-    row_prices,
-    take_column,
-)
 from flipcost.exceptions import CellError, FlipCostError, ModelFileError, TableError, UserError
+from flipcost.tables.arrow import as_text, take_column
+from flipcost.tables.paths import is_many, list_files
+from flipcost.tables.reader import ColumnReader
+from flipcost.tables.reading import read_batches
+from flipcost.tables.roles import row_prices
+from flipcost.tables.spreadsheet import guard_column
 
 # What the reader makes of a level that was not there when the model was made.
 _UNSEEN = -1.0

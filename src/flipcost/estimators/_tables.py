@@ -7,7 +7,8 @@ from typing import Any
 import numpy as np
 
 from flipcost._validation import positive_index
-from flipcost.scale import Table, scan_dask
+from flipcost.tables.scan import scan_dask
+from flipcost.tables.source import Table
 
 
 def is_dask(rows: Any) -> bool:

@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
-from flipcost.data import ISO_FORMAT
 from flipcost.exceptions import ExportError
+from flipcost.tables.columns import ISO_FORMAT
 
 DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake"]
 # What is written here itself; the others are transpiled from DuckDB's.

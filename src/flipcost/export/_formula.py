@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from flipcost.core.arrays import Array
-from flipcost.data import Column, Feature, NumberFeature
 from flipcost.exceptions import ExportError
+from flipcost.tables.plain import Column, Feature, NumberFeature
 
 # Parts of a date, in the order of `ColumnReader`: days since 1970, then sine and cosine of its
 # place in the year and in the week.
@@ -204,7 +204,7 @@ def additive_terms(
 
     Examples
     --------
-    >>> from flipcost.data import TableFeature
+    >>> from flipcost.tables.plain import TableFeature
     >>> flag = TableFeature(0, (0.0, 1.0))
     >>> nothing = [np.empty(0)], [np.empty((1, 0))]
     >>> numbers, tables, bias = additive_terms((flag,), np.array([[3.0]]), *nothing)

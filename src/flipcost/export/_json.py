@@ -8,9 +8,9 @@ from importlib.resources import files
 from typing import Any
 
 from flipcost._version import __version__
-from flipcost.data import NumberFeature
 from flipcost.export._formula import Formula, Split, check_decision
 from flipcost.export._read_model import read_model
+from flipcost.tables.plain import NumberFeature
 
 
 def to_json(model: Any, *, decision: bool = True) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 import numpy as np
 
 from flipcost.core.arrays import Array
-from flipcost.data import Feature, NumberFeature
 from flipcost.exceptions import ExportError
 from flipcost.export._formula import (
     WEEK_DAYS,
@@ -19,6 +18,7 @@ from flipcost.export._formula import (
     check_decision,
 )
 from flipcost.export._read_model import read_model
+from flipcost.tables.plain import Feature, NumberFeature
 
 # What `TreeEnsemble` in double precision needs; onnxruntime has it since 1.20.
 _OPSET, _ML_OPSET, _IR = 17, 5, 9

@@ -12,15 +12,6 @@ from sklearn.pipeline import Pipeline
 from flipcost._validation import check_is_fitted, positive_index
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.trees import Tree, TreeSum, read_trees
-from flipcost.data import (
-    Column,
-    ColumnReader,
-    Feature,
-    NumberFeature,
-    TableFeature,
-    plain_features,
-    read_columns,
-)
 from flipcost.estimators import (
     FlipCostClassifier,
     NoiseAwareThresholdClassifier,
@@ -29,6 +20,15 @@ from flipcost.estimators import (
 )
 from flipcost.exceptions import ExportError
 from flipcost.export._formula import Formula, Link, Split, additive_terms, with_columns_used
+from flipcost.tables.plain import (
+    Column,
+    Feature,
+    NumberFeature,
+    TableFeature,
+    plain_features,
+    read_columns,
+)
+from flipcost.tables.reader import ColumnReader
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.predictor import PooledRule

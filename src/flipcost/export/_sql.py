@@ -8,7 +8,6 @@ from typing import Any
 import numpy as np
 
 from flipcost.core.arrays import Array
-from flipcost.data import FALSE_WORDS, TRUE_WORDS, Column, NumberFeature
 from flipcost.exceptions import ExportError
 from flipcost.export._dialects import TRANSPILED, Dialect, DialectName, dialect_of
 from flipcost.export._formula import (
@@ -22,6 +21,8 @@ from flipcost.export._formula import (
     check_decision,
 )
 from flipcost.export._read_model import read_model
+from flipcost.tables.columns import FALSE_WORDS, TRUE_WORDS
+from flipcost.tables.plain import Column, NumberFeature
 
 
 def to_sql(

@@ -13,11 +13,12 @@ from collections.abc import Collection, Iterable, Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
-from flipcost.data import guard_cell, sniff, unguard_cell
 from flipcost.exceptions import TableError, unknown_column
 from flipcost.recheck._argilla import argilla_lines, from_argilla
 from flipcost.recheck._label_studio import from_label_studio, label_studio_tasks
 from flipcost.recheck._records import CheckedRow, RowToCheck
+from flipcost.tables.sniff import sniff
+from flipcost.tables.spreadsheet import guard_cell, unguard_cell
 
 FORMATS = {"csv": ".csv", "label-studio": ".json", "argilla": ".jsonl"}
 # Columns of the file that are not the table's.

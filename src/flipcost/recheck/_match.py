@@ -11,8 +11,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flipcost.data import are_numbers, plain_labels
 from flipcost.exceptions import TableError, shorten
+from flipcost.tables.roles import are_numbers, plain_labels
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

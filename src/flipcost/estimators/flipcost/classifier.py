@@ -37,7 +37,7 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.scored import ScoredRows
     from flipcost.estimators.flipcost.table import CheckedSample
-    from flipcost.scale import Table
+    from flipcost.tables.source import Table
 
 
 class FlipCostClassifier(FittedFlipCost):

@@ -23,11 +23,11 @@ from flipcost.core.dependence import (
     time_spans,
 )
 from flipcost.core.folds import group_folds, usual_folds
-from flipcost.data import arrow
 from flipcost.estimators._folds import fold_numbers
 from flipcost.estimators.flipcost.columns import FeatureColumns, is_mixed
 from flipcost.exceptions import FlipCostError
-from flipcost.scale import EngineTable
+from flipcost.tables import arrow
+from flipcost.tables.engine_table import EngineTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.scale import RowSample
+from flipcost.tables.sample import RowSample
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from flipcost.scale import Piece
+    from flipcost.tables.rows import Piece
 
     Keys = NDArray[np.uint64]
 

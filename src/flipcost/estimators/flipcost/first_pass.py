@@ -19,7 +19,10 @@ from flipcost.estimators.flipcost.drawing import (
     smallest_keys,
 )
 from flipcost.estimators.flipcost.scores import knot_count
-from flipcost.scale import DrawingTable, EngineTable, LabeledMoments, Layout, RowSample, Together
+from flipcost.tables.engine_drawing import DrawingTable
+from flipcost.tables.engine_table import EngineTable
+from flipcost.tables.passes import Together
+from flipcost.tables.rows import LabeledMoments, Layout
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -28,7 +31,9 @@ if TYPE_CHECKING:
 
     from flipcost.core.hinges import HingeBasis
     from flipcost.estimators.flipcost.classifier import FlipCostClassifier
-    from flipcost.scale import Piece, Table
+    from flipcost.tables.rows import Piece
+    from flipcost.tables.sample import RowSample
+    from flipcost.tables.source import Table
 
     Flags = NDArray[np.bool_]
     Keys = NDArray[np.uint64]

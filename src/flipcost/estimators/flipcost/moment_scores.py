@@ -16,7 +16,8 @@ from flipcost.estimators.flipcost.scores import (
     plain_basis,
     solve_scores,
 )
-from flipcost.scale import LabeledMoments, score_limits
+from flipcost.tables.histogram import score_limits
+from flipcost.tables.rows import LabeledMoments
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

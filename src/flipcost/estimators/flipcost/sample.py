@@ -15,14 +15,15 @@ import numpy as np
 
 from flipcost.core.calibration import N_BINS
 from flipcost.core.scoring import bin_numbers, fold_scores
-from flipcost.data import arrow
+from flipcost.tables import arrow
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.hinges import HingeBasis
     from flipcost.estimators.flipcost.second_pass import ScoreCells
-    from flipcost.scale import RowSample, ScoreHistogram
+    from flipcost.tables.histogram import ScoreHistogram
+    from flipcost.tables.sample import RowSample
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]

@@ -16,7 +16,9 @@ from flipcost.core.calibration import N_BINS
 from flipcost.core.hinge_moments import sorted_scores
 from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.estimators.flipcost.drawing import merge_samples, place_marks, smallest_keys
-from flipcost.scale import DrawingTable, Layout, ScoreHistogram
+from flipcost.tables.engine_drawing import DrawingTable
+from flipcost.tables.histogram import ScoreHistogram
+from flipcost.tables.rows import Layout
 
 if TYPE_CHECKING:
     from collections.abc import Iterator
@@ -25,7 +27,9 @@ if TYPE_CHECKING:
 
     from flipcost.core.hinges import HingeBasis
     from flipcost.estimators.flipcost.drawing import Drawing
-    from flipcost.scale import EngineTable, Piece, RowSample
+    from flipcost.tables.engine_table import EngineTable
+    from flipcost.tables.rows import Piece
+    from flipcost.tables.sample import RowSample
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]

@@ -42,7 +42,9 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.options import FitOptions
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.scores import MomentScores
-    from flipcost.scale import RowSample, ScoreHistogram, Table
+    from flipcost.tables.histogram import ScoreHistogram
+    from flipcost.tables.sample import RowSample
+    from flipcost.tables.source import Table
 
     Array = NDArray[np.float64]
 
@@ -292,7 +294,7 @@ def bins_of(histogram: ScoreHistogram) -> list[ScoreBins]:
 
     Examples
     --------
-    >>> from flipcost.scale import ScoreHistogram
+    >>> from flipcost.tables.histogram import ScoreHistogram
     >>> scores, positive = np.array([[-1.0], [2.0]]), np.array([False, True])
     >>> histogram = ScoreHistogram.from_scores(scores, positive, -4.0, 4.0, N_BINS)
     >>> (bins,) = bins_of(histogram)

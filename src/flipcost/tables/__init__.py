@@ -1,0 +1,1 @@
+"""Tables: where rows are, what their columns hold, and how they become numbers."""

@@ -1,0 +1,246 @@
+"""Engines: whoever holds a table and answers questions about it."""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from collections.abc import Iterator
+from contextlib import contextmanager
+from copy import copy
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any, Self
+
+from flipcost.exceptions import SourceError, TableError
+from flipcost.tables.sql import ROW_NUMBER, ROWS, Dialect, Question, RowsWanted, literal
+
+if TYPE_CHECKING:
+    from collections.abc import Mapping, Sequence
+
+    from flipcost.tables.sql import Expression
+
+# What a query begins with; anything else is the name of a table.
+_QUERY = re.compile(r"\s*\(*\s*(select|with|from|values)\b", re.IGNORECASE)
+_PLAIN = re.compile(r"[A-Za-z_][A-Za-z0-9_$]*")
+# Text, quoted names and comments, in which a semicolon means nothing.
+_QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*?\*/", re.DOTALL)
+_PART = re.compile(r'"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^."`]+')
+
+
+@dataclass(frozen=True)
+class ColumnKind:
+    """What a column holds, and the engine's word for it.
+
+    One of "number", "whole", "truth", "text", "date" and "other".
+    """
+
+    kind: str
+    said: str
+
+
+@dataclass(frozen=True)
+class Answer:
+    """What an engine found for one group: its keys, None where another set has them, and values."""
+
+    keys: tuple[Any, ...]
+    values: tuple[Any, ...]
+
+
+class Engine(ABC):
+    """Holds a table and answers questions about it; nothing but answers leaves it.
+
+    Attributes
+    ----------
+    where : str
+        The table, named in messages.
+    n_questions, n_bytes : int
+        Questions so far, and the size of their answers, eight bytes a number.
+    most_sums : int
+        How many sums one question may ask for.
+    """
+
+    most_sums = 20_500
+
+    def __init__(self, where: str):
+        self.where = where
+        self.n_questions = self.n_bytes = 0
+
+    @abstractmethod
+    def columns(self) -> dict[str, ColumnKind]:
+        """Return the columns and what they hold."""
+
+    @abstractmethod
+    def _answers(self, question: Question) -> list[Answer]:
+        """Answer a question."""
+
+    @abstractmethod
+    def fault(self, error: Exception) -> SourceError | None:
+        """Return what is wrong in one sentence, if the engine said so."""
+
+    def ask(self, question: Question) -> list[Answer]:
+        """Answer a question; what goes wrong is said in one sentence."""
+        with self.guarded():
+            found = self._answers(question)
+        self.n_questions += 1
+        self.n_bytes += sum(_size(v) for a in found for v in (*a.keys, *a.values))
+        return found
+
+    @contextmanager
+    def guarded(self) -> Iterator[None]:
+        """Turn errors of the engine into ours."""
+        try:
+            yield
+        except TableError:
+            raise
+        except Exception as error:
+            said = self.fault(error)
+            if said is None:
+                raise
+            raise said from None  # the engine's own error may hold what it was connected with
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Let go of what was opened here."""
+
+
+class SqlEngine(Engine):
+    """An engine that is asked in SQL.
+
+    Parameters
+    ----------
+    source : str
+        A query, or the name of a table.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from flipcost.tables.scan import sql_engine
+    >>> engine = sql_engine(duckdb.connect(), "SELECT 1 AS x, 'a' AS town")
+    >>> isinstance(engine, SqlEngine), list(engine.columns())
+    (True, ['x', 'town'])
+    """
+
+    dialect: Dialect = Dialect()
+    said_name = "The engine"
+
+    def __init__(self, source: str):
+        self._source, where = read_source(source, self.dialect)
+        super().__init__(where)
+        self.most_sums = self.dialect.most_sums
+
+    @abstractmethod
+    def run(self, statement: str) -> list[Any]:
+        """Return the rows of a statement."""
+
+    @abstractmethod
+    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
+        """Return rows as an Arrow table: so many of all, drawn at random, or all when None."""
+
+    @abstractmethod
+    def arrow(self, statement: str) -> Any:
+        """Return the rows of a statement as an Arrow table."""
+
+    def fetch(self, wanted: RowsWanted) -> Any:
+        """Return some rows as an Arrow table; they count among what has left the engine."""
+        with self.guarded():
+            found = self.arrow(self.dialect.rows(self._source, wanted))
+        self.n_questions += 1
+        self.n_bytes += found.nbytes
+        return found
+
+    def derived(self, layers: Sequence[Mapping[str, Expression]], where: Expression) -> Self:
+        """Return the same engine on what layers make of the rows that a condition keeps."""
+        made = copy(self)
+        made._source = self.dialect.derived(self._source, layers, where)  # noqa: SLF001 - one of us
+        return made
+
+    def has_row_numbers(self) -> bool:
+        """Tell whether rows have numbers of the engine's own: those of tables may, not of queries.
+
+        They stay while nobody writes to the table.
+        """
+        if self._source.startswith("("):
+            return False
+        try:
+            self.fetch(RowsWanted(({"r": ROW_NUMBER},), ("r",), 0))
+        except SourceError:  # a view, or an engine that has none
+            return False
+        return True
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        (found,) = self.ask(Question(({"one": literal(1)},), (ROWS,)))
+        return int(found.values[0])
+
+    def statement(self, question: Question) -> str:
+        """Return a question in SQL."""
+        return self.dialect.statement(self._source, question)
+
+    def _answers(self, question: Question) -> list[Answer]:
+        n = len(question.keys)
+        found = [tuple(row) for row in self.run(self.statement(question))]
+        if self.dialect.packs:
+            found = [(*row[:n], *row[n]) for row in found]
+        return [Answer(row[:n], row[n:]) for row in found]
+
+    def refused(self, said: str) -> SourceError:
+        """Return the engine's own complaint in a sentence."""
+        line = next((line.strip() for line in said.splitlines() if line.strip()), "no reason given")
+        return SourceError(f"{self.where}: {self.said_name} could not answer ({line.rstrip('.')}).")
+
+    def no_table(self) -> SourceError:
+        """Return the error for a table that is not there."""
+        msg = f"{self.said_name} has no {self.where}; check its name, and its schema if it has one."
+        return SourceError(msg)
+
+    def no_right(self) -> SourceError:
+        """Return the error for a table that may not be read."""
+        msg = (
+            f"{self.said_name} does not let this user read {self.where}; ask for the right to "
+            "SELECT from it, or connect as somebody who has it."
+        )
+        return SourceError(msg)
+
+    def lost(self) -> SourceError:
+        """Return the error for a connection that is gone."""
+        msg = (
+            f"{self.said_name}: the connection was lost while {self.where} was read; connect again "
+            "and start anew."
+        )
+        return SourceError(msg)
+
+
+def read_source(source: Any, dialect: Dialect) -> tuple[str, str]:
+    """Return what follows FROM for a query or a table, and what to call it in messages.
+
+    Examples
+    --------
+    >>> read_source("sales.calls", Dialect())
+    ('sales.calls', "table 'sales.calls'")
+    >>> read_source("my calls", Dialect())[0]
+    '"my calls"'
+    """
+    if not isinstance(source, str):
+        msg = f"`query_or_table` must be SQL or the name of a table; got {type(source).__name__}."
+        raise TypeError(msg)
+    if not source.strip():
+        msg = "`query_or_table` must name a table, or be a query; got nothing."
+        raise TableError(msg)
+    if ";" in _QUOTED.sub("", source):
+        msg = (
+            "The query must be one SELECT without a semicolon, since others are put around it; got "
+            f"{source.strip()!r}. Leave the semicolon out."
+        )
+        raise TableError(msg)
+    if _QUERY.match(source):
+        return f"(\n{source}\n)", "the query"
+    named = source.strip()
+    parts = [
+        part if part[0] in '"`' or _PLAIN.fullmatch(part) else dialect.name(part)
+        for part in _PART.findall(named)
+    ]
+    return ".".join(parts), f"table {named!r}"
+
+
+def _size(value: Any) -> int:
+    if value is None:
+        return 0
+    return len(value) if isinstance(value, str) else 8

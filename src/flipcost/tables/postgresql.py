@@ -1,0 +1,154 @@
+"""PostgreSQL through psycopg, which comes with the connection unless that is opened here."""
+
+from __future__ import annotations
+
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+import pyarrow as pa
+
+from flipcost.exceptions import SourceError, TableError
+from flipcost.tables.engine import ColumnKind, SqlEngine
+from flipcost.tables.optional import require
+from flipcost.tables.sql import PostgreSQLDialect
+
+_KINDS = {
+    "int2": "whole", "int4": "whole", "int8": "whole",
+    "float4": "number", "float8": "number", "numeric": "number",
+    "bool": "truth", "date": "date", "timestamp": "date", "timestamptz": "date",
+    "text": "text", "varchar": "text", "bpchar": "text", "name": "text", "uuid": "text",
+}  # fmt: skip
+_WAIT = 10  # seconds for a server to answer
+# Characters of a statement from which on the server must not compile it: the products of 200
+# columns of 20,000 rows are added up in 8 s, and were not after seven minutes of compiling.
+_LONG = 100_000
+
+
+class PostgreSQLEngine(SqlEngine):
+    """A table or a query of a PostgreSQL connection."""
+
+    dialect = PostgreSQLDialect()
+    said_name = "PostgreSQL"
+
+    def __init__(self, connection: Any, source: str, *, owned: bool = False, secret: str = ""):
+        super().__init__(source)
+        self._connection, self._owned, self._secret = connection, owned, secret
+
+    def run(self, statement: str) -> list[Any]:
+        return self._described(statement)[1]
+
+    def columns(self) -> dict[str, ColumnKind]:
+        with self.guarded():
+            described, _ = self._described(f"SELECT * FROM {self._source} AS source LIMIT 0")
+            codes = ", ".join(str(int(column.type_code)) for column in described)
+            types = {
+                oid: (name, kind)
+                for oid, name, kind in self.run(
+                    "SELECT CAST(oid AS BIGINT), CAST(typname AS TEXT), CAST(typtype AS TEXT) "
+                    f"FROM pg_catalog.pg_type WHERE oid IN ({codes})"
+                )
+            }
+        found = {}
+        for column in described:
+            name, kind = types.get(int(column.type_code), ("unknown", "b"))
+            is_text = kind == "e"  # an enumeration
+            found[column.name] = ColumnKind("text" if is_text else _KINDS.get(name, "other"), name)
+        return found
+
+    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
+        some = ""
+        with self.guarded():
+            if size is not None:
+                self.run(f"SELECT setseed({seed % 1_000_003 / 1_000_003:.9f})")
+                # A few more than are wanted, and of these so many at random.
+                share = 1.05 * size / n_rows + 20 / n_rows
+                some = f" WHERE random() < {share:.12f} ORDER BY random() LIMIT {size}"
+            return self.arrow(f"SELECT source.* FROM {self._source} AS source{some}")
+
+    def arrow(self, statement: str) -> Any:
+        described, found = self._described(statement)
+        names = [column.name for column in described]
+        cells = list(zip(*found, strict=True)) or [()] * len(names)
+        return pa.table([_cells(values) for values in cells], names=names)
+
+    def _described(self, statement: str) -> tuple[Any, list[Any]]:
+        # A transaction of its own, or a step within the caller's, so that a refusal harms nothing.
+        with self._connection.transaction(), self._connection.cursor() as cursor:
+            before = None
+            if len(statement) > _LONG:
+                cursor.execute("SELECT current_setting('jit'), set_config('jit', 'off', true)")
+                before = cursor.fetchone()[0]
+            cursor.execute(statement)
+            described, found = cursor.description, cursor.fetchall()
+            if before is not None:
+                cursor.execute(f"SET LOCAL jit = {before}")
+            return described, found
+
+    def fault(self, error: Exception) -> SourceError | None:
+        if type(error).__module__.partition(".")[0] != "psycopg":
+            return None
+        if self._connection.closed:
+            return self.lost()
+        state = getattr(error, "sqlstate", None) or ""
+        if state in ("42P01", "3F000"):
+            return self.no_table()
+        if state == "42501":
+            return self.no_right()
+        diagnosed = getattr(error, "diag", None)
+        said = getattr(diagnosed, "message_primary", None) or str(error)
+        return self.refused(said.replace(self._secret, "***") if self._secret else said)
+
+    def close(self) -> None:
+        if self._owned:
+            self._connection.close()
+
+
+def open_address(address: str) -> tuple[Any, str]:
+    """Connect for reading; return the connection, and the password that is not to be shown."""
+    psycopg = require("psycopg")
+    try:
+        parts = urlsplit(address)
+        secret, host = unquote(parts.password or ""), parts.hostname or "localhost"
+    except ValueError:
+        raise _unreadable() from None
+    try:
+        connection = psycopg.connect(address, autocommit=True, connect_timeout=_WAIT)
+    except psycopg.ProgrammingError:  # its message may quote a piece of the password
+        raise _unreadable() from None
+    except psycopg.Error as error:
+        said = str(error).lower()
+        if "password" in said or "authentication" in said or "role" in said:
+            msg = f"PostgreSQL at {host!r} refused the user or the password; check both."
+        elif "database" in said and "does not exist" in said:
+            msg = f"PostgreSQL at {host!r} has no such database; check the end of the address."
+        else:
+            msg = (
+                f"No PostgreSQL server answered at {_plain(host, secret)!r} within {_WAIT} s; "
+                "check the host, the port, and that the server runs."
+            )
+        raise TableError(msg) from None
+    connection.execute("SET default_transaction_read_only = on")
+    # All queries see the table as it was at the first: nobody who writes to it disturbs.
+    connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
+    return connection, secret
+
+
+def _plain(host: str, secret: str) -> str:
+    """Return the host, unless a password with an unescaped @ ran into it."""
+    return "that address" if "@" in host or (secret and secret in host) else host
+
+
+def _unreadable() -> TableError:
+    return TableError(
+        "The address of the database cannot be read; it must be like "
+        "postgresql://user:password@host:5432/name, with %40 for an @ in the password."
+    )
+
+
+def _cells(values: Any) -> Any:
+    """Return a column; decimals as numbers, what Arrow does not know as text."""
+    try:
+        column = pa.array(values)
+    except (pa.ArrowInvalid, pa.ArrowTypeError, pa.ArrowNotImplementedError):
+        return pa.array([None if v is None else str(v) for v in values])
+    return column.cast(pa.float64()) if pa.types.is_decimal(column.type) else column

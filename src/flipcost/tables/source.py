@@ -1,0 +1,324 @@
+"""Tables that are too large to hold: passes over their rows, whatever the route."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.moments import ClassMoments
+from flipcost.exceptions import SourceError
+from flipcost.tables.passes import (
+    ConfusionsTask,
+    HistogramTask,
+    MomentsTask,
+    SampleTask,
+    SummaryTask,
+    Task,
+    packed,
+)
+from flipcost.tables.rows import Layout, Piece
+
+if TYPE_CHECKING:
+    from flipcost.tables.histogram import ScoreHistogram
+    from flipcost.tables.rows import LabeledMoments
+    from flipcost.tables.sample import RowSample
+    from flipcost.tables.summary import TableSummary
+    from flipcost.tables.table_encoder import TableEncoder
+
+
+class Table(ABC):
+    """Rows that are read in passes and never held all at once.
+
+    Made by `scan_parquet`, `scan_csv`, `scan_batches` and `scan_dask`. A first pass gathers the
+    moments of every fold; between the passes all is small linear algebra; a second pass scores the
+    rows of each fold by classifiers that have not seen them. Nothing reads the rows a third time.
+
+    Parameters
+    ----------
+    layout : Layout
+        Roles of the columns.
+    positive : label, optional
+        The positive label; the larger one when None.
+
+    Examples
+    --------
+    >>> from flipcost.scale import scan_batches
+    >>> X, y = np.array([[0.0], [1.0], [2.0], [5.0]]), np.array([0, 0, 1, 1])
+    >>> table = scan_batches([(X[:3], y[:3]), (X[3:], y[3:])])
+    >>> table.moments().mean.ravel()
+    array([0.5, 3.5])
+    """
+
+    def __init__(self, layout: Layout, positive: Any = None):
+        self._layout = layout
+        self._positive = positive
+
+    @property
+    def layout(self) -> Layout:
+        """Roles of the columns."""
+        return self._layout
+
+    @property
+    def positive(self) -> Any:
+        """The positive label that was given, or None."""
+        return self._positive
+
+    @property
+    def encoder(self) -> TableEncoder | None:
+        """How columns become features, or None when numbers are taken as they are."""
+        return self._layout.encoder
+
+    @abstractmethod
+    def reduce(self, task: Task) -> Any:
+        """Run a task on every piece of the table and return the merge of its results.
+
+        Parameters
+        ----------
+        task : callable
+            A function of a `Piece` whose results have ``merge``. Routes through other processes
+            send it there.
+
+        Returns
+        -------
+        The merged result, or None when there are no rows.
+        """
+
+    @property
+    def n_parts(self) -> int | None:
+        """Number of parts whose results travel from one machine to another; None if none do."""
+        return None
+
+    def map_pieces(self, function: Callable[[Piece], Piece]) -> MappedTable:
+        """Return a table whose pieces are what a function makes of the pieces of this one.
+
+        Parameters
+        ----------
+        function : callable
+            A function of a `Piece` that returns one with ``arrays``. Routes through other
+            processes send it there.
+
+        Examples
+        --------
+        >>> from dataclasses import replace
+        >>> from flipcost.scale import scan_batches
+        >>> X, y = np.array([[1.0], [3.0]]), np.array([0, 1])
+        >>> def double(piece):
+        ...     X, y, weight = piece.arrays
+        ...     return replace(piece, arrays=(2 * X, y, weight))
+        >>> scan_batches([(X, y)]).map_pieces(double).moments().mean.ravel()
+        array([2., 6.])
+        """
+        return MappedTable(self, function)
+
+    @abstractmethod
+    def _with_layout(self, layout: Layout) -> Self:
+        """Return the same rows, read in another way."""
+
+    def with_encoder(self, encoder: TableEncoder) -> Self:
+        """Return the same table with its columns encoded.
+
+        Parameters
+        ----------
+        encoder : TableEncoder
+            Learned by `summary` in a first pass, or given; its columns become the features.
+        """
+        return self._with_layout(replace(self._layout, columns=None, encoder=encoder))
+
+    def summary(self, categorical: Sequence[str] = ()) -> TableSummary:
+        """Learn means, scales and levels of the columns in one pass.
+
+        Parameters
+        ----------
+        categorical : sequence of str
+            Columns of numbers that are codes of a category.
+
+        Examples
+        --------
+        >>> import pyarrow as pa
+        >>> from flipcost.scale import scan_batches
+        >>> frame = pa.record_batch({"age": [20, 40], "town": ["Nice", "Lyon"], "y": [0, 1]})
+        >>> table = scan_batches([frame], "y")
+        >>> encoder = table.summary().encoder(standardize=True)
+        >>> table.with_encoder(encoder).fold_moments(1).names
+        ('age', 'town=Lyon', 'town=Nice')
+        """
+        task = SummaryTask(self._layout, tuple(categorical))
+        found: TableSummary = self.required(self.reduce(task))
+        return found
+
+    def fold_moments(self, n_folds: int) -> LabeledMoments:
+        """Gather the moments of every fold in one pass.
+
+        Parameters
+        ----------
+        n_folds : int
+            Number of folds. A row's fold is a hash of its position in the table, or of its
+            identifier when the table was made with ``fold_by``.
+
+        Returns
+        -------
+        LabeledMoments
+            Labels in sorted order; see its `oriented`.
+        """
+        found: LabeledMoments = self.required(self.reduce(MomentsTask(self._layout, n_folds)))
+        return found
+
+    def moments(self) -> ClassMoments:
+        """Gather the moments of all rows in one pass, the positive label at 1."""
+        return self.fold_moments(1).oriented(self._positive).parts[0]
+
+    def confusions(self, coefficients: ArrayLike, labels: tuple[Any, ...]) -> ConfusionCounts:
+        """Count labels against calls for each fold's own classifiers, in one pass.
+
+        Parameters
+        ----------
+        coefficients : array-like of shape (n_folds, n_classifiers, d + 1)
+            Coefficients with the bias last. Rows of fold k, by the same hash as in
+            `fold_moments`, are scored by ``coefficients[k]``.
+        labels : tuple of two labels
+            The negative label and the positive one, as in ``LabeledMoments.labels``.
+
+        Returns
+        -------
+        ConfusionCounts
+            Of shape (n_folds, n_classifiers, 2, 2).
+        """
+        path = check_coefficients(coefficients)
+        counts: ConfusionCounts = self.required(
+            self.reduce(ConfusionsTask(self._layout, path, check_labels(labels)))
+        )
+        return counts
+
+    def score_histograms(
+        self,
+        coefficients: ArrayLike,
+        labels: tuple[Any, ...],
+        low: ArrayLike,
+        high: ArrayLike,
+        n_bins: int = 512,
+    ) -> ScoreHistogram:
+        """Count rows in bins of the score that their own fold's classifiers give, in one pass.
+
+        Parameters
+        ----------
+        coefficients, labels
+            As in `confusions`.
+        low, high : float or array-like of shape (n_classifiers,)
+            Limits of the bins; `score_limits` finds them from moments.
+        n_bins : int, default=512
+            Number of bins.
+
+        Returns
+        -------
+        ScoreHistogram
+        """
+        path = check_coefficients(coefficients)
+        lows, highs = (np.broadcast_to(np.asarray(v, float), path.shape[1:2]) for v in (low, high))
+        task = HistogramTask(self._layout, path, check_labels(labels), lows, highs, n_bins)
+        histogram: ScoreHistogram = self.required(self.reduce(task))
+        return histogram
+
+    def sample(self, n_rows: int, seed: int = 0) -> RowSample:
+        """Draw rows uniformly without replacement in one pass, to be held in memory.
+
+        Parameters
+        ----------
+        n_rows : int
+            Rows to draw; all when there are fewer.
+        seed : int, default=0
+            Another seed draws other rows. The draw does not depend on how the rows arrive, where
+            they are numbered through.
+
+        Returns
+        -------
+        RowSample
+            With attributes X, y, weight and names.
+
+        Examples
+        --------
+        >>> from flipcost.scale import scan_batches
+        >>> X, y = np.arange(100.0)[:, None], np.arange(100) % 2
+        >>> scan_batches([(X[:50], y[:50]), (X[50:], y[50:])]).sample(10).X.shape
+        (10, 1)
+        """
+        if n_rows < 1:
+            msg = f"`n_rows` must be at least 1; got {n_rows}."
+            raise ValueError(msg)
+        found: RowSample = self.required(self.reduce(SampleTask(self._layout, n_rows, seed)))
+        return found
+
+    def required(self, result: Any) -> Any:
+        """Return the result of a pass, or say that there were no rows."""
+        if result is None:
+            msg = f"{self._name()} must hold rows to learn from; got none."
+            raise SourceError(msg)
+        return result
+
+    def _name(self) -> str:
+        return "The source"
+
+
+class MappedTable(Table):
+    """A table whose pieces a function has turned into arrays; made by `Table.map_pieces`."""
+
+    def __init__(self, inner: Table, function: Callable[[Piece], Piece]):
+        layout = Layout(fold_by=inner.layout.fold_by, fold_seed=inner.layout.fold_seed)
+        super().__init__(layout, inner.positive)
+        self._inner, self._function = inner, function
+
+    @property
+    def n_parts(self) -> int | None:
+        """As of the table beneath."""
+        return self._inner.n_parts
+
+    def reduce(self, task: Task) -> Any:
+        return self._inner.reduce(_After(self._function, task))
+
+    def _with_layout(self, layout: Layout) -> Self:
+        del layout
+        msg = "What a function made of a table has no named columns to encode."
+        raise ValueError(msg)
+
+    def _name(self) -> str:
+        return self._inner._name()  # noqa: SLF001 - one of us
+
+
+@dataclass(frozen=True)
+class _After:
+    """A task on what a function makes of a piece."""
+
+    function: Callable[[Piece], Piece]
+    task: Task
+
+    def __call__(self, piece: Piece) -> Any:
+        return self.task(self.function(piece))
+
+    def packed(self, result: Any) -> Any:
+        """Pack as the task does."""
+        return packed(self.task, result)
+
+
+def check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
+    """Return coefficients by fold and classifier; refuse others."""
+    path = np.asarray(coefficients, dtype=float)
+    if path.ndim != 3:
+        msg = (
+            "`coefficients` must have shape (n_folds, n_classifiers, d + 1), the bias last; got "
+            f"{path.shape}."
+        )
+        raise ValueError(msg)
+    return path
+
+
+def check_labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
+    """Return the two labels; refuse others."""
+    if len(labels) != 2 or labels[0] == labels[1]:
+        msg = f"`labels` must be two, the negative and the positive one; got {labels!r}."
+        raise ValueError(msg)
+    return tuple(labels)

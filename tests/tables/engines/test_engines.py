@@ -1,0 +1,264 @@
+"""Every engine finds what memory finds: moments, counts, histograms, levels, fits."""
+
+import decimal
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from flipcost import (
+    ClassMoments,
+    FlipCostClassifier,
+    UnevenMarginClassifier,
+    UnevenMarginClassifierCV,
+)
+from flipcost.core.folds import engine_folds, engine_hash, hash_folds
+from flipcost.core.hinges import HingeBasis
+from flipcost.core.moments import fold_moments
+from flipcost.core.scoring import fold_confusions, fold_scores
+from flipcost.tables.histogram import ScoreHistogram, score_limits
+from flipcost.tables.scan import scan_batches
+from tests.tables.conftest import NAMES
+from tests.tables.test_routes import assert_same
+
+EXACT = 1e-9
+
+
+def test_moments_are_those_of_memory(engine, rows):
+    """Moments of every fold are those of the rows in memory, weighted or not."""
+    folds = engine_folds(rows.id, 3)
+    table = rows.arrow()
+    for column, weight in ((None, None), ("w", rows.w)):
+        found = engine(table, "y", columns=NAMES, fold_by="id", sample_weight=column)
+        parts = found.fold_moments(3).oriented("yes").parts
+        expected = fold_moments(rows.X, rows.positive, folds, 3, weight)
+        for part, wanted in zip(parts, expected, strict=True):
+            assert_same(part, wanted, EXACT)
+        assert_same(found.moments(), ClassMoments.from_rows(rows.X, rows.positive, weight), EXACT)
+
+
+def test_the_first_pass_is_one_query_of_all_rows(engine, rows):
+    """Two looks at first rows, then one query of all."""
+    table = engine(rows.arrow(), "y", columns=NAMES, fold_by="id")
+    table.fold_moments(5)
+    assert table.n_queries == 3
+    assert table.n_bytes < 8 * (10 * (3 + 4 + 10) + 30)
+
+
+def test_counts_and_histograms_are_those_of_memory(engine, rows):
+    """The second pass counts what memory counts, also where a fold has no classifier."""
+    folds = engine_folds(rows.id, 3)
+    rng = np.random.default_rng(1)
+    path = rng.normal(size=(3, 5, 5)) * [1, 0.1, 10, 0.3, 1]
+    path[1, 2] = np.nan
+    for column, weight in ((None, None), ("w", rows.w)):
+        table = engine(rows.arrow(), "y", columns=NAMES, fold_by="id", sample_weight=column)
+        labelled = table.fold_moments(3)
+        low, high = score_limits(labelled.parts, path, 4.0)
+        counts = table.confusions(path, labelled.labels)
+        expected = fold_confusions(rows.X, rows.positive, path, folds, weight)
+        np.testing.assert_allclose(counts.counts, expected.counts, rtol=EXACT)
+        np.testing.assert_allclose(counts.squares, expected.squares, rtol=EXACT)
+        found = table.score_histograms(path, labelled.labels, low, high, 32)
+        binned = ScoreHistogram.from_rows(rows.X, rows.positive, path, low, high, 32, folds, weight)
+        solved = [0, 1, 3, 4]
+        for name in ("weight", "squares", "scores"):
+            np.testing.assert_allclose(
+                getattr(found, name)[:, solved], getattr(binned, name)[:, solved], rtol=EXACT
+            )
+
+
+def mixed(n=600, seed=0):
+    """Return columns of every kind, with missing values, and the same in numbers."""
+    rng = np.random.default_rng(seed)
+    price = rng.integers(0, 10_000, n)
+    town = np.array(["Lyon", "Nice", "Paris l'Été"])[rng.integers(0, 3, n)]
+    some = np.where(rng.random(n) < 0.2, None, rng.normal(size=n))
+    empty = np.where(rng.random(n) < 0.1, "", town)
+    return pa.table(
+        {
+            "price": pa.array([decimal.Decimal(int(p)) / 100 for p in price], pa.decimal128(12, 2)),
+            "age": pa.array(rng.integers(18, 90, n), pa.int32()),
+            "small": pa.array(rng.integers(-3, 3, n), pa.int16()),
+            "single": pa.array(rng.normal(size=n).astype(np.float32)),
+            "new": pa.array(rng.random(n) < 0.5),
+            "some": pa.array(some.tolist(), pa.float64()),
+            "town": pa.array(empty.tolist()),
+            "kind": pa.array(town.tolist()).dictionary_encode(),
+            "id": pa.array(np.arange(n) - 7, pa.int64()),
+            "late": pa.array(rng.random(n) < 0.4),
+        }
+    )
+
+
+def test_columns_of_every_kind_are_read(engine):
+    """Decimals, integers, booleans, missing values and categories are those of memory."""
+    table = mixed()
+    names = [n for n in table.column_names if n not in ("id", "late")]
+    found = engine(table, "late", columns=names, fold_by="id")
+    # Memory standardizes single precision in single precision; engines do it in double.
+    place = table.column_names.index("single")
+    doubled = table.set_column(place, "single", table["single"].cast(pa.float64()))
+    memory = scan_batches([doubled], "late", names)
+    summary, expected = found.summary(), memory.summary()
+    for name in names:
+        ours, theirs = summary.columns[name], expected.columns[name]
+        if hasattr(theirs, "levels"):
+            assert ours == theirs
+        else:
+            assert (ours.n_rows, ours.n_missing) == (theirs.n_rows, theirs.n_missing)
+            np.testing.assert_allclose(
+                [ours.mean, ours.squares, ours.low, ours.high],
+                [theirs.mean, theirs.squares, theirs.low, theirs.high],
+                rtol=EXACT,
+            )
+    medians = found.medians(["some", "age"])
+    here = table.select(["some", "age"]).to_pandas().median()
+    assert medians == pytest.approx(here.to_dict(), rel=EXACT)
+    encoder = summary.encoder(impute={**medians, "town": "Lyon"}, standardize=True)
+    assert_same(
+        found.with_encoder(encoder).moments(), memory.with_encoder(encoder).moments(), EXACT
+    )
+
+
+def test_offsets_do_not_cost_digits(engine):
+    """Features at 1e8 keep their scatter to 1e-6, also where the first rows mislead."""
+    rng = np.random.default_rng(2)
+    n = 4_000
+    X = rng.normal(size=(n, 3))
+    y = rng.random(n) < 0.5
+    X[:, 0] += 1e8
+    X[:, 1] += np.where(y, 1e8, -1e8)  # no shift is near both labels
+    X[:, 2] += np.where(np.arange(n) < 1_500, 0.0, 1e8)
+    order = np.arange(n)
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "late": X[:, 2], "y": y, "id": order})
+    expected = ClassMoments.from_rows(X - np.round(X.mean(axis=0)), y)
+    found = engine(table, "y", columns=["a", "b", "late"]).moments()
+    spread = np.sqrt(np.einsum("cii->ci", expected.scatter))
+    product = spread[:, :, None] * spread[:, None, :]
+    np.testing.assert_allclose(found.scatter / product, expected.scatter / product, atol=1e-6)
+
+
+def test_folds_are_the_same_in_every_engine(engine):
+    """Whole numbers of either sign, large ones and text are hashed to the same folds."""
+    rng = np.random.default_rng(3)
+    n = 500
+    keys = np.concatenate([np.arange(-100, 200), rng.integers(-(2**62), 2**62, 200)])
+    names = [f"Zoë-{k}" for k in rng.integers(0, 50, n)]
+    import hashlib
+
+    coded = np.array([int(hashlib.md5(t.encode()).hexdigest()[:8], 16) for t in names])
+    x, y = rng.normal(size=n), rng.random(n) < 0.5
+    table = pa.table({"x": x, "y": y, "key": keys, "name": names})
+    # Of these seeds one has a small multiplier, which saves engines a step, and one a large one.
+    for fold_by, rule, seed, expected in (
+        ("key", "hash", 0, engine_folds(keys, 4, 0)),
+        ("key", "hash", 1, engine_folds(keys, 4, 1)),
+        ("key", "modulus", 0, engine_folds(keys, 4, rule="modulus")),
+        ("name", "hash", 1, engine_folds(coded, 4, 1)),
+    ):
+        found = engine(
+            table, "y", columns=["x"], fold_by=fold_by, fold_rule=rule, fold_seed=seed
+        ).fold_moments(4)
+        for part, wanted in zip(found.parts, fold_moments(x[:, None], y, expected, 4), strict=True):
+            assert_same(part, wanted, EXACT)
+
+
+def test_the_hash_is_even_and_its_seeds_are_independent():
+    """Sequential keys fill folds evenly, next to each other and from seed to seed."""
+    keys = np.arange(200_000)
+    folds = engine_folds(keys, 5)
+    other = engine_folds(keys, 5, seed=1)
+    pairs = [(folds, other), (folds[1:], folds[:-1]), (folds, keys % 5), (folds, keys % 7)]
+    for a, b in pairs:
+        shape = (5, int(b.max()) + 1)
+        counts = np.bincount(a * shape[1] + b, minlength=shape[0] * shape[1])
+        expected = len(a) / counts.size
+        # Chi-square with about 24 to 34 degrees of freedom: far beyond 75 once in 10,000 times.
+        assert ((counts - expected) ** 2 / expected).sum() < 75
+    assert len(np.unique(engine_hash(keys))) == len(keys)
+
+
+@pytest.fixture(scope="module")
+def noisy():
+    """Rows with label noise, and their folds as files put them."""
+    from flipcost.datasets import make_syn3d
+    from flipcost.noise import flip_labels
+
+    data = make_syn3d(3_000, random_state=0)
+    y = flip_labels(data.target, 0.2, random_state=1)
+    id_ = np.arange(len(y))
+    fold = hash_folds(id_.astype(np.uint64), 5)
+    columns = {name: data.data[:, j] for j, name in enumerate("abc")}
+    return pa.table({**columns, "y": y, "id": id_, "fold": fold.astype(np.int64)})
+
+
+# Files take the column of folds for groups, and say so.
+@pytest.mark.filterwarnings("ignore::flipcost.exceptions.DependenceWarning")
+def test_the_classifiers_fit_as_from_files(engine, noisy):
+    """With the folds of files, every classifier is the one that files give."""
+    names = ["a", "b", "c"]
+    there = engine(noisy, "y", columns=names, fold_by="fold", fold_rule="modulus")
+    here = scan_batches([noisy], "y", names, fold_by="id")
+    X = noisy.select(names).to_pandas()[:200]
+    for model in (UnevenMarginClassifier(cost=0.3), UnevenMarginClassifierCV(costs=[0.3])):
+        found = model.fit_table(there).decision_function(X)
+        expected = model.fit_table(here).decision_function(X)
+        np.testing.assert_allclose(found, expected, rtol=1e-8, atol=1e-9)
+    model = FlipCostClassifier(cost=0.3, features="linear")
+    found = model.fit_table(there).predict_proba(X)
+    interval = model.wrong_share_
+    expected = model.fit_table(here, sample_rows=0).predict_proba(X)
+    # Rows at the edge of a bin may fall on its other side.
+    np.testing.assert_allclose(found, expected, atol=1e-3)
+    assert interval.value == pytest.approx(model.wrong_share_.value, abs=1e-3)
+
+
+def test_scores_that_bend_are_expressions(engine, noisy):
+    """Hinges are found by queries, and their scores counted as memory counts them."""
+    names = ["a", "b", "c"]
+    table = engine(noisy, "y", columns=names, fold_by="id")
+    labelled = table.fold_moments(5)
+    basis, bent = table.bent_moments(5, 3, 20_000)
+    X = noisy.select(names).to_pandas().to_numpy()
+    positive = noisy["y"].to_numpy() == labelled.labels[1]
+    folds = engine_folds(noisy["id"].to_numpy(), 5)
+    wanted = HingeBasis.from_rows(X, 3)
+    assert basis.feature.tolist() == wanted.feature.tolist()
+    # Engines differ in which of two neighbours a quantile is.
+    np.testing.assert_allclose(basis.knot, wanted.knot, atol=0.05)
+    for part, expected in zip(
+        bent.parts, fold_moments(basis.expand(X), positive, folds, 5), strict=True
+    ):
+        assert_same(part, expected, EXACT)
+    rng = np.random.default_rng(4)
+    path = rng.normal(size=(5, 2, basis.n_columns + 1))
+    low, high = score_limits(bent.parts, path, 4.0)
+    bins = table.score_cells(path, labelled.labels, (low, high), 16, basis, lead=1, n_cells=8)
+    scores = fold_scores(X, path, folds, basis.expand).T
+    binned = ScoreHistogram.from_scores(scores, positive, low, high, 16)
+    np.testing.assert_array_equal(bins.weight, binned.weight)
+    np.testing.assert_allclose(bins.scores, binned.scores, rtol=EXACT, atol=1e-9)
+    assert bins.cell_weight.sum() == len(X)
+    np.testing.assert_allclose(
+        bins.cell_scores.reshape(2, -1, 2).sum(axis=(1, 2)), scores.sum(axis=0), rtol=EXACT
+    )
+
+
+def test_a_fit_with_bends_finds_the_noise(engine, noisy):
+    """The classifier with bends runs on nothing but aggregates, and its band holds the truth."""
+    table = engine(noisy, "y", columns=["a", "b", "c"], fold_by="id")
+    model = FlipCostClassifier(cost=0.3).fit_table(table)
+    wrong = model.wrong_share_
+    assert wrong.low < 0.2 < wrong.high
+    assert model.chosen_ == "rule"
+    assert model.scorer_.basis.n_columns > 3
+    assert list(model.feature_names_in_) == ["a", "b", "c"]
+    assert table.n_bytes < 500_000
+
+
+def test_keys_that_repeat_are_groups(engine, rows):
+    """A key that names each row alone makes no groups; one that rows share does."""
+    table = rows.arrow().append_column("key", pa.array(np.arange(len(rows.X))))
+    for fold_by, expected in (("key", False), ("id", True)):
+        assert engine(table, "y", columns=NAMES, fold_by=fold_by).has_groups() is expected

@@ -352,7 +352,7 @@ def _tree_sum(made: Any) -> None:
 def _pooled(scores: Any) -> None:
     if isinstance(scores.boosting, TreeSum):
         most = max((tree.feature.max() for tree in scores.boosting.trees), default=0)
-        _demand(most < len(scores.columns.fill))
+        _demand(most < len(scores.encoder.cell_names))
     n_single = len(scores.smooth.coefficients) + (scores.boosting is not None)
     used = {part for parts in scores.averages for part in parts}
     _demand(all(type(part) is int and 0 <= part < n_single for part in used))

@@ -31,7 +31,9 @@ from flipcost.tables.plain import (
 from flipcost.tables.reader import ColumnReader
 
 if TYPE_CHECKING:
+    from flipcost.core.arrays import Array
     from flipcost.estimators.flipcost.predictor import PooledRule
+    from flipcost.tables.encoder import Encoder
 
 _KINDS = "a pipeline that `flipcost audit` saved, FlipCostClassifier or UnevenMarginClassifier(CV)"
 
@@ -186,7 +188,12 @@ def _pooled(
         own = np.flatnonzero(basis.feature == j)
         knots.append(basis.knot[own])
         bends.append(rule.places.slopes[:, d + own])
-    numbers, tables, bias = additive_terms(smooth, rule.places.slopes[:, :d], knots, bends)
+    slopes, clipped = rule.places.slopes[:, :d].copy(), np.zeros(len(rule.places.bias))
+    encoder = getattr(rule.scorer, "encoder", None)
+    if encoder is not None:
+        clipped = _clip_by_hinges(encoder, slopes, knots, bends)
+    numbers, tables, bias = additive_terms(smooth, slopes, knots, bends)
+    bias = bias + clipped
     boosting = getattr(rule.scorer, "boosting", None) if rule.boosting_share.any() else None
     trees, baseline = _NO_TREES if boosting is None else _trees(boosting, cells)
     constant = {"all_negative": False, "all_positive": True}.get(model.chosen_)
@@ -211,18 +218,37 @@ def _bare(
 ) -> tuple[tuple[Feature, ...], tuple[Feature, ...]]:
     """Return features of the scores and of the trees, of a classifier that reads numbers."""
     cells = tuple(NumberFeature(k) for k in range(len(columns)))
-    learned = getattr(rule.scorer, "columns", None)
-    if learned is None:  # of passes over a table: missing values are refused
+    encoder = getattr(rule.scorer, "encoder", None)
+    if encoder is None:  # of passes over a table: missing values are refused
         return cells, cells
-    if learned.levels:
+    if any(column.kind not in ("number", "boolean") for column in encoder.columns):
         msg = (
             "A FlipCostClassifier of a frame with categories cannot be exported; let "
             "`flipcost audit` make the model, or encode them as numbers first."
         )
         raise ExportError(msg)
-    filled = tuple(NumberFeature(k, fill=float(learned.fill[k])) for k in range(len(columns)))
-    flags = tuple(TableFeature(int(k), (0.0, 1.0)) for k in learned.gaps)
-    return filled + flags, cells
+    filled = tuple(NumberFeature(k, fill=c.fill[0]) for k, c in enumerate(encoder.columns))
+    gaps = [k for k, column in enumerate(encoder.columns) if column.has_missing]
+    return filled + tuple(TableFeature(k, (0.0, 1.0)) for k in gaps), cells
+
+
+def _clip_by_hinges(
+    encoder: Encoder, slopes: Array, knots: list[Array], bends: list[Array]
+) -> Array:
+    """Write clipped numbers as hinges at their limits; return what that adds to the scores."""
+    added = np.zeros(len(slopes))
+    for k, column in enumerate(encoder.columns):
+        if column.kind not in ("number", "boolean") or not np.isfinite(column.low[0]):
+            continue
+        (low,), (high,), own = column.low, column.high, slopes[:, k].copy()
+        inside = (low < knots[k]) & (knots[k] < high)
+        kept = bends[k][:, inside]
+        knots[k] = np.concatenate([[low], knots[k][inside], [high]])
+        last = -(own + kept.sum(axis=1))
+        bends[k] = np.column_stack([own, kept, last])
+        slopes[:, k] = 0.0
+        added += own * low
+    return added
 
 
 def _trees(boosting: Any, features: tuple[Feature, ...]) -> _Trees:

@@ -24,9 +24,9 @@ from flipcost.core.dependence import (
 )
 from flipcost.core.folds import group_folds, usual_folds
 from flipcost.estimators._folds import fold_numbers
-from flipcost.estimators.flipcost.columns import FeatureColumns, is_mixed
 from flipcost.exceptions import FlipCostError
 from flipcost.tables import arrow
+from flipcost.tables.encoder import Encoder, is_mixed
 from flipcost.tables.engine_table import EngineTable
 
 if TYPE_CHECKING:
@@ -349,7 +349,8 @@ def _copies(X: Any) -> Indices | None:
     if sparse.issparse(X):
         return repeated_rows(X)
     if is_mixed(X):
-        X = FeatureColumns.learn(X).numbers(X)
+        encoder = Encoder.learn(X)
+        X = encoder.numbers(encoder.cells(X))
     try:
         table = np.asarray(X, dtype=float)
     except (TypeError, ValueError):  # rows that only the estimator understands

@@ -31,8 +31,8 @@ from flipcost.estimators.flipcost.boosting import (
     boosting_scores,
     free_cores,
 )
-from flipcost.estimators.flipcost.columns import FeatureColumns
 from flipcost.estimators.flipcost.threads import linear_algebra_threads
+from flipcost.tables.encoder import Encoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -299,7 +299,7 @@ class PooledScores:
         Which scores make up each of the last ones.
     location, scale : ndarray
         What standardises the scores that are averaged.
-    columns : FeatureColumns
+    encoder : Encoder or None
         What columns are to either.
     """
 
@@ -308,7 +308,7 @@ class PooledScores:
     averages: tuple[tuple[int, ...], ...]
     location: Array
     scale: Array
-    columns: FeatureColumns
+    encoder: Encoder | None
 
     def score(self, X: Any, which: NDArray[np.intp]) -> Array:
         """Return the chosen scores of rows, shape (len(which), n)."""
@@ -318,7 +318,7 @@ class PooledScores:
         found: dict[int, Array] = {}
         smooth = np.array([m for m in needed if m < n_smooth], dtype=np.intp)
         if len(smooth):
-            scores = self.smooth.score(self.columns.numbers(X), smooth)
+            scores = self.smooth.score(self._numbers(X), smooth)
             found.update(zip(smooth.tolist(), scores, strict=True))
         if n_smooth in needed:
             found[n_smooth] = self.boosting_score(X)
@@ -345,7 +345,11 @@ class PooledScores:
 
     def boosting_score(self, X: Any) -> Array:
         """Return the score that boosting gives rows, shape (n,)."""
-        return np.asarray(self.boosting.score(self.columns.cells(X)))
+        cells = X if self.encoder is None else self.encoder.cells(X)
+        return np.asarray(self.boosting.score(cells))
+
+    def _numbers(self, X: Any) -> Any:
+        return X if self.encoder is None else self.encoder.numbers(self.encoder.cells(X))
 
     def _parts(self, m: int) -> tuple[int, ...]:
         n_single = len(self.smooth.coefficients) + (self.boosting is not None)
@@ -401,16 +405,22 @@ def pooled_scores(
     >>> len(scores), scorer.score(X[:7], np.array([4, 5])).shape
     (8, (2, 7))
     """
-    columns = FeatureColumns.learn(X)
-    dense = not sparse.issparse(X)
+    encoder = None if sparse.issparse(X) else Encoder.learn(X, sample_weight=weight)
+    cells = X if encoder is None else encoder.cells(X)
     smooth, scores = moment_scores(
-        columns.numbers(X), positive, weight, folds, l2s, bend=bend and dense, forward=forward
+        X if encoder is None else encoder.numbers(cells),
+        positive,
+        weight,
+        folds,
+        l2s,
+        bend=bend and encoder is not None,
+        forward=forward,
     )
     boosting = None
-    if boost and dense and allows_trees(positive, X.shape[1]):
+    if boost and encoder is not None and allows_trees(positive, cells.shape[1]):
         made = boosting_scores(
-            columns.cells(X),
-            columns.is_category,
+            cells,
+            encoder.is_category,
             positive,
             weight,
             folds,
@@ -421,7 +431,7 @@ def pooled_scores(
             boosting, scores = made[0], np.concatenate([scores, made[1][None]])
     location, scale = _location_and_scale(scores)
     averages = _averages(len(smooth.coefficients), len(l2s)) if boosting is not None else ()
-    scorer = PooledScores(smooth, boosting, averages, location, scale, columns)
+    scorer = PooledScores(smooth, boosting, averages, location, scale, encoder)
     single = dict(enumerate(scores))
     mixed = [scorer._combined(single, parts) for parts in averages]  # noqa: SLF001 - its maker
     return scorer, np.concatenate([scores, mixed]) if mixed else scores

@@ -32,7 +32,7 @@ _COUNT = (
     "import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: sum(range(100000))"
 )
 FITS = {
-    "bends, {rows:,} x 20": ("bends", 0),
+    "splines, {rows:,} x 20": ("splines", 0),
     "linear, {rows:,} x 20": ("linear", 0),
     "boosting, 1,000 x 20": ("auto", 1_000),
 }

@@ -62,7 +62,7 @@ def show(title: str, times: dict[str, tuple[float, float]], unit: str) -> None:
 
 
 def small(repeats: int) -> None:
-    """10,000 x 20: linear scores and scores that bend, one noise model and all of them."""
+    """10,000 x 20: linear scores and splines, one noise model and all of them."""
     X, y = make_rows(10_000, 20)
     calls = {
         "X.T @ X": lambda: X.T @ X,
@@ -70,7 +70,7 @@ def small(repeats: int) -> None:
     }
     calls |= {
         f"{features}, {model}": ours(X, y, features, model)
-        for features in ("linear", "bends")
+        for features in ("linear", "splines")
         for model in ("symmetric", "auto")
     }
     peer = importlib.util.find_spec("cleanlab") is not None
@@ -82,25 +82,25 @@ def small(repeats: int) -> None:
         ).fit(X, y)
     times = wall_and_busy(calls, repeats)
     show("10,000 x 20", times, "X.T @ X")
-    pooled = times["bends, auto"][1] / times["bends, symmetric"][1]
-    print(f"  auto / symmetric, bends  {pooled:8.2f}  {verdict(pooled, 2.0, at_most=True)}")
+    pooled = times["splines, auto"][1] / times["splines, symmetric"][1]
+    print(f"  auto / symmetric, splines{pooled:8.2f}  {verdict(pooled, 2.0, at_most=True)}")
     if peer:
         faster = times["cleanlab, LogisticRegression"][1] / times["linear, auto"][1]
         print(f"  cleanlab / linear, auto  {faster:8.2f}  {verdict(faster, 2.0, at_most=False)}")
 
 
 def large(repeats: int) -> None:
-    """1,000,000 x 20 with scores that bend."""
+    """1,000,000 x 20 with splines."""
     X, y = make_rows(1_000_000, 20)
     calls = {
         "X.T @ X": lambda: X.T @ X,
         "linear": ours(X, y, "linear"),
-        "bends": ours(X, y, "bends"),
+        "splines": ours(X, y, "splines"),
     }
     times = wall_and_busy(calls, min(repeats, 3))
     show("1,000,000 x 20", times, "X.T @ X")
-    ratio = times["bends"][1] / times["X.T @ X"][1]
-    print(f"  bends / product  {ratio:8.1f}  {verdict(ratio, 40.0, at_most=True)}")
+    ratio = times["splines"][1] / times["X.T @ X"][1]
+    print(f"  splines / product{ratio:8.1f}  {verdict(ratio, 40.0, at_most=True)}")
 
 
 def wide(repeats: int) -> None:

@@ -32,7 +32,7 @@ _MOST_FOR_TREES, _MOST_COLUMNS_FOR_TREES = 100_000, 300
 _MOST_GROWTH = 1.1
 # Fits that take no longer are repeated: one neighbour doubled the time of a fit of 10^7 rows.
 _REPEATED_SECONDS = 10.0
-METHODS = ("closed form", "linear", "bends", "auto")
+METHODS = ("closed form", "linear", "splines", "auto")
 
 
 class Point(NamedTuple):
@@ -65,7 +65,7 @@ def applies(method: str, n: int, d: int) -> bool:
     """Tell whether a method differs from the one before it at this size."""
     if method == "auto":
         return n <= _MOST_FOR_TREES and d <= _MOST_COLUMNS_FOR_TREES
-    return method != "bends" or d <= _MOST_COLUMNS_FOR_TREES // 3
+    return method != "splines" or d <= _MOST_COLUMNS_FOR_TREES // 3
 
 
 def along(sizes: list[tuple[int, int]], axis: int) -> dict[str, list[Point]]:

@@ -209,13 +209,13 @@ def speed() -> None:
     (X, y), (wide, labels) = _rows(10_000, 20), _rows(100_000, 50)
     fits = {
         features: FlipCostClassifier(cost=0.3, features=features, random_state=0)
-        for features in ("linear", "bends", "auto")
+        for features in ("linear", "splines", "auto")
     }
     calls = {
         "linear scores 10,000 x 20": lambda: fits["linear"].fit(X, y),
         "all scores 10,000 x 20": lambda: fits["auto"].fit(X, y),
         "boosting, cross-validated 10,000 x 20": lambda: _boosted_folds(X, y),
-        "scores that bend 100,000 x 50": lambda: fits["bends"].fit(wide, labels),
+        "scores that bend 100,000 x 50": lambda: fits["splines"].fit(wide, labels),
         "UnevenMarginClassifier.fit 100,000 x 50": lambda: UnevenMarginClassifier(0.3).fit(
             wide, labels
         ),

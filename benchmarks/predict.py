@@ -67,7 +67,7 @@ def in_memory(n_rows: int, repeats: int) -> None:
     small = X[:_TRAIN]
     regression = LogisticRegression().fit(small, noisy["straight"][:_TRAIN])
     models = {"logistic regression": regression}
-    for features in ("linear", "bends", "auto"):
+    for features in ("linear", "splines", "auto"):
         for name, y in noisy.items():
             if name == "crossed" and features != "auto":
                 continue
@@ -117,7 +117,7 @@ def from_file(n_rows: int, repeats: int) -> None:
     y = columns["x0"] + columns["x1"] + (columns["town"] == "Oslo") + rng.normal(size=n_rows) > 1
     some = table.slice(0, _TRAIN)
     reader = ColumnReader().fit(some)
-    classifier = FlipCostClassifier(0.2, features="bends", pos_label="yes", random_state=0)
+    classifier = FlipCostClassifier(0.2, features="splines", pos_label="yes", random_state=0)
     model = make_pipeline(reader, make_features(reader), classifier)  # as an audit saves it
     model.fit(some, np.where(y[:_TRAIN], "yes", "no"))
     with tempfile.TemporaryDirectory() as place:

@@ -280,7 +280,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", type=Path, nargs="?")
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
-    parser.add_argument("--features", choices=("auto", "bends", "linear"), default="auto")
+    parser.add_argument("--features", choices=("auto", "splines", "linear"), default="auto")
     parser.add_argument("--final", action="store_true", help="splits that nothing was chosen by")
     asked = parser.parse_args([] if arguments is None else arguments)
     run(asked.folder, asked.splits, sorted({0, *asked.budgets}), asked.features, final=asked.final)

@@ -20,16 +20,8 @@ def public_modules():
 
 
 def public_names(module):
-    """Names in `__all__`, or else the functions and classes that a module defines itself."""
-    if hasattr(module, "__all__"):
-        return [name for name in module.__all__ if not name.startswith("_")]
-    return [
-        name
-        for name, thing in vars(module).items()
-        if not name.startswith("_")
-        and (inspect.isfunction(thing) or inspect.isclass(thing))
-        and thing.__module__ == module.__name__
-    ]
+    """Names in `__all__`; what a module without it defines is internal."""
+    return [name for name in getattr(module, "__all__", ()) if not name.startswith("_")]
 
 
 def collect(*, listed=False):

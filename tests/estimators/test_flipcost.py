@@ -88,7 +88,7 @@ def test_cost_estimate_covers_the_clean_cost():
     for seed in range(24):
         data = make_syn3d_imbalanced(1500, random_state=seed)
         noisy = flip_labels(data.target, 0.2, random_state=seed)
-        model = FlipCostClassifier(cost=0.3, level=0.9, features="bends", random_state=0)
+        model = FlipCostClassifier(cost=0.3, level=0.9, features="splines", random_state=0)
         model.fit(data.data, noisy)
         truth = weighted_cost(test.target, model.predict(test.data), 0.3) / len(test.target)
         covered += model.cost_interval_[0] <= truth <= model.cost_interval_[1]
@@ -101,7 +101,7 @@ def test_the_best_score_is_not_lost_between_grid_points(seed, monkeypatch):
     monkeypatch.setattr(scores, "knot_count", lambda _: 3)
     X, noisy, _ = noisy_syn3d(60_000, 0.3, seed)
     model = FlipCostClassifier(
-        cost=0.2, noise_model="symmetric", features="bends", random_state=0
+        cost=0.2, noise_model="symmetric", features="splines", random_state=0
     ).fit(X, noisy)
     assert model.scorer_weights_[:7].sum() > 0.9
     assert abs(model.noise_rate_ - 0.3) < 0.01

@@ -27,7 +27,7 @@ def data():
     return found.data, flip_labels(found.target, 0.3, random_state=0)
 
 
-@pytest.fixture(scope="module", params=["linear", "bends", "auto"])
+@pytest.fixture(scope="module", params=["linear", "splines", "auto"])
 def model(request, data):
     X, y = data
     return FlipCostClassifier(cost=0.2, features=request.param, random_state=0).fit(X, y)
@@ -76,7 +76,7 @@ def test_missing_values_and_categories_collapse_too(data):
     frame = pd.DataFrame(X.copy(), columns=list("abc"))
     frame.loc[::7, "a"] = np.nan
     frame["town"] = np.where(X[:, 2] > 0, "Lyon", "Paris")
-    model = FlipCostClassifier(cost=0.3, features="bends", random_state=0).fit(frame, y)
+    model = FlipCostClassifier(cost=0.3, features="splines", random_state=0).fit(frame, y)
     new = frame.iloc[:400].copy()
     new.loc[::5, "b"] = np.nan
     new.loc[3, "town"] = "Oslo"
@@ -120,7 +120,7 @@ def test_a_model_of_passes_refuses_what_is_missing(data):
     from flipcost.tables.scan import scan_batches
 
     X, y = data
-    model = FlipCostClassifier(features="bends").fit_table(scan_batches([(X, y)]))
+    model = FlipCostClassifier(features="splines").fit_table(scan_batches([(X, y)]))
     np.testing.assert_allclose(model.predict_proba(X)[:, 1], _plainly(model, X), atol=1e-7)
     X = X.copy()
     X[3, 0] = np.nan

@@ -25,7 +25,7 @@ def paid(model, X, clean):
 
 
 def fitted(X, noisy, **options):
-    return FlipCostClassifier(COST, features="bends", random_state=0, **options).fit(X, noisy)
+    return FlipCostClassifier(COST, features="splines", random_state=0, **options).fit(X, noisy)
 
 
 def test_labels_that_miss_weak_positives_are_seen_through():
@@ -74,7 +74,7 @@ def test_the_share_is_of_the_positive_class():
     share = float(clean.mean())
     one = fitted(X, noisy, prevalence=share)
     other = FlipCostClassifier(
-        1 - COST, features="bends", prevalence=1 - share, pos_label=False, random_state=0
+        1 - COST, features="splines", prevalence=1 - share, pos_label=False, random_state=0
     ).fit(X, noisy)
     np.testing.assert_allclose(one.predict_proba(X), other.predict_proba(X), atol=0.01)
 
@@ -114,5 +114,5 @@ def test_the_summary_asks_for_the_share_until_it_is_told():
     estimated = NoiseRate(0.2, 0.05, 0.35, "repeats")
     assert "`prevalence`" not in fitted(X, noisy, noise_rate=estimated).summary()
     trusted = np.where(np.arange(1_000) < 50, clean, np.nan)
-    model = FlipCostClassifier(COST, features="bends", random_state=0)
+    model = FlipCostClassifier(COST, features="splines", random_state=0)
     assert "`prevalence`" not in model.fit(X, noisy, trusted=trusted).summary()

@@ -72,7 +72,7 @@ def test_missing_values_are_learned_from():
     """A gap may say more than the value: gaps of one class only are seen."""
     X, y, rng = logistic(1500, 3, slope=0.0)
     X[y & (rng.random(1500) < 0.7), 1] = np.nan
-    model = FlipCostClassifier(0.3, features="bends", random_state=0).fit(X, y)
+    model = FlipCostClassifier(0.3, features="splines", random_state=0).fit(X, y)
     gone = np.isnan(X[:, 1])
     assert model.predict_proba(X)[gone, 1].min() > model.predict_proba(X)[~gone, 1].max()
 

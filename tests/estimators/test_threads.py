@@ -8,7 +8,7 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 from flipcost import FlipCostClassifier, _threads
-from flipcost.estimators.flipcost import memory, scores, threads
+from flipcost.estimators.flipcost import memory, scores
 
 
 def blas_threads():
@@ -17,9 +17,9 @@ def blas_threads():
 
 @pytest.mark.parametrize("step", ["scores", "fit"])
 def test_linear_algebra_has_one_thread_within_a_fit(step, monkeypatch):
-    """Both the closed form and the calibration see one thread, and nobody does afterwards."""
+    """Both ridge regression and the calibration see one thread, and nobody does afterwards."""
     seen = []
-    module, name = {"scores": (scores, "_moment_scores"), "fit": (memory, "fit_scores")}[step]
+    module, name = {"scores": (scores, "ridge_scores"), "fit": (memory, "fit_scores")}[step]
     original = getattr(module, name)
 
     def watched(*arguments, **options):
@@ -29,7 +29,7 @@ def test_linear_algebra_has_one_thread_within_a_fit(step, monkeypatch):
     monkeypatch.setattr(module, name, watched)
     rng = np.random.default_rng(0)
     X = rng.normal(size=(200, 3))
-    with threads.linear_algebra_threads(2):
+    with _threads.thread_limits(2, "blas"):
         before = blas_threads()
         FlipCostClassifier(0.3, features="linear").fit(X, X[:, 0] > 0)
         assert blas_threads() == before

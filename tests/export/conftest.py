@@ -86,7 +86,7 @@ def _threshold(estimator, pos_label):
 
 CLASSIFIERS = {
     "linear": lambda: FlipCostClassifier(0.3, features="linear", pos_label="bad", random_state=0),
-    "bends": lambda: FlipCostClassifier(0.3, features="bends", pos_label="bad", random_state=0),
+    "splines": lambda: FlipCostClassifier(0.3, features="splines", pos_label="bad", random_state=0),
     "auto": lambda: FlipCostClassifier(0.3, pos_label="bad", random_state=0),
     "closed form": lambda: UnevenMarginClassifier(0.3, 0.8, l2=0.1, pos_label="bad"),
     "closed form, tuned": lambda: UnevenMarginClassifierCV(pos_label="good", cv=3),

@@ -42,7 +42,7 @@ def test_boosting_has_a_share_in_the_tests(train):
     formula = read_model(make_pipeline(*train, CLASSIFIERS["auto"]()))
     assert formula.trees
     assert {column.kind for column in formula.columns} == {"number", "boolean", "category", "date"}
-    bends = read_model(make_pipeline(*train, CLASSIFIERS["bends"]()))
+    bends = read_model(make_pipeline(*train, CLASSIFIERS["splines"]()))
     assert any(len(term.knots) for term in bends.numbers)
 
 

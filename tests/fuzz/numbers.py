@@ -159,7 +159,7 @@ def _flipcost(rng, X, y, truth):
         cost=COSTS[int(rng.integers(len(COSTS)))] if rng.random() < 0.6 else 0.2,
         noise_rate=RATES[int(rng.integers(len(RATES)))],
         noise_model=str(rng.choice(MODELS)),
-        features=str(rng.choice(["linear", "linear", "linear", "bends"])),
+        features=str(rng.choice(["linear", "linear", "linear", "splines"])),
         l2s=L2S[int(rng.integers(len(L2S)))],
         level=LEVELS[int(rng.integers(len(LEVELS)))],
         random_state=0,

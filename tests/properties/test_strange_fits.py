@@ -46,7 +46,7 @@ def strange_options(rng, n):
         "noise_rate": rate,
         "noise_model": str(rng.choice(["auto", "symmetric", "missed_positives"])),
         "level": float(rng.choice([1e-9, 0.5, 0.95, 1 - 1e-9])),
-        "features": str(rng.choice(["linear", "bends"])),
+        "features": str(rng.choice(["linear", "splines"])),
     }
     given = {}
     if rng.random() < 0.3:

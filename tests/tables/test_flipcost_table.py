@@ -63,7 +63,7 @@ def memory(rows):
     """Return what `fit` gives for the rows of all routes, folds by position and by identifier."""
     found = {}
     for name, keys in (("position", np.arange(len(rows.y))), ("id", rows.id)):
-        model = FlipCostClassifier(cost=0.3, features="bends", cv=splits(keys, 5))
+        model = FlipCostClassifier(cost=0.3, features="splines", cv=splits(keys, 5))
         # Rows that a column puts into folds are groups, of which several count for fewer rows.
         grouped = name == "id"
         found[name] = model.fit(
@@ -104,7 +104,7 @@ def test_every_option_gives_what_memory_gives(options, rows, tmp_path):
     table = ROUTES["parquet_file"](rows, tmp_path, columns=NAMES)
     model = FlipCostClassifier(**options, cv=4).fit_table(table)
     peer = FlipCostClassifier(
-        **{"features": "bends"} | options, cv=splits(np.arange(len(rows.y)), 4)
+        **{"features": "splines"} | options, cv=splits(np.arange(len(rows.y)), 4)
     )
     assert_same(model, peer.fit(rows.X, rows.y), rows.X)
     assert model.value_of_rate_ == pytest.approx(peer.value_of_rate_, abs=1e-9)
@@ -161,7 +161,7 @@ def test_bends_are_learned_from_the_sample():
     noisy = flip_labels(clean.astype(int), 0.2, random_state=0)
     train, test = slice(0, 40_000), slice(40_000, None)
     model = FlipCostClassifier(cost=0.3).fit_table(batched(X[train], noisy[train]))
-    peer = FlipCostClassifier(cost=0.3, features="bends", random_state=0).fit(
+    peer = FlipCostClassifier(cost=0.3, features="splines", random_state=0).fit(
         X[train], noisy[train]
     )
 
@@ -368,9 +368,9 @@ def test_watched_rows_are_those_with_the_most_surprising_scores():
         model = FlipCostClassifier(cost=0.2)
         fit = model.fit_gathered(table, gather(model, table, 20_000), n_watched=300)
         found = fit.probability(fit.watched)
-        peer = FlipCostClassifier(cost=0.2, features="bends", cv=splits(np.arange(20_000), 5)).fit(
-            X, y
-        )
+        peer = FlipCostClassifier(
+            cost=0.2, features="splines", cv=splits(np.arange(20_000), 5)
+        ).fit(X, y)
         np.testing.assert_allclose(
             found, peer.oof_probability_[fit.watched.sample.position], atol=1e-3
         )
@@ -408,7 +408,7 @@ def test_on_a_cluster(rows):
     )
     with local_cluster() as cluster, distributed.Client(cluster):
         model = FlipCostClassifier(cost=0.3).fit_table(table, sample_rows=10_000)
-    peer = FlipCostClassifier(cost=0.3, features="bends", cv=splits(rows.id, 5))
+    peer = FlipCostClassifier(cost=0.3, features="splines", cv=splits(rows.id, 5))
     # Rows of one fold by a key are rows of one group.
     assert_same(model, peer.fit(rows.X, rows.y, groups=rows.id), rows.X)
 

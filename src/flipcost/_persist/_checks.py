@@ -451,6 +451,6 @@ _CHECKS: Mapping[str, Callable[[Any], None]] = {
     "flipcost.estimators.flipcost.result.FitResult": _result,
     "flipcost.estimators.flipcost.result.ScoreCurves": _curves,
     "flipcost.estimators.flipcost.sample.TableSample": _sample,
-    "flipcost.estimators.flipcost.scores.MomentScores": _moment_scores,
+    "flipcost.estimators.flipcost.scores.RidgeScores": _moment_scores,
     "flipcost.estimators.flipcost.scores.PooledScores": _pooled,
 }

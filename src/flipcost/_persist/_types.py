@@ -47,7 +47,7 @@ OURS = frozenset(
         "estimators.flipcost.result.ScoreCurves",
         "estimators.flipcost.sample.TableSample",
         "estimators.flipcost.scores.EstimatorScores",
-        "estimators.flipcost.scores.MomentScores",
+        "estimators.flipcost.scores.RidgeScores",
         "estimators.flipcost.scores.PooledScores",
     )
 )

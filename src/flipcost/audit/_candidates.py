@@ -14,6 +14,7 @@ from sklearn.exceptions import NotFittedError
 from flipcost._validation import check_is_fitted
 from flipcost.audit._plain import PlainModel, plain_models, rival_folds
 from flipcost.audit._saved import saved_calls
+from flipcost.core.balanced_ridge import is_wide, rotate
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.cost_curves import confusions_at_costs, mean_costs
 from flipcost.core.decision import (
@@ -27,7 +28,6 @@ from flipcost.core.decision import (
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
-from flipcost.core.wide import is_wide, rotate
 from flipcost.estimators import (
     FlipCostClassifier,
     NoiseAwareThresholdClassifier,

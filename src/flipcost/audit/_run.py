@@ -243,7 +243,7 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
         noise_model=options.noise_model,
         prevalence=options.prevalence,
         estimator=_scored_by(options.model, options.seed),
-        features="bends"
+        features="splines"
         if isinstance(options.model, str) and options.model == "linear"
         else "auto",
         level=options.level,

@@ -8,11 +8,8 @@ Rows and moments
 - `newton`: linear models by Newton steps
 - `folds`: which row is held out when: in order, at random, by a hash
 - `scoring`: rows scored by classifiers that have not seen them
-- `hinges`: features that bend
-- `hinge_moments`: their moments, without expanded copies of the rows
-- `even`: the closed form at cost 1/2 and margin 1
-- `sparse_scores`: the same of wide sparse rows
-- `wide`: tables of more columns than rows
+- `hinges`: hinge features, the basis of linear splines
+- `balanced_ridge`: ridge regression on labels of -1 and 1, from moments, rows or steps
 - `additive`: new rows scored fast
 - `trees`: sums of small trees, for many rows at once
 - `dependence`: rows that depend on each other, and for how many they count

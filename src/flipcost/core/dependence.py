@@ -49,33 +49,12 @@ def design_effect(
     level: float = 0.95,
     stands_for: ArrayLike | None = None,
 ) -> float:
-    """Return by how much the variance of estimates is larger since rows come in groups.
+    """Return by how much the variance of estimates is larger since rows come in groups; at least 1.
 
-    Parameters
-    ----------
-    influence : array-like of shape (n,) or (n, k)
-        What each row adds to each of k estimates, about their means.
-    groups : array-like of int, shape (n,)
-        Number of the group of each row.
-    level : float, default=0.95
-        Level of the intervals: few groups widen these as in a t-interval.
-    stands_for : array-like of shape (n,), optional
-        Of how many rows each is one, where they were drawn from all: pairs of a group that were
-        drawn then stand for those that were not (Horvitz and Thompson).
-
-    Returns
-    -------
-    float
-        At least one.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> rows = rng.normal(size=1000)
-    >>> design_effect(rows, np.arange(1000))
-    1.0
-    >>> print(f"{design_effect(np.repeat(rows, 10), np.repeat(np.arange(1000), 10)):.2f}")
-    10.03
+    `influence` is what each row adds to each of k estimates, about their means, shape (n,) or
+    (n, k). Few groups widen intervals at `level` as in a t-interval. `stands_for` tells of how many
+    rows each is one, where they were drawn from all: pairs of a group that were drawn then stand
+    for those that were not (Horvitz and Thompson).
     """
     u = np.asarray(influence, dtype=float)
     u = u[:, None] if u.ndim == 1 else u
@@ -108,23 +87,7 @@ def mean_design(
     level: float = 0.95,
     stands_for: ArrayLike | None = None,
 ) -> float:
-    """Return the design effect of a mean.
-
-    Parameters
-    ----------
-    values : array-like of shape (n,)
-        What is averaged.
-    groups, level, stands_for
-        As in `design_effect`.
-    weight : array-like of shape (n,), optional
-        Weights of the rows.
-
-    Examples
-    --------
-    >>> rows = np.random.default_rng(0).normal(size=500)
-    >>> bool(4.5 < mean_design(np.repeat(rows, 5), np.repeat(np.arange(500), 5)) < 5.5)
-    True
-    """
+    """Return the design effect of a weighted mean; arguments as in `design_effect`."""
     x = np.asarray(values, dtype=float)
     w = np.ones(len(x)) if weight is None else np.asarray(weight, dtype=float)
     drawn = w if stands_for is None else w * np.asarray(stands_for, dtype=float)
@@ -141,22 +104,7 @@ def cell_design(
     level: float = 0.95,
     stands_for: ArrayLike | None = None,
 ) -> float:
-    """Return the design effect of the shares of rows in cells.
-
-    Parameters
-    ----------
-    cells : array-like of int, shape (n,)
-        Cell of each row.
-    groups, level, stands_for
-        As in `design_effect`.
-    weight : array-like of shape (n,), optional
-        Weights of the rows.
-
-    Examples
-    --------
-    >>> print(f"{cell_design(np.repeat([0, 1, 1, 0], 5), np.repeat(range(4), 5)) > 5}")
-    True
-    """
+    """Return the design effect of the shares of rows in cells; arguments as in `design_effect`."""
     codes = np.asarray(cells)
     w = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
     inside = codes[:, None] == np.unique(codes)
@@ -171,13 +119,6 @@ def grouped_squares(
     """Return what turns calls into the squared weights of their table, given groups of rows.
 
     As `flipcost.core.decision.count_calls` takes it.
-
-    Examples
-    --------
-    >>> labels = np.repeat([True, False, True, False], 5)
-    >>> squares = grouped_squares(labels, np.repeat(np.arange(4), 5))
-    >>> bool(squares(labels)[1, 1] > 10)
-    True
     """
     w = np.ones(len(positive)) if weight is None else weight
 
@@ -192,24 +133,8 @@ def grouped_squares(
 def repeated_rows(X: Any) -> Indices | None:
     """Return a number for each row, the same for rows that are copies of each other, or nearly so.
 
-    Parameters
-    ----------
-    X : ndarray of shape (n, d) or sparse matrix
-        Rows of numbers; NaN is one value.
-
-    Returns
-    -------
-    ndarray of int, shape (n,), or None
-        None where no more rows coincide than chance, and columns of few values, bring about.
-
-    Examples
-    --------
-    >>> X = np.random.default_rng(0).normal(size=(100, 3))
-    >>> repeated_rows(X) is None
-    True
-    >>> codes = repeated_rows(np.concatenate([X, X + 1e-9]))
-    >>> bool(np.all(codes[:100] == codes[100:]))
-    True
+    X holds numbers, dense or sparse; NaN is one value. None where no more rows coincide than
+    chance, and columns of few values, bring about.
     """
     n_rows = X.shape[0]
     if n_rows < _FEW_ROWS or not X.shape[1]:
@@ -240,17 +165,7 @@ def repeated_rows(X: Any) -> Indices | None:
 def time_spans(time: ArrayLike, n_spans: int | None = None) -> Indices:
     """Return consecutive spans of about as many rows each; rows of one moment stay together.
 
-    Parameters
-    ----------
-    time : array-like of shape (n,)
-        When each row is from: anything that sorts.
-    n_spans : int, optional
-        How many; some twenty when None.
-
-    Examples
-    --------
-    >>> time_spans([3, 1, 2, 4, 1, 9], 3)
-    array([1, 0, 1, 2, 0, 2])
+    `time` is anything that sorts; there are some twenty spans unless `n_spans` says otherwise.
     """
     moments, place = np.unique(np.asarray(time), return_inverse=True)
     wanted = min(_SPANS, max(2, len(place) // _SPAN_ROWS)) if n_spans is None else n_spans
@@ -264,11 +179,6 @@ def training_rows(folds: Indices, fold: int, *, forward: bool) -> Indices:
     """Return the rows that score a fold: those of all others, or of earlier ones.
 
     Nothing comes before the first fold; it is scored by all others, and should not be judged by.
-
-    Examples
-    --------
-    >>> [training_rows(np.arange(3), k, forward=True).tolist() for k in range(3)]
-    [[1, 2], [0], [0, 1]]
     """
     return np.flatnonzero(folds < fold if forward and fold else folds != fold)
 
@@ -277,16 +187,6 @@ def drift(score: Array, positive: Flags, spans: Indices) -> tuple[float, float] 
     """Return the least and the largest area under the curve of a score over spans that differ.
 
     None where they differ by no more than chance: by four standard errors.
-
-    Examples
-    --------
-    >>> rng = np.random.default_rng(0)
-    >>> score, spans = rng.normal(size=2000), np.repeat([0, 1], 1000)
-    >>> drift(score, score > 0, spans) is None
-    True
-    >>> least, largest = drift(score, (score > 0) ^ (spans == 1), spans)
-    >>> print(least, largest)
-    0.0 1.0
     """
     found = []
     for span in range(int(spans.max()) + 1):

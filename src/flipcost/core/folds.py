@@ -35,13 +35,7 @@ _FEW_ROWS = 5_000
 
 
 def usual_folds(n_rows: int) -> int:
-    """Return how many folds to make when nobody says: 10 below 5,000 rows, and 5 above.
-
-    Examples
-    --------
-    >>> usual_folds(800), usual_folds(80_000)
-    (10, 5)
-    """
+    """Return how many folds to make when none are asked for: 10 below 5,000 rows, and 5 above."""
     return min(10 if n_rows < _FEW_ROWS else 5, n_rows)
 
 
@@ -50,26 +44,6 @@ def random_folds(classes: ArrayLike, n_folds: int, rng: np.random.Generator) -> 
 
     Rows sorted by class, at random within each, are dealt to the folds in turn, so that sizes of
     folds differ by one at most, and so do the rows of a class in them.
-
-    Parameters
-    ----------
-    classes : array-like of shape (n,)
-        Classes of the rows, as numbers or booleans; all the same for folds that are not stratified.
-    n_folds : int
-        Number of folds, at least two and at most the number of rows.
-    rng : numpy.random.Generator
-        Where chance comes from.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Fold of each row.
-
-    Examples
-    --------
-    >>> folds = random_folds([0] * 7 + [1] * 4, 3, np.random.default_rng(0))
-    >>> np.bincount(folds), np.bincount(folds[:7])
-    (array([4, 4, 3]), array([3, 2, 2]))
     """
     codes = np.asarray(classes)
     n_rows = len(codes)
@@ -92,29 +66,8 @@ def group_folds(
     """Assign rows to folds at random so that rows of one group share a fold.
 
     Groups, sorted by their commonest class and size, at random within these, are dealt to the folds
-    in turn and back, so that folds have about their share of rows and of both classes.
-
-    Parameters
-    ----------
-    groups : array-like of int, shape (n,)
-        Number of the group of each row.
-    classes : array-like of bool, shape (n,)
-        Which rows are positive.
-    n_folds : int
-        Number of folds; as many as there are groups if these are fewer.
-    rng : numpy.random.Generator
-        Where chance comes from.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Fold of each row.
-
-    Examples
-    --------
-    >>> folds = group_folds([0, 0, 1, 1, 2, 2, 3, 3], [0, 1] * 4, 2, np.random.default_rng(0))
-    >>> np.bincount(folds), bool(np.all(folds[::2] == folds[1::2]))
-    (array([4, 4]), True)
+    in turn and back, so that folds have about their share of rows and of both classes. There are no
+    more folds than groups.
     """
     _, codes, rows = np.unique(np.asarray(groups), return_inverse=True, return_counts=True)
     labels = np.asarray(classes, dtype=bool)
@@ -149,23 +102,6 @@ def stratified_folds(positive: ArrayLike, n_folds: int) -> NDArray[np.int16]:
 
     The folds are those of scikit-learn's ``StratifiedKFold`` without shuffling, found without
     sorting labels or listing rows.
-
-    Parameters
-    ----------
-    positive : array-like of bool, shape (n,)
-        Which rows are of the positive class.
-    n_folds : int
-        Number of folds, at least two and at most the rows of the larger class.
-
-    Returns
-    -------
-    ndarray of int, shape (n,)
-        Fold of each row.
-
-    Examples
-    --------
-    >>> stratified_folds([0, 0, 0, 0, 1, 1], 2)
-    array([0, 0, 1, 1, 0, 1], dtype=int16)
     """
     labels = np.asarray(positive, dtype=bool)
     n_positive = int(np.count_nonzero(labels))
@@ -214,13 +150,7 @@ def hash_folds(keys: Keys, n_folds: int, seed: int = 0) -> NDArray[np.int16]:
 
 
 def hash_keys(keys: Keys, seed: int = 0) -> Keys:
-    """Return keys scattered evenly over 64 bits; different keys stay different.
-
-    Examples
-    --------
-    >>> int(hash_keys(np.array([0], dtype=np.uint64))[0])
-    16294208416658607535
-    """
+    """Return keys scattered evenly over 64 bits; different keys stay different."""
     with np.errstate(over="ignore"):
         z = keys + np.uint64((int(seed) * int(_GAMMA)) % 2**64) + _GAMMA
         z = (z ^ (z >> np.uint64(30))) * _MIX_1
@@ -229,25 +159,13 @@ def hash_keys(keys: Keys, seed: int = 0) -> Keys:
 
 
 def engine_constants(seed: int) -> tuple[int, int]:
-    """Return multiplier and offset of the hash that engines compute, for a seed.
-
-    Examples
-    --------
-    >>> engine_constants(0)
-    (60845732, 722909340)
-    """
+    """Return multiplier and offset of the hash that engines compute, for a seed."""
     mixed = hash_keys(np.array([0, 1], np.uint64), int(seed) % 2**32)
     return 1 + int(mixed[0]) % (PRIME - 1), int(mixed[1]) % PRIME
 
 
 def engine_hash(keys: NDArray[np.int64], seed: int = 0) -> NDArray[np.int64]:
-    """Return keys scattered over 0 to ``PRIME - 1``, as a database engine scatters them.
-
-    Examples
-    --------
-    >>> engine_hash(np.arange(3))
-    array([229258544, 134788416, 892161765])
-    """
+    """Return keys scattered over 0 to ``PRIME - 1``, as a database engine scatters them."""
     multiplier, offset = engine_constants(seed)
     start = (np.asarray(keys, np.int64) % PRIME * multiplier + offset) % PRIME
     square = start * start % PRIME
@@ -284,19 +202,7 @@ def engine_folds(
 def text_keys(text: NDArray[np.uint8], offsets: NDArray[np.int64]) -> Keys:
     """Return a key for each text: ``sum(byte * base**place) + length``.
 
-    Parameters
-    ----------
-    text : ndarray of uint8
-        The bytes of all texts, one after another.
-    offsets : ndarray of int64, shape (n + 1,)
-        Where each text begins, and where the last one ends.
-
-    Examples
-    --------
-    >>> text = np.frombuffer(b"annbobann", np.uint8)
-    >>> first, other, again = text_keys(text, np.array([0, 3, 6, 9]))
-    >>> bool(first == again), bool(first == other)
-    (True, False)
+    Texts come as their bytes, one after another, and where each begins and the last one ends.
     """
     lengths = np.diff(offsets)
     keys: Keys = lengths.astype(np.uint64)

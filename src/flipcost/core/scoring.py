@@ -32,34 +32,9 @@ def fold_confusions(
 ) -> ConfusionCounts:
     """Count labels against calls for each fold's own classifiers, in one pass over the rows.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Rows.
-    positive : array-like of bool, shape (n,)
-        Which rows are of the positive class.
-    coefficients : array-like of shape (n_folds, n_classifiers, d + 1)
-        Coefficients with the bias last; a row of fold k is scored by ``coefficients[k]``, and is
-        called positive where the score is above zero.
-    folds : array-like of int, shape (n,), optional
-        Fold of each row; -1 leaves a row out. All rows are of fold 0 when it is not given.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-
-    Returns
-    -------
-    ConfusionCounts
-        Of shape (n_folds, n_classifiers, 2, 2).
-
-    Examples
-    --------
-    >>> X = np.array([[-1.0], [1.0], [2.0]])
-    >>> fold_confusions(X, [False, False, True], [[[1.0, 0.0], [0.0, 1.0]]]).counts[0]
-    array([[[1., 1.],
-            [0., 1.]],
-    <BLANKLINE>
-           [[0., 2.],
-            [0., 1.]]])
+    A row of fold k is scored by ``coefficients[k]``, of shape (n_classifiers, d + 1) with the bias
+    last, and called positive where the score is above zero; -1 as a fold leaves it out, and all
+    rows are of fold 0 when no folds are given. Counts are of shape (n_folds, n_classifiers, 2, 2).
     """
     path = np.asarray(coefficients, dtype=float)
     n_folds, n_classifiers = path.shape[:2]
@@ -86,28 +61,9 @@ def fold_scores(
     folds: ArrayLike | None = None,
     expand: Callable[[Array], Array] | None = None,
 ) -> Array:
-    """Score every row by the classifiers of its own fold.
+    """Score every row by the classifiers of its own fold, as in `fold_confusions`; (m, n).
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Rows.
-    coefficients : array-like of shape (n_folds, n_classifiers, d + 1)
-        Coefficients with the bias last; a row of fold k is scored by ``coefficients[k]``.
-    folds : array-like of int, shape (n,), optional
-        Fold of each row. All rows are of fold 0 when it is not given.
-    expand : callable, optional
-        From dense rows to the columns that the coefficients speak of.
-
-    Returns
-    -------
-    ndarray of shape (n_classifiers, n)
-
-    Examples
-    --------
-    >>> X = np.array([[-1.0], [1.0], [2.0]])
-    >>> fold_scores(X, [[[1.0, 0.0]], [[2.0, 5.0]]], folds=[0, 1, 0])
-    array([[-1.,  7.,  2.]])
+    `expand` leads from dense rows to the columns that the coefficients speak of.
     """
     path = np.asarray(coefficients, dtype=float)
     scores = np.full((path.shape[1], X.shape[0]), np.nan)
@@ -119,26 +75,7 @@ def fold_scores(
 def row_scores(
     X: Any, coefficients: Array, expand: Callable[[Array], Array] | None = None
 ) -> Array:
-    """Score new rows; a row gets the same bytes whichever rows come with it.
-
-    Parameters
-    ----------
-    X : ndarray or sparse matrix of shape (n, d)
-        Rows.
-    coefficients : ndarray of shape (n_classifiers, d + 1)
-        Coefficients with the bias last.
-    expand : callable, optional
-        From rows to the columns that the coefficients speak of.
-
-    Returns
-    -------
-    ndarray of shape (n_classifiers, n)
-
-    Examples
-    --------
-    >>> row_scores(np.array([[-1.0], [2.0]]), np.array([[2.0, 5.0]]))
-    array([[3., 9.]])
-    """
+    """Score new rows, shape (m, n); a row gets the same bytes whichever rows come with it."""
     slopes = np.ascontiguousarray(coefficients[:, :-1])
     if sparse.issparse(X):  # each row is summed on its own
         return np.asarray((sparse.csr_array(X) @ slopes.T).T) + coefficients[:, -1:]
@@ -154,20 +91,9 @@ def row_scores(
 
 @dataclass(frozen=True, eq=False)
 class ScoredPart:
-    """Rows of one fold in one block, scored.
+    """Rows of one fold in one block, the negative ones first, and where either label is.
 
-    Attributes
-    ----------
-    fold : int
-        Their fold.
-    rows : ndarray of int, shape (m,)
-        Which rows, the negative ones first.
-    by_label : pair of slices
-        Where the negative and the positive ones are among them.
-    scores : ndarray of shape (n_classifiers, m)
-        Scores without the bias, overwritten by the next part.
-    bias : ndarray of shape (n_classifiers, 1)
-        What to add to them.
+    Scores, of shape (n_classifiers, m), are without the bias, and overwritten by the next part.
     """
 
     fold: int
@@ -186,23 +112,7 @@ def score_parts(
 ) -> Iterator[ScoredPart]:
     """Score rows out of fold, part by part: what counts, histograms and scores are made of.
 
-    Parameters
-    ----------
-    X, coefficients, folds, expand
-        As in `fold_scores`; -1 as a fold leaves a row out.
-    positive : array-like of bool, shape (n,), optional
-        Which rows are of the positive class; none when it is not given.
-
-    Yields
-    ------
-    ScoredPart
-        One for each fold of each block of rows.
-
-    Examples
-    --------
-    >>> X = np.array([[-1.0], [1.0], [2.0]])
-    >>> [part.rows.tolist() for part in score_parts(X, np.ones((2, 1, 2)), [0, 1, 0])]
-    [[0, 2], [1]]
+    One part for each fold of each block of rows; arguments as in `fold_scores`.
     """
     rows = sparse.csr_array(X) if sparse.issparse(X) else np.asarray(X)
     n, d = rows.shape
@@ -234,13 +144,7 @@ def score_parts(
 
 
 def bin_numbers(scores: Array, low: float, high: float, n_bins: int) -> Indices:
-    """Return the bin of each score, of equal width; what is beyond goes to the first and the last.
-
-    Examples
-    --------
-    >>> bin_numbers(np.array([-9.0, 0.1, 9.0]), -1.0, 1.0, 4)
-    array([0, 2, 3])
-    """
+    """Return the bin of each score, of equal width; what is beyond goes to the first and last."""
     place = np.clip((scores - low) * (n_bins / (high - low)), 0, n_bins - 1)
     return np.asarray(place.astype(np.intp))
 

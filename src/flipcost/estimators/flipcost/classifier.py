@@ -70,14 +70,14 @@ class FlipCostClassifier(FittedFlipCost):
         Any classifier with `decision_function` or `predict_proba` to score rows, fitted on noisy
         labels, in place of the pooled scores. It gets X untouched; its scores are calibrated out
         of fold.
-    features : {"auto", "bends", "linear"} or transformer, default="auto"
-        Which scores are pooled, weighted by their evidence. "linear": the closed form at each
-        penalty. "bends": also on features that bend at quantiles, while that keeps within 100
-        columns. "auto": also gradient boosting, and its averages with these, where there are at
-        least 30 rows of the rarer label and at most 100,000 rows. A transformer (Nystroem, splines)
-        is fitted on all rows and feeds linear scores.
+    features : {"auto", "splines", "linear"} or transformer, default="auto"
+        Which scores are pooled, weighted by their evidence. "linear": ridge regression on labels of
+        -1 and 1, at each penalty. "splines": also linear splines with knots at quantiles of each
+        feature, while that keeps within 100 columns. "auto": also gradient boosting, and its
+        averages with these, where there are at least 30 rows of the rarer label and at most 100,000
+        rows. A transformer (Nystroem, splines) is fitted on all rows and feeds linear scores.
     l2s : sequence of floats, default=(0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
-        Penalties of the pooled closed-form scores, on standardized features.
+        Penalties of ridge regression, on standardised features.
     cv : int, splitter or iterable, default=None
         Folds for the out-of-fold scores, whose test sets must partition the rows; 10 random
         stratified folds below 5,000 rows and 5 above when None.
@@ -198,7 +198,7 @@ class FlipCostClassifier(FittedFlipCost):
         "noise_rate": [StrOptions(set(SOURCES)), Real, "array-like", NoiseRate],
         "noise_model": [StrOptions(set(get_args(NoiseModel)))],
         "estimator": [HasMethods(["fit"]), None],
-        "features": [StrOptions({"auto", "bends", "linear"}), HasMethods(["fit", "transform"])],
+        "features": [StrOptions({"auto", "splines", "linear"}), HasMethods(["fit", "transform"])],
         "l2s": ["array-like"],
         "cv": [Integral, "cv_object", None],
         "level": [Real],

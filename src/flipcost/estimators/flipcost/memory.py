@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from sklearn.base import clone
 
+from flipcost._threads import thread_limits
 from flipcost.estimators.flipcost.dependence import read_dependence
 from flipcost.estimators.flipcost.fit import fit_scores
 from flipcost.estimators.flipcost.scored import ScoredRows
 from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
-from flipcost.estimators.flipcost.threads import linear_algebra_threads
 from flipcost.estimators.flipcost.trusted import check_not_swapped, mended
 
 if TYPE_CHECKING:
@@ -75,7 +75,7 @@ class ScoreLearner:
         if self.estimator is not None:
             scorer: Any = estimator_scores(self.estimator, X, positive, None, halves)[0]
         else:
-            options: Any = {"l2s": [0.1], "bend": False, "boost": False}
+            options: Any = {"l2s": [0.1], "splines": False, "boost": False}
             scorer = pooled_scores(X, positive, None, halves, **options)[0]
         return lambda rows: scorer.score(rows, np.zeros(1, np.intp))[0]
 
@@ -104,7 +104,7 @@ class ScoreLearner:
             weight,
             ties.folds,
             self.l2s,
-            bend=isinstance(self.features, str) and self.features != "linear",
+            splines=isinstance(self.features, str) and self.features != "linear",
             boost=isinstance(self.features, str) and self.features == "auto",
             forward=ties.forward,
             seed=int(rng.integers(1 << 31)),
@@ -184,7 +184,7 @@ def fit_memory(
     ties = read_dependence(X, learned, groups, time, cv, rng)
     transformer, scorer, scores = learner.learn(X, learned, rows.weight, ties, rng)
     # Curves and cells are small: more threads only wait for each other, long on a busy machine.
-    with linear_algebra_threads():
+    with thread_limits(1, "blas"):
         judged = ties.judged_weight(rows.weight, positive)
         scored = ScoredRows.from_scores(
             scores, positive, judged, checked, rows.prices, overwrite_scores=True

@@ -7,15 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flipcost.core.balanced_ridge import LabelMoments, ridge_path_scores
 from flipcost.core.calibration import ScoreBins
+from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise_posterior import integrate_rates
-from flipcost.estimators.flipcost.scores import (
-    MomentScores,
-    bent_basis,
-    plain_basis,
-    solve_scores,
-)
+from flipcost.estimators.flipcost.scores import RidgeScores, spline_basis
 from flipcost.tables.histogram import score_limits
 from flipcost.tables.rows import LabeledMoments
 
@@ -24,7 +21,6 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.core.hinges import HingeBasis
     from flipcost.estimators.flipcost.sample import DrawnRows
 
     Array = NDArray[np.float64]
@@ -38,7 +34,7 @@ class LearnedScores:
 
     Attributes
     ----------
-    scorer : MomentScores
+    scorer : RidgeScores
         Those of all rows, for new ones.
     held_out : ndarray of shape (n_folds, n_scores, n_columns + 1)
         Coefficients of each fold, for its own rows.
@@ -48,7 +44,7 @@ class LearnedScores:
         The score that tells the labels apart best.
     """
 
-    scorer: MomentScores
+    scorer: RidgeScores
     held_out: Array
     limits: Array
     lead: int
@@ -81,7 +77,7 @@ def learn_scores(
     (2, 2, 2)
     """
     d = parts[0].n_features
-    basis = plain_basis(d)
+    basis = HingeBasis.linear(d)
     held_out, everywhere, limits, merit = _solve(parts, l2s)
     if bent is not None:
         wanted, some_rows = bent[0], bent[1].parts
@@ -92,9 +88,7 @@ def learn_scores(
             everywhere = np.concatenate([_widen(everywhere, basis), wide[1]])
             limits = np.concatenate([limits, wide[2]], axis=1)
             merit = np.concatenate([merit, wide[3]])
-    return LearnedScores(
-        MomentScores(basis, everywhere), held_out, limits, int(np.nanargmax(merit))
-    )
+    return LearnedScores(RidgeScores(basis, everywhere), held_out, limits, int(np.nanargmax(merit)))
 
 
 def bent_moments(drawn: DrawnRows, n_folds: int) -> tuple[HingeBasis, LabeledMoments]:
@@ -110,7 +104,7 @@ def bent_moments(drawn: DrawnRows, n_folds: int) -> tuple[HingeBasis, LabeledMom
     (2, True)
     """
     sample = drawn.sample
-    basis = bent_basis(drawn.X, sample.weight)
+    basis = spline_basis(drawn.X, sample.weight)
     parts = fold_moments(
         basis.expand(drawn.X), sample.positive, drawn.folds, n_folds, sample.weight
     )
@@ -141,8 +135,9 @@ def _solve(
     """Return coefficients by fold, those of all rows, limits of the scores, and their merit."""
     columns = [np.arange(parts[0].n_features)]
     others = merge_others(parts)
-    held_out = np.stack([solve_scores(train, columns, l2s) for train in others])
-    everywhere = solve_scores(parts[0].merge(others[0]), columns, l2s)
+    trained = [LabelMoments.from_classes(train) for train in (*others, parts[0].merge(others[0]))]
+    *solved, everywhere = (ridge_path_scores(train, columns, l2s) for train in trained)
+    held_out = np.stack(solved)
     limits = np.stack(score_limits(parts, held_out, REACH))
     return held_out, everywhere, limits, _merit(parts, held_out)
 

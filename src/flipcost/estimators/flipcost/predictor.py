@@ -13,10 +13,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 from scipy import sparse
 
+from flipcost._threads import thread_limits
 from flipcost._validation import assert_all_finite
 from flipcost.core.additive import AdditiveScores, CurveTables
-from flipcost.estimators.flipcost.scores import MomentScores, PooledScores
-from flipcost.estimators.flipcost.threads import linear_algebra_threads
+from flipcost.estimators.flipcost.scores import PooledScores, RidgeScores
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -37,7 +37,7 @@ def clean_probability(scorer: Any, curves: ScoreCurves, X: Any) -> Array:
 
     Parameters
     ----------
-    scorer : PooledScores, MomentScores or EstimatorScores
+    scorer : PooledScores, RidgeScores or EstimatorScores
         What scores rows.
     curves : ScoreCurves
         The scores that count, and their curves.
@@ -54,13 +54,13 @@ def clean_probability(scorer: Any, curves: ScoreCurves, X: Any) -> Array:
     >>> from flipcost.core.hinges import HingeBasis
     >>> from flipcost.estimators.flipcost.result import ScoreCurves
     >>> basis = HingeBasis(1, np.empty(0, np.intp), np.empty(0))
-    >>> line = MomentScores(basis, np.array([[2.0, 0.0]]))
+    >>> line = RidgeScores(basis, np.array([[2.0, 0.0]]))
     >>> one = np.ones(1)
     >>> curves = ScoreCurves(np.array([0]), 0 * one, one, 1 / (1 + np.exp(-TABLE[None])))
     >>> clean_probability(line, curves, np.array([[-1.0], [0.0]])).round(3)
     array([0.119, 0.5  ])
     """
-    if isinstance(scorer, PooledScores | MomentScores) and not sparse.issparse(X):
+    if isinstance(scorer, PooledScores | RidgeScores) and not sparse.issparse(X):
         return PooledRule.of(scorer, curves).probability(X)
     if sparse.issparse(X):
         assert_all_finite(X.data, input_name="X")
@@ -73,7 +73,7 @@ class PooledRule:
 
     Attributes
     ----------
-    scorer : PooledScores or MomentScores
+    scorer : PooledScores or RidgeScores
         Where it comes from.
     places : AdditiveScores
         Places in the tables, m of them, but for boosting.
@@ -94,14 +94,14 @@ class PooledRule:
     True
     """
 
-    scorer: PooledScores | MomentScores
+    scorer: PooledScores | RidgeScores
     places: AdditiveScores
     boosting_share: Array
     tables: CurveTables
     threshold: float | None = None
 
     @classmethod
-    def of(cls, scorer: PooledScores | MomentScores, curves: ScoreCurves) -> PooledRule:
+    def of(cls, scorer: PooledScores | RidgeScores, curves: ScoreCurves) -> PooledRule:
         """Collapse scores and curves."""
         coefficients, share = scorer.collapsed(curves.which)
         slope, offset = curves.places()
@@ -122,7 +122,7 @@ class PooledRule:
             boosting = self.scorer.boosting_score
         found = np.empty(len(rows))
         # One thread: two took a third more processor time, and hardly less by the clock.
-        with linear_algebra_threads():
+        with thread_limits(1, "blas"):
             for start in range(0, len(rows), _PART_ROWS):
                 part = slice(start, start + _PART_ROWS)
                 places = self.places.score(rows[part], mend, always=always)

@@ -13,7 +13,6 @@ import numpy as np
 from scipy import sparse
 
 from flipcost.core.calibration import N_BINS
-from flipcost.core.hinge_moments import sorted_scores
 from flipcost.core.scoring import bin_numbers, fold_scores
 from flipcost.estimators.flipcost.drawing import merge_samples, place_marks, smallest_keys
 from flipcost.tables.engine_drawing import DrawingTable
@@ -129,11 +128,11 @@ class SecondPass:
 
     Examples
     --------
-    >>> from flipcost.estimators.flipcost.scores import plain_basis
+    >>> from flipcost.core.hinges import HingeBasis
     >>> from flipcost.scale import scan_batches
     >>> table = scan_batches([(np.array([[-1.0], [2.0]]), np.array([0, 1]))])
     >>> limits, path = (np.array([-4.0]), np.array([4.0])), np.array([[[1.0, 0.0]]])
-    >>> task = SecondPass(table.layout, plain_basis(1), path, (0, 1), *limits, lead=0)
+    >>> task = SecondPass(table.layout, HingeBasis.linear(1), path, (0, 1), *limits, lead=0)
     >>> float(table.reduce(task).histogram.weight.sum())
     2.0
     """
@@ -202,10 +201,6 @@ class SecondPass:
         # One sum finds what is not finite; it may overflow without.
         if not (np.isfinite(values.sum()) or np.isfinite(values).all()):
             raise rows.fault(ValueError("X must be finite."))
-        if not sparse.issparse(X):
-            every = np.zeros(len(X), np.int8) if folds is None else folds
-            yield from sorted_scores(X, self.basis, self.coefficients, every)
-            return
         bends = self.basis.n_columns > self.basis.n_features
         for start in range(0, X.shape[0], _CHUNK_ROWS):
             some = np.arange(start, min(start + _CHUNK_ROWS, X.shape[0]))

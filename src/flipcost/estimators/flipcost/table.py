@@ -41,7 +41,7 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.first_pass import Gathered
     from flipcost.estimators.flipcost.options import FitOptions
     from flipcost.estimators.flipcost.result import FitResult
-    from flipcost.estimators.flipcost.scores import MomentScores
+    from flipcost.estimators.flipcost.scores import RidgeScores
     from flipcost.tables.histogram import ScoreHistogram
     from flipcost.tables.sample import RowSample
     from flipcost.tables.source import Table
@@ -86,7 +86,7 @@ class TableFit:
     ----------
     result : FitResult
         What was found in the scores.
-    scorer : MomentScores
+    scorer : RidgeScores
         What scores new rows.
     classes : ndarray of shape (2,)
         The labels, sorted.
@@ -113,7 +113,7 @@ class TableFit:
     """
 
     result: FitResult
-    scorer: MomentScores
+    scorer: RidgeScores
     classes: NDArray[Any]
     labels: tuple[Any, ...]
     names: tuple[str, ...] | None

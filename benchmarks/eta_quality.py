@@ -16,7 +16,7 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from flipcost import KLIEPClassifier, LinkClassifier, LSPClassifier, datasets
-from flipcost.core.ratios import COMBINATIONS
+from flipcost.paper.kliep import COMBINATIONS
 
 LAWS = {
     "syn2d": datasets.make_syn2d,

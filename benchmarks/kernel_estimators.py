@@ -25,15 +25,14 @@ from threadpoolctl import threadpool_limits
 
 from benchmarks.timing import best_of_each, verdict
 from flipcost.core.folds import random_folds
-from flipcost.core.kernels import (
+from flipcost.paper.kernels import (
     centile_widths,
     choose_centers,
     gaussian_kernel,
     squared_distances,
 )
-from flipcost.core.kliep import kliep
-from flipcost.core.kliep_search import kliep_search
-from flipcost.core.lspc import lspc_fit, lspc_search
+from flipcost.paper.kliep import kliep, kliep_search
+from flipcost.paper.lspc import lspc_fit, lspc_search
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,12 +17,18 @@ LAYERS = [
     {"core"},
     {"tables"},
     {"scale"},
-    {"_validation", "noise", "metrics", "datasets", "theory", "estimators", "plot", "_persist"},
+    {"_validation", "metrics", "datasets", "estimators", "plot", "_persist"},
+    {"paper"},
+    {"noise"},
     {"recheck"},
-    {"audit", "experiments", "export"},
+    {"audit", "export"},
     {"report"},
     {"cli"},
-    {"__init__", "__main__"},  # the public names, and the way in, are gathered from everywhere
+    {
+        "__init__",
+        "__main__",
+        "theory",
+    },  # the public names, and the way in, are gathered from everywhere
 ]
 FILES = sorted(ROOT.rglob("*.py"))
 
@@ -96,11 +102,11 @@ def test_private_modules_stay_within_their_package(path):
             assert not private, f"{path} imports {name}"
 
 
-def test_experiments_are_imported_by_the_command_line_only(path):
-    """The experiments use the library; the library does not know them."""
-    if top(module_name(path)) in ("experiments", "cli"):
+def test_the_paper_is_known_to_few(path):
+    """The paper uses the product; only `noise`, the command line and the root know the paper."""
+    if top(module_name(path)) in ("paper", "noise", "cli", "theory", "__init__"):
         return
-    assert not [name for name in imported(path) if is_of(name, "flipcost.experiments")]
+    assert not [name for name in imported(path) if is_of(name, "flipcost.paper")]
 
 
 def test_the_core_needs_numpy_and_scipy_only(path):
@@ -154,5 +160,5 @@ def test_every_engine_is_imported_in_one_file(package):
 def test_tests_do_not_import_the_experiments():
     """Shared needs belong in the library, not in the experiments."""
     for path in Path(__file__).parent.rglob("*.py"):
-        if not {"experiments", "cli"} & set(path.relative_to(Path(__file__).parent).parts):
-            assert not [name for name in imported(path) if is_of(name, "flipcost.experiments")]
+        if not {"paper", "cli"} & set(path.relative_to(Path(__file__).parent).parts):
+            assert not [n for n in imported(path) if is_of(n, "flipcost.paper.experiments")]

@@ -29,13 +29,10 @@ from flipcost._persist._order import in_order, packed
 from flipcost._persist._write import archived
 from flipcost.core.costs import Costs
 from flipcost.datasets import make_syn3d
-from flipcost.estimators import (
-    ForwardLogisticClassifier,
-    UnevenMarginClassifier,
-    UnevenMarginClassifierCV,
-)
+from flipcost.estimators import UnevenMarginClassifier, UnevenMarginClassifierCV
 from flipcost.estimators.flipcost import FlipCostClassifier
 from flipcost.exceptions import ModelFileError
+from flipcost.paper.forward import ForwardLogisticClassifier
 
 DATA = make_syn3d(400, random_state=0)
 MODELS = [

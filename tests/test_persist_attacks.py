@@ -130,7 +130,7 @@ def test_loading_opens_makes_and_starts_nothing(tmp_path):
     for name, model in models.items():
         model.fit(np.round(X) % 5, Y)
         save(model, tmp_path / name)
-    names = ("posix.system", "flipcost.experiments.run._store.UnitStore", "pathlib.Path.touch")
+    names = ("posix.system", "flipcost.paper.experiments.run.UnitStore", "pathlib.Path.touch")
     for k, name in enumerate(names):
         module, _, attribute = name.rpartition(".")
         for loader in ("ConstructorFromReduceNode", "ObjectNode", "TypeNode", "FunctionNode"):
@@ -176,10 +176,10 @@ def test_loading_opens_makes_and_starts_nothing(tmp_path):
 @pytest.mark.parametrize(
     "name",
     [
-        "flipcost.experiments.run._store.UnitStore",
+        "flipcost.paper.experiments.run.UnitStore",
         "sklearn.svm._classes.SVC",
         "sklearn.neighbors._kd_tree.NeighborsHeap64",
-        "flipcost.estimators._linear.LinearClassifier",
+        "flipcost.estimators.base.LinearClassifier",
     ],
 )
 @pytest.mark.parametrize("loader", ["ConstructorFromReduceNode", "ObjectNode", "TypeNode"])

@@ -26,18 +26,20 @@ if TYPE_CHECKING:
     from flipcost.core.costs import Costs, PriceRange
     from flipcost.core.moments import ClassMoments
     from flipcost.estimators import (
-        CostResamplingClassifier,
         FlipCostClassifier,
-        ForwardLogisticClassifier,
-        KLIEPClassifier,
-        LinkClassifier,
-        LSPClassifier,
         NoiseAwareThresholdClassifier,
-        UnbiasedLogisticClassifier,
         UnevenMarginClassifier,
         UnevenMarginClassifierCV,
+    )
+    from flipcost.paper.forward import ForwardLogisticClassifier
+    from flipcost.paper.kliep import KLIEPClassifier
+    from flipcost.paper.logistic import (
+        LinkClassifier,
+        UnbiasedLogisticClassifier,
         WeightedLogisticClassifier,
     )
+    from flipcost.paper.lspc import LSPClassifier
+    from flipcost.paper.resampling import CostResamplingClassifier
 
 __all__ = [
     "ClassMoments",
@@ -72,19 +74,19 @@ __all__ = [
 # Where each of these is; a module is where it is itself.
 _WHERE = {
     "ClassMoments": "flipcost.core.moments",
-    "CostResamplingClassifier": "flipcost.estimators",
+    "CostResamplingClassifier": "flipcost.paper.resampling",
     "Costs": "flipcost.core.costs",
     "FlipCostClassifier": "flipcost.estimators",
-    "ForwardLogisticClassifier": "flipcost.estimators",
-    "KLIEPClassifier": "flipcost.estimators",
-    "LSPClassifier": "flipcost.estimators",
-    "LinkClassifier": "flipcost.estimators",
+    "ForwardLogisticClassifier": "flipcost.paper.forward",
+    "KLIEPClassifier": "flipcost.paper.kliep",
+    "LSPClassifier": "flipcost.paper.lspc",
+    "LinkClassifier": "flipcost.paper.logistic",
     "NoiseAwareThresholdClassifier": "flipcost.estimators",
     "PriceRange": "flipcost.core.costs",
-    "UnbiasedLogisticClassifier": "flipcost.estimators",
+    "UnbiasedLogisticClassifier": "flipcost.paper.logistic",
     "UnevenMarginClassifier": "flipcost.estimators",
     "UnevenMarginClassifierCV": "flipcost.estimators",
-    "WeightedLogisticClassifier": "flipcost.estimators",
+    "WeightedLogisticClassifier": "flipcost.paper.logistic",
     "core": "flipcost.core",
     "datasets": "flipcost.datasets",
     "exceptions": "flipcost.exceptions",

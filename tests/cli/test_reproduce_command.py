@@ -1,8 +1,8 @@
 """`flipcost reproduce`: what it writes and says."""
 
 from flipcost.cli import main
-from flipcost.experiments import TABLES
-from flipcost.experiments.run._store import UnitStore
+from flipcost.paper.experiments import TABLES
+from flipcost.paper.experiments.run import UnitStore
 
 SMALL = ["cost_clean_all_case2_BUPA", "cost_clean_all_case3_syn2"]
 

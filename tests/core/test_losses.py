@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize_scalar
 
-from flipcost.core.costs import Costs
-from flipcost.core.losses import (
+from flipcost.core import (
     exponential,
     logistic,
     modified_squared,
@@ -14,6 +13,7 @@ from flipcost.core.losses import (
     unhinged,
     weighted_zero_one,
 )
+from flipcost.core.costs import Costs
 
 SMOOTH = {
     "logistic": logistic,

@@ -15,7 +15,7 @@ from tests.fuzz.tables import damage_bytes
 VALUES = [
     None, True, False, 0, -1, 1, 2**31, 2**63, 1e308, -1e308, "", "x", "__class__", "os", "system",
     [], {}, [[]], "NaN", "float64", "<f8", "|O", "builtins", "eval", "sklearn.tree._tree", "Tree",
-    "ReduceNode", "ObjectNode", "FunctionNode", "TypeNode", "flipcost.experiments.run._store",
+    "ReduceNode", "ObjectNode", "FunctionNode", "TypeNode", "flipcost.paper.experiments.run",
     "UnitStore", "numpy", "ndarray", "pathlib", "Path", "../../x", "content", "a" * 3000,
 ]  # fmt: skip
 ARRAYS = [

@@ -28,7 +28,7 @@ def reproduce_command(
     as_json: Annotated[bool, typer.Option("--json", help="Print JSON.")] = False,
 ) -> None:
     """Regenerate the paper's tables beside the printed ones."""
-    from flipcost.experiments import TABLES, reproduce
+    from flipcost.paper.experiments import TABLES, reproduce
 
     if list_tables:
         for table in TABLES.values():

@@ -5,7 +5,6 @@ Rows and moments
 - `moments`: class moments, from rows, merged, denoised
 - `priced_moments`: the same where each row has prices of its own
 - `solve`: the closed form, at one point or along whole paths
-- `newton`: linear models by Newton steps
 - `folds`: which row is held out when: in order, at random, by a hash
 - `scoring`: rows scored by classifiers that have not seen them
 - `hinges`: hinge features, the basis of linear splines
@@ -22,7 +21,6 @@ Noise
 - `noise`: what flips do to labels, probabilities, thresholds and counts, and back
 - `rates`: noise rates from trusted or repeated labels, with intervals
 - `annotators`: rates of several annotators
-- `forward`: the rate by likelihood in a logistic model
 
 Losses and costs
 ----------------
@@ -30,9 +28,7 @@ Losses and costs
 - `prices`: prices of each row, and the threshold that follows from them
 - `row_prices`: prices as estimators and scorers are given them
 - `expressions`: prices written as arithmetic of columns
-- `losses`: losses as functions of the score
-- `row_losses`: losses of rows, for Newton steps
-- `resampling`: ratios that stand for costs
+- `losses`: the weighted 0-1 and the uneven squared loss
 
 Probabilities
 -------------
@@ -42,13 +38,6 @@ Probabilities
 - `checked_rows`: what checked rows tell of cells of label and score, and of costs
 - `noise_by_score`: noise rates in bands of the score, from checked rows
 - `recheck`: which rows to check next, and what that saves
-- `gaussian`: two Gaussian classes
-- `kernels`: kernels, centres and widths
-- `lspc`: least-squares probabilities
-- `kliep`: density ratios, certified
-- `kliep_search`: their widths
-- `simplex`: likelihood over a simplex
-- `ratios`: probabilities from two ratios
 - `quantiles`: weighted quantiles
 - `mixtures`: central intervals of mixtures of normal distributions
 
@@ -69,22 +58,17 @@ Decisions
 Names
 -----
 What the package itself offers is below: the moments and the closed form, the losses, density
-ratios, and what noise does to probabilities. All else is imported from its module. Two functions,
-`solve` and `kliep`, have the name of the module they live in. Here the name means the function;
-``from flipcost.core.solve import ...`` still reaches the module.
+ratios, and what noise does to probabilities. All else is imported from its module. `solve` has the
+name of the module it lives in: here the name means the function, and ``from flipcost.core.solve
+import ...`` still reaches the module. Losses with links and `kliep` live in `flipcost.paper`, and
+are imported when they are first asked for.
 """
 
+from importlib import import_module
+from typing import Any
+
 from flipcost.core.costs import Costs
-from flipcost.core.kliep import kliep
-from flipcost.core.losses import (
-    exponential,
-    logistic,
-    modified_squared,
-    squared,
-    uneven_squared,
-    unhinged,
-    weighted_zero_one,
-)
+from flipcost.core.losses import uneven_squared, weighted_zero_one
 from flipcost.core.moments import ClassMoments
 from flipcost.core.noise import (
     clean_eta,
@@ -116,3 +100,21 @@ __all__ = [
     "unhinged",
     "weighted_zero_one",
 ]
+
+# What only the paper needs, and where it is.
+_IN_THE_PAPER = {
+    "exponential": "flipcost.paper.losses",
+    "kliep": "flipcost.paper.kliep",
+    "logistic": "flipcost.paper.losses",
+    "modified_squared": "flipcost.paper.losses",
+    "squared": "flipcost.paper.losses",
+    "unhinged": "flipcost.paper.losses",
+}
+
+
+def __getattr__(name: str) -> Any:
+    """Import what is asked for (PEP 562)."""
+    if name not in _IN_THE_PAPER:
+        msg = f"module 'flipcost.core' has no attribute {name!r}"
+        raise AttributeError(msg)
+    return getattr(import_module(_IN_THE_PAPER[name]), name)

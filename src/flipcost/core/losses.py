@@ -1,12 +1,12 @@
-r"""Margin losses: value, derivative, conditional minimizer and inverse link.
+r"""The weighted 0-1 and the uneven-margin squared loss: value, derivative, minimizer, link.
 
 Conventions
 -----------
 ``y > 0`` marks the positive class, so booleans and +1/-1 both work; ``f`` is the real-valued
 score; arrays broadcast. The *minimizer* is the score that minimises the expected loss at a point
 where the positive class has probability ``eta``; the *inverse link* leads from such a score back
-to the probability. A loss without a link (the weighted 0-1, the unhinged) is not proper composite:
-its minimizer keeps only the side of the threshold that ``eta`` is on.
+to the probability. The weighted 0-1 loss has no link: its minimizer keeps only the side of the
+threshold that ``eta`` is on. The losses with links of the paper are in `flipcost.paper.losses`.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from typing import Protocol
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import expit
 
 from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share, margin_value
@@ -30,22 +29,6 @@ class Loss(Protocol):
 
     def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
         """Return the derivative of the loss in the score."""
-
-
-class CompositeLoss(Loss, Protocol):
-    """A loss whose minimizer can be inverted to a probability."""
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Score of least expected loss where the positive class has probability ``eta``."""
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Probability of the positive class that the score ``f`` stands for, in [0, 1]."""
-
-
-def _signed(y: ArrayLike, f: ArrayLike) -> tuple[Array, Array]:
-    """Return labels as +1/-1 and the margin y f."""
-    sign = np.where(np.asarray(y) > 0, 1.0, -1.0)
-    return sign, sign * np.asarray(f, dtype=float)
 
 
 @dataclass(frozen=True)
@@ -160,111 +143,3 @@ def uneven_squared(cost: CostLike, margin: float = 1.0) -> UnevenSquared:
     array([0.2 , 0.38])
     """
     return UnevenSquared(cost_share(cost), margin_value(margin))
-
-
-class _Logistic:
-    """Logistic loss ``log(1 + exp(-y f))``; strongly proper with modulus 4."""
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.logaddexp(0.0, -_signed(y, f)[1])
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        sign, margin = _signed(y, f)
-        return np.asarray(-sign * expit(-margin))
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Log-odds of ``eta``."""
-        p = np.asarray(eta, dtype=float)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(p) - np.log1p(-p))
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Probability of the positive class that the score ``f`` stands for."""
-        return np.asarray(expit(np.asarray(f, dtype=float)))
-
-
-class _Exponential:
-    """Exponential loss ``exp(-y f)``; its score is half the log-odds."""
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.exp(-_signed(y, f)[1])
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        sign, margin = _signed(y, f)
-        return np.asarray(-sign * np.exp(-margin))
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Half the log-odds of ``eta``."""
-        return logistic.minimizer(eta) / 2
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Probability of the positive class that the score ``f`` stands for."""
-        return np.asarray(expit(2 * np.asarray(f, dtype=float)))
-
-
-class _Squared:
-    """Squared loss ``(1 - y f)^2``; its score estimates ``2 eta - 1``."""
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.asarray((1 - _signed(y, f)[1]) ** 2)
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        sign, margin = _signed(y, f)
-        return np.asarray(-2 * sign * (1 - margin))
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Return ``2 eta - 1``."""
-        return np.asarray(2 * np.asarray(eta, dtype=float) - 1)
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Probability that a score stands for, the score clipped to [-1, 1]."""
-        return np.asarray((1 + np.clip(np.asarray(f, dtype=float), -1.0, 1.0)) / 2)
-
-
-class _ModifiedSquared(_Squared):
-    """Squared hinge ``max(0, 1 - y f)^2``, the modified squared loss with its square.
-
-    The paper prints it without the square, which is the hinge and has no probability link.
-    """
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.asarray(np.maximum(0.0, 1 - _signed(y, f)[1]) ** 2)
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        sign, margin = _signed(y, f)
-        return np.asarray(-2 * sign * np.maximum(0.0, 1 - margin))
-
-
-class _Unhinged:
-    """Unhinged loss ``1 - y f``: linear, symmetric, unbounded below; use it with a penalty."""
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.asarray(1 - _signed(y, f)[1])
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        return np.asarray(-_signed(y, f)[0])
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Side of one half that ``eta`` is on, +1 or -1: the best score within [-1, 1]."""
-        return np.where(np.asarray(eta, dtype=float) > 0.5, 1.0, -1.0)
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Return the only trace of ``eta`` that the score keeps: 0, 1/2 or 1 by its sign."""
-        return np.asarray((1 + np.sign(np.asarray(f, dtype=float))) / 2)
-
-
-logistic = _Logistic()
-exponential = _Exponential()
-squared = _Squared()
-modified_squared = _ModifiedSquared()
-unhinged = _Unhinged()

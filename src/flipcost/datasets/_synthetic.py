@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils import Bunch
 
 from flipcost.core.arrays import Array
-from flipcost.core.gaussian import gaussian_eta
+from flipcost.datasets.gaussian import gaussian_eta
 
 Seed = Any  # None, an integer, a numpy Generator or a numpy RandomState
 

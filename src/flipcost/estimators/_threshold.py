@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from sklearn import get_config
 from sklearn.base import clone
 from sklearn.calibration import CalibratedClassifierCV
+from sklearn.linear_model import LogisticRegression
 from sklearn.utils.metadata_routing import (
     UNUSED,
     MetadataRouter,
@@ -22,10 +23,8 @@ from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, cost_share
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
 from flipcost.core.row_prices import check_known, prices_of
-from flipcost.estimators._binary import COST_AND_RATE
-from flipcost.estimators._link import LinkClassifier
-from flipcost.estimators._priced import PricedScoreMixin
-from flipcost.estimators._wrapping import WrappingClassifier, weight_params
+from flipcost.estimators.base import COST_AND_RATE, WrappingClassifier, weight_params
+from flipcost.estimators.priced import PricedScoreMixin
 
 
 class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
@@ -41,7 +40,7 @@ class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
     ----------
     estimator : classifier with `predict_proba`, default=None
         What to fit to the noisy labels: a pipeline, gradient boosting, anything that estimates
-        probabilities well; `LinkClassifier` when None.
+        probabilities well; scikit-learn's `LogisticRegression` when None.
     cost : float or Costs, default=0.5
         Share of the misclassification cost that a false positive bears, in (0, 1), or the prices;
         these may differ by row, as in ``Costs(fn="amount", fp=5)``, and come as `prices` too.
@@ -165,7 +164,9 @@ class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
         return self
 
     def _inner(self):
-        inner = LinkClassifier() if self.estimator is None else clone(self.estimator)
+        inner = self.estimator
+        # Newton steps reach the minimum whatever the units of the features are.
+        inner = LogisticRegression(solver="newton-cholesky") if inner is None else clone(inner)
         if self.calibrate is None:
             return inner
         return CalibratedClassifierCV(inner, method=self.calibrate, cv=self.cv)

@@ -21,10 +21,9 @@ from flipcost.core.moments import ClassMoments
 from flipcost.core.priced_moments import PricedMoments, priced_systems
 from flipcost.core.row_prices import prices_of
 from flipcost.core.solve import denoised_systems, path_of_systems
-from flipcost.estimators._binary import COST_AND_RATE
-from flipcost.estimators._linear import LinearMomentsClassifier
-from flipcost.estimators._priced import PricedScoreMixin, refuse_prices
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
+from flipcost.estimators.base import COST_AND_RATE, LinearMomentsClassifier
+from flipcost.estimators.priced import PricedScoreMixin, refuse_prices
 from flipcost.exceptions import DenoisingWarning
 
 

@@ -28,9 +28,6 @@ from flipcost.core.rates import NoiseRate
 from flipcost.core.row_prices import prices_of
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import denoised_systems, path_of_systems
-from flipcost.estimators._folds import chosen_rows, folds_or_splits
-from flipcost.estimators._linear import LinearMomentsClassifier
-from flipcost.estimators._priced import PricedScoreMixin, refuse_prices
 from flipcost.estimators._search import (
     as_list,
     paid_confusions,
@@ -39,6 +36,9 @@ from flipcost.estimators._search import (
 )
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
+from flipcost.estimators.base import LinearMomentsClassifier
+from flipcost.estimators.folds import chosen_rows, folds_or_splits
+from flipcost.estimators.priced import PricedScoreMixin, refuse_prices
 from flipcost.exceptions import DenoisingWarning
 
 # Candidates whose mean scores differ by rounding only are tied.

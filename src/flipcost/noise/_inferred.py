@@ -8,8 +8,6 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.forward import LARGEST_RATE, LARGEST_SUM, pair_of_rates, symmetric_rate
-from flipcost.core.newton import Design
 from flipcost.core.rates import (
     NoiseRate,
     clopper_pearson,
@@ -18,6 +16,8 @@ from flipcost.core.rates import (
     tail_counts,
 )
 from flipcost.noise._columns import noise_rate, read_labels, read_probabilities, read_scores
+from flipcost.paper.forward import LARGEST_RATE, LARGEST_SUM, pair_of_rates, symmetric_rate
+from flipcost.paper.newton import Design
 
 # Scores in so many bins, each with as many rows, lose less than sampling error ever shows.
 _N_BINS = 256

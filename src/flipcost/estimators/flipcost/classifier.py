@@ -19,7 +19,6 @@ from flipcost.core.costs import Costs
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.core.rates import NoiseRate, check_level
 from flipcost.core.row_prices import prices_of, share_and_unit
-from flipcost.estimators._folds import generator
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.dependence import grouping_of, refuse_dependence
 from flipcost.estimators.flipcost.first_pass import Gathered, gather
@@ -28,6 +27,7 @@ from flipcost.estimators.flipcost.memory import MemoryRows, ScoreLearner, fit_me
 from flipcost.estimators.flipcost.options import SOURCES, FitOptions
 from flipcost.estimators.flipcost.table import TableFit, fit_gathered
 from flipcost.estimators.flipcost.trusted import read_trusted
+from flipcost.estimators.folds import generator
 from flipcost.exceptions import DependenceWarning
 
 if TYPE_CHECKING:

@@ -23,7 +23,7 @@ from flipcost.core.dependence import (
     time_spans,
 )
 from flipcost.core.folds import group_folds, usual_folds
-from flipcost.estimators._folds import fold_numbers
+from flipcost.estimators.folds import fold_numbers
 from flipcost.exceptions import FlipCostError
 from flipcost.tables import arrow
 from flipcost.tables.encoder import Encoder, is_mixed

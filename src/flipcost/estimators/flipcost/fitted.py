@@ -15,9 +15,9 @@ from flipcost._shadow import in_shadow
 from flipcost._validation import check_is_fitted, positive_index, validate_data
 from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.row_prices import check_known, log_odds_of, prices_of
-from flipcost.estimators._priced import PricedScoreMixin
 from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
 from flipcost.estimators.flipcost.summary import summarize
+from flipcost.estimators.priced import PricedScoreMixin
 from flipcost.exceptions import DenoisingWarning
 from flipcost.tables.encoder import is_mixed
 

@@ -1,0 +1,250 @@
+"""What classifiers of two classes share: labels, linear scores, wrapped estimators."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from numbers import Real
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.utils import check_array, column_or_1d, get_tags
+from sklearn.utils.extmath import safe_sparse_dot
+from sklearn.utils.validation import has_fit_parameter
+
+from flipcost._validation import (
+    check_is_fitted,
+    check_weights,
+    encode_labels,
+    positive_index,
+    validate_data,
+)
+from flipcost.core.arrays import Array, Flags
+from flipcost.core.costs import Costs
+from flipcost.core.losses import uneven_squared
+from flipcost.core.rates import NoiseRate
+
+# What `_parameter_constraints` say of the parameters that many of them have.
+COST_AND_RATE = {
+    "cost": [Real, Costs, dict],  # the last for a hint
+    "noise_rate": [Real, "array-like", NoiseRate, None],
+    "pos_label": "no_validation",
+}
+
+
+class BinaryClassifier(ClassifierMixin, BaseEstimator):
+    """Base of classifiers of two classes, one of which is the positive one.
+
+    Subclasses have the parameter `pos_label`.
+    """
+
+    _index = 1
+
+    def _read_labels(self, y: Any, n_rows: int) -> Flags:
+        """Keep the classes, and which of them is positive; return which labels are."""
+        self.classes_, second = encode_labels(self, y, n_rows)
+        self._index = positive_index(self.classes_, self.pos_label)
+        return second if self._index == 1 else ~second
+
+    def _columns(self, eta: Array) -> Array:
+        """Lay out the probabilities of the positive class as scikit-learn does."""
+        return np.column_stack([1 - eta, eta] if self._index == 1 else [eta, 1 - eta])
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.classifier_tags.multi_class = False
+        return tags
+
+
+class LinearClassifier(BinaryClassifier, ABC):
+    """Base of classifiers with a linear score.
+
+    Subclasses find coefficients in terms of the positive class, and say in `_positive_eta` what
+    probability of it a score in its favour stands for.
+    """
+
+    def _orient(self, coefficients):
+        """Keep coefficients in scikit-learn's orientation: a positive score means classes_[1]."""
+        self._index = positive_index(self.classes_, self.pos_label)
+        self._sign = 1.0 if self._index == 1 else -1.0
+        self.coef_ = self._sign * coefficients[None, :-1]
+        self.intercept_ = self._sign * coefficients[-1:]
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the score of each row; above zero it is called ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        check_is_fitted(self)
+        X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
+        return np.ravel(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_[0]
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row; a score of zero is called negative.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        scores = self.decision_function(X)
+        positive = self._sign * scores > 0
+        return self.classes_[(positive == (self._sign > 0)).astype(np.intp)]
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class; the class docstring says of which labels.
+
+        Parameters
+        ----------
+        X : array-like or CSR matrix of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        scores = self.decision_function(X)
+        return self._columns(self._positive_eta(self._sign * scores))
+
+    @abstractmethod
+    def _positive_eta(self, scores: Array) -> Array:
+        """Return the probability of the positive class that scores in its favour stand for."""
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.sparse = True
+        return tags
+
+
+class LinearMomentsClassifier(LinearClassifier):
+    """Base of the closed-form classifiers, whose coefficients come from class moments."""
+
+    def _store(self, solution, cost, margin):
+        self._cost, self._margin = cost, margin
+        self._orient(solution)
+
+    def _positive_eta(self, scores: Array) -> Array:
+        return uneven_squared(self._cost, self._margin).inverse_link(scores)
+
+
+class WrappingClassifier(MetaEstimatorMixin, BinaryClassifier):
+    """Base of classifiers that threshold the probabilities of an inner one.
+
+    X goes to the inner estimator as it came, so that a pipeline finds its columns. Subclasses give
+    `_inner`, the unfitted inner estimator, and set `_cut`, the threshold on the probability of the
+    class `_index`.
+    """
+
+    _cut = 0.5
+
+    def _prepare(self, X, y, sample_weight):
+        """Check the labels; return them, which are positive, and weights or None."""
+        shape = X.shape if hasattr(X, "shape") else np.asarray(X).shape
+        if len(shape) == 0 or 0 in shape:
+            check_array(X, accept_sparse=True)  # says what is wrong
+        positive = self._read_labels(y, shape[0])
+        weight = check_weights(sample_weight, positive[:, None])
+        inner = self._inner()
+        if not hasattr(inner, "predict_proba"):
+            msg = (
+                "`estimator` must have `predict_proba`; got "
+                f"{type(inner).__name__}, which has none as it is set."
+            )
+            raise TypeError(msg)
+        return column_or_1d(y), positive, weight
+
+    def _inner_eta(self, X: Any) -> Array:
+        """Return the inner estimator's probability of the positive class."""
+        check_is_fitted(self)
+        inner = self.estimator_
+        column = int(np.flatnonzero(inner.classes_ == self.classes_[self._index])[0])
+        return np.asarray(inner.predict_proba(X), dtype=float)[:, column]
+
+    def decision_function(self, X: Any) -> Array:
+        """Return the inner probability less its threshold, positive for ``classes_[1]``.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        excess = self._inner_eta(X) - self._cut
+        return excess if self._index == 1 else -excess
+
+    def predict(self, X: Any) -> NDArray[Any]:
+        """Return the class of each row; one that is at the threshold is called negative.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        positive = self._inner_eta(X) - self._cut > 0
+        return self.classes_[np.where(positive, self._index, 1 - self._index)]
+
+    @property
+    def n_features_in_(self) -> int:
+        """Number of features that the inner estimator saw."""
+        return self.estimator_.n_features_in_
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the features, when the inner estimator saw them."""
+        return self.estimator_.feature_names_in_
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        inner = get_tags(self._inner())
+        tags.input_tags = inner.input_tags
+        return tags
+
+
+def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
+    """Return weights under the name by which an estimator's fit takes them.
+
+    A pipeline takes them for its last step.
+    """
+    if sample_weight is None:
+        return {}
+    if has_fit_parameter(estimator, "sample_weight"):
+        return {"sample_weight": sample_weight}
+    steps = getattr(estimator, "steps", None)
+    if steps and has_fit_parameter(steps[-1][1], "sample_weight"):
+        return {f"{steps[-1][0]}__sample_weight": sample_weight}
+    msg = (
+        f"{type(estimator).__name__} takes no sample weights. Leave them out, choose another "
+        "estimator, or draw rows (mode='undersample') in place of weighing them."
+    )
+    raise TypeError(msg)
+
+
+def take_rows(X: Any, index: Any) -> Any:
+    """Return some rows of an array, sparse matrix or data frame."""
+    if hasattr(X, "iloc"):
+        return X.iloc[index]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[index]
+    if hasattr(X, "shape"):
+        return X[index]
+    return np.asarray(X)[index]

@@ -1,1 +1,0 @@
-"""What is run: the paper's problems, methods, protocol, and the tables that ask for them."""

@@ -1,1 +1,0 @@
-"""How it is run: units of work, where finished ones are kept, and the whole reproduction."""

@@ -1,1 +1,0 @@
-"""What becomes of the results: one tidy table, verdicts, and the pages that show them."""

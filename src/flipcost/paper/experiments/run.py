@@ -1,0 +1,437 @@
+"""`reproduce`: run the units of tables, keep each that is finished, write results and pages.
+
+Finished units are kept one a line, appended and flushed, so that a kill loses none. The first line
+says what the run is; a line that a kill cut short is dropped when the run goes on.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import difflib
+import json
+import os
+import signal
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Iterable
+from concurrent.futures import ProcessPoolExecutor, as_completed
+from dataclasses import dataclass
+from multiprocessing import get_context
+from pathlib import Path
+from typing import Any
+
+from threadpoolctl import threadpool_limits
+
+from flipcost._staging import check_folder, staged_folder
+from flipcost._version import __version__
+from flipcost.datasets import load_paper_tables
+from flipcost.exceptions import ExperimentError
+from flipcost.paper.experiments.pages import to_html, to_latex, to_markdown
+from flipcost.paper.experiments.problems import TABLES
+from flipcost.paper.experiments.results import Row, summarize, tidy, write_csv
+from flipcost.paper.experiments.units import Unit, all_units, run_unit
+
+
+def run_units(
+    units: list[Unit],
+    seed: int,
+    *,
+    jobs: int = 1,
+    done: Callable[[Unit, list[Row]], None],
+) -> None:
+    """Run units, and give each to ``done(unit, records)`` as it is finished.
+
+    The linear algebra keeps to one thread: several would add in another order, and the units of
+    this size gain nothing from them.
+
+    Parameters
+    ----------
+    units : sequence of Unit
+        What to run.
+    seed : int
+        The run's seed.
+    jobs : int
+        Number of processes.
+    done : callable
+        Called in this process, in any order of units.
+    """
+    if jobs == 1 or len(units) < 2:
+        for unit in units:
+            done(unit, _guarded(unit, seed))
+        return
+    # Not forked: a fork copies locks that other threads may hold.
+    context = get_context("spawn")
+    stop = context.Event()
+    pool = ProcessPoolExecutor(jobs, context, _start_worker, (os.getpid(), stop))
+    try:
+        waiting = {pool.submit(_guarded, unit, seed): unit for unit in units}
+        for future in as_completed(waiting):
+            done(waiting.pop(future), future.result())
+    finally:
+        # A second interrupt must not break off the clean-up of the first.
+        with _deaf():
+            stop.set()
+            pool.shutdown(wait=True, cancel_futures=True)
+
+
+@contextlib.contextmanager
+def _deaf() -> Any:
+    """Ignore interrupts for a while, where that is ours to decide."""
+    if threading.current_thread() is not threading.main_thread():
+        yield
+        return
+    handlers = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+    for number in handlers:
+        signal.signal(number, signal.SIG_IGN)
+    try:
+        yield
+    finally:
+        for number, handler in handlers.items():
+            signal.signal(number, handler)
+
+
+def _guarded(unit: Unit, seed: int) -> Any:
+    with threadpool_limits(1), warnings.catch_warnings():
+        # Fits at the edge of the paper's grids warn; what matters is in the values.
+        warnings.simplefilter("ignore")
+        return run_unit(unit, seed)
+
+
+def _start_worker(parent: int, stop: Any) -> None:
+    """Leave interrupts to the parent, and end with it: one that is killed cannot tell us."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+
+    def watch() -> None:
+        while os.getppid() == parent and not stop.wait(0.5):
+            pass
+        os._exit(1)
+
+    threading.Thread(target=watch, daemon=True).start()
+
+
+FILE = "units.jsonl"
+# Raised whenever the same seed would give other values.
+_FORMAT = 1
+
+
+class UnitStore:
+    """The finished units of a run in a folder.
+
+    Parameters
+    ----------
+    folder : Path
+        Where the file of units is or will be.
+    seed : int
+        The run's seed.
+    resume : bool
+        Whether to go on with the units that are there. Without it they are thrown away.
+    """
+
+    def __init__(self, folder: Path, seed: int, *, resume: bool = False) -> None:
+        self._path = Path(folder) / FILE
+        self._head = {"format": _FORMAT, "seed": int(seed), "version": __version__}
+        self._path.parent.mkdir(parents=True, exist_ok=True)
+        self.records = self._read() if resume and self._path.exists() else {}
+        self._rewrite()
+        self._file = self._path.open("a", encoding="utf-8")
+
+    def _read(self) -> dict[str, list[Row]]:
+        lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
+        whole = [line for line in map(_parse, lines) if line is not None]
+        if not whole or "format" not in whole[0]:
+            return {}
+        if whole[0] != self._head:
+            theirs = {key: whole[0].get(key) for key in self._head}
+            msg = (
+                f"{self._path} must come from the same seed and version to be resumed; it has "
+                f"{theirs}, this run {self._head}. Choose another folder, or leave `resume` out."
+            )
+            raise ExperimentError(msg)
+        return {line["unit"]: line["records"] for line in whole[1:]}
+
+    def _rewrite(self) -> None:
+        """Write what is known aside and rename it, so that no half line stays in the middle."""
+        aside = self._path.with_suffix(".part")
+        with aside.open("w", encoding="utf-8") as file:
+            file.write(json.dumps(self._head) + "\n")
+            for key, records in self.records.items():
+                file.write(_line(key, records))
+            file.flush()
+            os.fsync(file.fileno())
+        aside.replace(self._path)
+
+    def add(self, key: str, records: list[Row]) -> None:
+        """Keep the records of a finished unit, for good."""
+        self.records[key] = records
+        self._file.write(_line(key, records))
+        self._file.flush()
+        os.fsync(self._file.fileno())
+
+    def close(self) -> None:
+        """Close the file."""
+        self._file.close()
+
+
+def _line(key: str, records: list[Row]) -> str:
+    return json.dumps({"unit": key, "records": records}, separators=(",", ":")) + "\n"
+
+
+def _parse(line: str) -> Row | None:
+    """Return a line's content, or None for one that was cut short."""
+    try:
+        content = json.loads(line)
+    except json.JSONDecodeError:
+        return None
+    known = isinstance(content, dict) and ("format" in content or "records" in content)
+    return content if known else None
+
+
+# What is written, beside the units.
+PAGES = ("results.csv", "summary.csv", "tables.md", "tables.tex", "report.html")
+_ALWAYS = ("usq_regerm", "flipcost")
+_ETA_COLUMN = {"lspc": "lspc", "knn": "knn"}
+_LINES = 20
+_BAR = 30
+
+
+@dataclass(frozen=True)
+class Reproduction:
+    """What came out.
+
+    Attributes
+    ----------
+    rows : list of dict
+        The tidy results, as in ``results.csv``.
+    summary : list of dict
+        Agreement by table and method, see `flipcost.paper.experiments.summarize`.
+    folder : Path
+        Where the files are.
+    seconds : float
+        Time taken, units that were there already not counted.
+    """
+
+    rows: list
+    summary: list
+    folder: Path
+    seconds: float
+
+    @property
+    def agreement(self) -> tuple[int, int]:
+        """Return how many cells that no erratum touches agree, and how many there are."""
+        return (
+            sum(entry["agree"] for entry in self.summary),
+            sum(entry["cells"] for entry in self.summary),
+        )
+
+
+def reproduce(
+    tables: Iterable[str] | None = None,
+    *,
+    trials: int = 10,
+    jobs: int = 1,
+    seed: int = 0,
+    out: str | Path = "reproduction",
+    resume: bool = False,
+    overwrite: bool = False,
+    progress: bool = True,
+) -> Reproduction:
+    """Regenerate the paper's tables beside the printed ones.
+
+    Parameters
+    ----------
+    tables : sequence of str, default=None
+        Names of tables, see `flipcost.paper.experiments.TABLES`; all of them when None or empty.
+    trials : int, default=10
+        Splits of each problem.
+    jobs : int, default=1
+        Processes. The results do not depend on it.
+    seed : int, default=0
+        Seed of everything.
+    out : path, default="reproduction"
+        Folder for ``results.csv``, ``summary.csv``, ``report.html``, ``tables.md`` and
+        ``tables.tex``. Finished units are kept there too, in ``units.jsonl``.
+    resume : bool, default=False
+        Whether to go on with the finished units of the folder. The results are those of a run
+        that was not interrupted; a run can also be resumed with more trials or tables.
+    overwrite : bool, default=False
+        Whether to throw away the results and finished units of an earlier run in the folder.
+    progress : bool, default=True
+        Whether to show progress on standard error.
+
+    Returns
+    -------
+    Reproduction
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     found = reproduce(["cost_clean_all_case2_BUPA"], trials=2, out=folder, progress=False)
+    >>> len(found.rows), found.rows[0]["paper_mean"]
+    (12, 0.971)
+    """
+    names = _checked_tables(tables)
+    for name, value, least in (("trials", trials, 1), ("jobs", jobs, 1), ("seed", seed, 0)):
+        if value < least:
+            msg = f"`{name}` must be {least} or more; got {value}."
+            raise ExperimentError(msg)
+    if resume and overwrite:
+        msg = (
+            "Give `resume` or `overwrite`, not both: one keeps the earlier run, the other does not."
+        )
+        raise ExperimentError(msg)
+    folder = Path(out)
+    if not resume:
+        _refuse_earlier(folder, overwrite=overwrite)
+    started = time.perf_counter()
+    units = needed_units(names, trials)
+    try:
+        records = _run(units, folder, seed, jobs=jobs, resume=resume, progress=progress)
+        rows = tidy(records, names, seed)
+        seconds = time.perf_counter() - started
+        write_pages(rows, folder, {"trials": trials, "seed": seed})
+    except OSError as error:
+        reason = (error.strerror or str(error)).lower()
+        msg = (
+            f"{folder} must be a folder that can be written to; got: {reason}. Make room, or "
+            "choose another one; units finished so far are kept."
+        )
+        raise ExperimentError(msg) from error
+    return Reproduction(rows, summarize(rows), folder, seconds)
+
+
+def _refuse_earlier(folder: Path, *, overwrite: bool) -> None:
+    """Refuse a folder with results or units of an earlier run, unless these may be replaced."""
+    if (folder / FILE).exists() and not overwrite:
+        msg = (
+            f"{folder} holds the units of an earlier run; resume it (`resume=True`), replace it "
+            "(`overwrite=True`), or choose another `out`."
+        )
+        raise ExperimentError(msg)
+    check_folder(folder, PAGES, overwrite=overwrite)
+
+
+def _run(
+    units: list[Unit], folder: Path, seed: int, *, jobs: int, resume: bool, progress: bool
+) -> dict[str, list[Row]]:
+    """Run the units that the folder lacks, and return the records of all."""
+    store = UnitStore(folder, seed, resume=resume)
+    try:
+        missing = [unit for unit in units if unit.key not in store.records]
+        meter = _Meter(len(units), len(units) - len(missing), show=progress)
+
+        def done(unit: Unit, records: list[Row]) -> None:
+            store.add(unit.key, records)
+            meter.step()
+
+        run_units(missing, seed, jobs=jobs, done=done)
+        meter.end()
+    finally:
+        store.close()
+    # Only what was asked for: a folder may hold units of more trials or other tables.
+    return {unit.key: store.records[unit.key] for unit in units}
+
+
+def needed_units(names: list[str], trials: int) -> list[Unit]:
+    """Return the units behind tables.
+
+    Examples
+    --------
+    >>> [unit.column for unit in needed_units(["syn_cost_bayes"], 1)]
+    ['bayes']
+    """
+    wanted = set()
+    for cell in load_paper_tables():
+        if cell["table"] not in names:
+            continue
+        kind = TABLES[cell["table"]].kind
+        pi = cell["pi"] if kind in ("case1", "case3") else None
+        columns = [_column(kind, cell["method"])]
+        if kind == "noisy" and cell["method"] != "bayes":
+            columns += _ALWAYS
+        wanted |= {(kind, cell["dataset"], cell["rho"], pi, column) for column in columns}
+    return [
+        unit
+        for unit in all_units(trials)
+        if (unit.kind, unit.problem, unit.rho, unit.pi, unit.column) in wanted
+    ]
+
+
+def _column(kind: str, method: str) -> Any:
+    if kind != "eta":
+        return method
+    if method.startswith("kliep"):
+        return "kliep"
+    return _ETA_COLUMN.get(method, "link")
+
+
+def _checked_tables(tables: Iterable[str] | None) -> list[str]:
+    names = list(dict.fromkeys(tables or TABLES))
+    for name in names:
+        if name not in TABLES:
+            begun = [known for known in TABLES if known.lower().startswith(name.lower())]
+            near = begun or difflib.get_close_matches(name, TABLES, n=1, cutoff=0.3)
+            hint = f" Did you mean {near[0]!r}?" if near else ""
+            msg = f"No table is called {name!r}.{hint} There are: {', '.join(TABLES)}."
+            raise ExperimentError(msg)
+    return [name for name in TABLES if name in names]
+
+
+def write_pages(rows: list[Row], folder: Path, about: dict[str, Any]) -> None:
+    """Write results and pages, which replace those of the folder together."""
+    with staged_folder(folder, PAGES, overwrite=True) as place:
+        write_csv(rows, place / "results.csv")
+        _write_summary(rows, place / "summary.csv")
+        (place / "tables.md").write_text(to_markdown(rows), encoding="utf-8")
+        (place / "tables.tex").write_text(to_latex(rows), encoding="utf-8")
+        (place / "report.html").write_text(to_html(rows, about), encoding="utf-8")
+
+
+def _write_summary(rows: list[Row], path: Path) -> None:
+    entries = summarize(rows)
+    fields = ("table", "method", "agree", "cells", "touched_agree", "touched_cells")
+    lines = [",".join(fields), *(",".join(str(e[f]) for f in fields) for e in entries)]
+    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+
+
+class _Meter:
+    """Progress on standard error: a bar on a terminal, some twenty lines elsewhere."""
+
+    def __init__(self, total: int, before: int, *, show: bool) -> None:
+        self._total, self._before, self._count = total, before, before
+        self._show, self._started = show and total > before, time.monotonic()
+        self._next = before
+
+    def step(self) -> None:
+        self._count += 1
+        if not self._show:
+            return
+        spent = time.monotonic() - self._started
+        left = spent / (self._count - self._before) * (self._total - self._count)
+        text = f"{self._count}/{self._total} units, {_duration(left)} left"
+        if sys.stderr.isatty():
+            filled = _BAR * self._count // self._total
+            bar = "#" * filled + "." * (_BAR - filled)
+            sys.stderr.write(f"\r[{bar}] {text}   ")
+        elif self._count >= self._next:
+            self._next = self._count + max(1, self._total // _LINES)
+            sys.stderr.write(text + "\n")
+        sys.stderr.flush()
+
+    def end(self) -> None:
+        if self._show and sys.stderr.isatty():
+            sys.stderr.write("\n")
+
+
+def _duration(seconds: float) -> str:
+    """Return a time in words.
+
+    Examples
+    --------
+    >>> _duration(42.4), _duration(200)
+    ('42 s', '3 min 20 s')
+    """
+    whole = round(seconds)
+    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"

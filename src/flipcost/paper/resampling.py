@@ -1,0 +1,625 @@
+r"""Scheme 2 of the paper: re-sample the negatives by the cost, threshold at one half.
+
+A classifier that thresholds probabilities at one half acts as one that thresholds at :math:`p`
+when the negatives it learns from are multiplied by :math:`r = p/(1-p)` (Elkan 2001, Theorem 1).
+The paper's Algorithm :math:`(\tilde\eta, \alpha)` uses this with
+:math:`p = \alpha/(\gamma+(1-\gamma)\alpha)`, so :math:`r = \alpha/(\gamma(1-\alpha))`.
+"""
+
+from __future__ import annotations
+
+from numbers import Integral, Real
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike
+from scipy.stats import rankdata
+from sklearn.base import clone
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_random_state
+from sklearn.utils.parallel import Parallel, delayed
+
+from flipcost._validation import StrOptions, fit_context
+from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
+from flipcost.core.costs import CostLike, Costs, cost_share, margin_value
+from flipcost.core.losses import weighted_zero_one
+from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_threshold, rate_pair
+from flipcost.core.prices import Prices
+from flipcost.core.row_prices import price_weights, prices_of, share_and_unit
+from flipcost.estimators.base import COST_AND_RATE, WrappingClassifier, take_rows, weight_params
+from flipcost.estimators.priced import PricedScoreMixin
+from flipcost.paper.logistic import LinkClassifier
+
+_STEP = 0.05
+_ABOVE = 0.001
+
+
+def margin_grid(cost: CostLike, kind: str = "implied") -> Array:
+    r"""Return the twelve margins that the algorithm tries, all with :math:`r < 1`.
+
+    Parameters
+    ----------
+    cost : float or Costs
+        The cost.
+    kind : {"implied", "printed"}, default="implied"
+        "printed": :math:`\alpha/(1-\alpha) + 0.05\,i` for i = 1 to 12, as the algorithm says.
+        "implied": :math:`\alpha/(1-\alpha) + 0.001 + 0.05\,i` for i = 0 to 11, which uses the
+        starting value that the algorithm defines and then forgets; the weighted costs printed for
+        classifiers that call all rows positive fit this grid. Neither holds the margin 1, at which
+        the threshold is the cost itself.
+
+    Returns
+    -------
+    ndarray of shape (12,)
+
+    Examples
+    --------
+    >>> margin_grid(0.2)[[0, 1, -1]]
+    array([0.251, 0.301, 0.801])
+    >>> margin_grid(0.2, "printed")[[0, 1, -1]]
+    array([0.3 , 0.35, 0.85])
+    """
+    share = cost_share(cost)
+    lowest = share / (1 - share)
+    if kind == "printed":
+        return np.asarray(lowest + _STEP * np.arange(1, 13))
+    if kind == "implied":
+        return np.asarray(lowest + _ABOVE + _STEP * np.arange(12))
+    msg = f"A margin grid must be 'implied' or 'printed'; got {kind!r}."
+    raise ValueError(msg)
+
+
+def negative_ratio(cost: CostLike, margin: float = 1.0, noise_rate: NoiseRateLike = None) -> float:
+    r"""Return what to multiply the negatives by, so that one half acts as the wanted threshold.
+
+    Parameters
+    ----------
+    cost : float or Costs
+        The cost.
+    margin : float, default=1.0
+        The margin; the wanted threshold on the clean probability is the cost when it is 1.
+    noise_rate : float, pair of floats, or None, default=None
+        With a rate, the threshold is carried over to the noisy probability first. Without it the
+        scheme is the paper's, which symmetric noise does move: it keeps a probability on its side
+        of one half, but not of another threshold.
+
+    Returns
+    -------
+    float
+
+    Examples
+    --------
+    >>> negative_ratio(0.2), round(negative_ratio(0.2, margin=0.5), 12)
+    (0.25, 0.5)
+    >>> round(negative_ratio(0.2, noise_rate=0.4), 4)
+    0.7857
+    """
+    clean = weighted_zero_one(cost, margin).threshold
+    threshold = float(noisy_threshold(clean, noise_rate))
+    return threshold / (1 - threshold)
+
+
+def rejection_keep(weight: ArrayLike, rank: ArrayLike, n_rows: ArrayLike) -> Flags:
+    """Return which rows are kept if each is as likely to be as its weight is large.
+
+    The row with the largest weight is kept for certain, any other with the ratio of its weight to
+    that one (cost-proportionate rejection sampling). Rows of a class are ranked at random, and one
+    is kept where its rank is within its share of them: rows of one weight are thinned as
+    `kept_negatives` says, and a smaller sample is part of a larger one.
+
+    Parameters
+    ----------
+    weight : array-like of shape (n,)
+        Weights of the rows.
+    rank : array-like of int, shape (n,)
+        Place of each row in a random order of its class, from 0.
+    n_rows : array-like of int, shape (n,)
+        Number of rows of that class.
+
+    Examples
+    --------
+    >>> rejection_keep([4.0, 1.0, 1.0, 2.0], [3, 0, 1, 2], [4, 4, 4, 4])
+    array([ True,  True, False, False])
+    """
+    size = np.asarray(weight, dtype=float)
+    share = size / max(float(size.max(initial=0.0)), 1e-300)
+    place = np.asarray(rank, dtype=float) + 1
+    return np.asarray(place <= share * np.asarray(n_rows) * (1 + 1e-12))
+
+
+def undo_resampling(eta: ArrayLike, ratio: float) -> Array:
+    """Return probabilities in the original class balance, given those after re-sampling.
+
+    Parameters
+    ----------
+    eta : array-like
+        Probabilities of the positive class, learnt with the negatives multiplied by `ratio`.
+    ratio : float
+        What the negatives were multiplied by.
+
+    Returns
+    -------
+    ndarray
+
+    Examples
+    --------
+    >>> undo_resampling([0.0, 0.5, 1.0], negative_ratio(0.2))
+    array([0. , 0.2, 1. ])
+    """
+    p = np.asarray(eta, dtype=float)
+    return np.asarray(ratio * p / (ratio * p + 1 - p))
+
+
+def kept_negatives(n_negative: int, ratio: float) -> int:
+    """Return the floor of ``ratio * n_negative``, forgiving the rounding of the ratio.
+
+    Examples
+    --------
+    >>> kept_negatives(30, 0.1 * 3), kept_negatives(10, 0.29)
+    (9, 2)
+    """
+    return int(np.floor(ratio * n_negative * (1 + 1e-12)))
+
+
+# Candidates whose scores differ by rounding only are tied.
+_TIE = 1e-12
+
+
+class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
+    r"""Cost-sensitive calls by re-sampling the negatives: the paper's Algorithm (eta~, alpha).
+
+    The negatives are thinned out, or weighed, so that the threshold one half on the re-sampled
+    probability stands for the wanted threshold on the original one. Works around any classifier
+    with probabilities. With a noise rate the threshold is carried over to the noisy probability
+    first; without one the scheme is the paper's, which label noise **does** mislead at costs other
+    than one half. `NoiseAwareThresholdClassifier` reaches the same calls without throwing rows
+    away, and is the better choice where the estimator's probabilities are good.
+
+    Parameters
+    ----------
+    estimator : classifier with `predict_proba`, default=None
+        What to estimate probabilities with; `LinkClassifier` when None.
+    cost : float or Costs, default=0.5
+        Share of the misclassification cost that a false positive bears, in (0, 1), or the prices;
+        these may differ by row, as in ``Costs(fn="amount", fp=5)``, and come as `prices` too (see
+        Notes).
+    margin : "tune" or float, default="tune"
+        Margin of the negative class. The threshold on the clean probability is
+        :math:`\alpha/(\gamma+(1-\gamma)\alpha)`: the cost itself at margin 1, and more the
+        smaller the margin.
+    mode : {"undersample", "weight"}, default="undersample"
+        Whether negatives are drawn without replacement, the floor of :math:`r m_-` of them, or
+        all weighed by :math:`r`. Weights do the same in expectation, with less variance, also for
+        :math:`r > 1`; the estimator must take them.
+    scoring : {"cost", "accuracy", "am", "f", "margin_cost"}, default="cost"
+        What the margin is tuned by, on cross-validated calls of untouched rows: the weighted cost
+        (at margin 1, the user's own), accuracy, the mean of the two classes' recalls, or F. When
+        a noise rate is given, the counts are denoised first. When none is, and labels are noisy,
+        accuracy and AM are sound to tune by; cost and F are not. "margin_cost" divides the price
+        of a false positive by the candidate's own margin, as the paper does: it prefers large
+        margins whatever the calls, and is there for the record.
+    noise_rate : float, pair of floats, or None, default=None
+        Rate in [0, 0.5), or ``(rho_pos, rho_neg)``; None takes the labels as they are.
+    margins : {"implied", "printed"} or sequence of floats, default="implied"
+        Candidates of ``margin="tune"``; see `flipcost.paper.resampling.margin_grid` for the grids.
+    include_even : bool, default=True
+        Whether margin 1, which the paper's grids lack, is a candidate too (where it can be: drawing
+        takes :math:`r \le 1`).
+    relabel : {"cost", "minority"} or None, default="cost"
+        Which class is treated as the positive one while the other is re-sampled. "cost": the one
+        that makes margin 1 reachable by drawing, that is the class whose misses are dearer.
+        "minority", the paper: the rarer one, so that none of its rows are lost; if its misses are
+        the cheaper ones, no drawing of the other class can honour the cost. None: the user's. When
+        the classes change roles, so do the costs, which the paper omits to say; labels, and all
+        that is reported, stay the user's.
+    cv : int, splitter or iterable, default=5
+        Folds.
+    n_jobs : int or None, default=None
+        How many fits of the cross-validation to run at once.
+    random_state : int, RandomState or None, default=None
+        Seed of the draws.
+    pos_label : label, default=None
+        The positive class, which `cost`, `margin` and `noise_rate` speak of; ``classes_[1]`` when
+        None.
+
+    Attributes
+    ----------
+    estimator_ : classifier
+        The estimator fitted to the re-sampled rows.
+    margin_ : float
+        The margin that was used.
+    ratio_ : float or None
+        What the negatives were multiplied by: the drawn share, or the weight; None where prices
+        make it differ by row.
+    relabeled_ : bool
+        Whether the classes changed roles, as `relabel` says.
+    cv_results_ : dict of ndarray
+        For each candidate its ``margin``, ``ratio``, cross-validated ``counts`` (label, call;
+        negative class first), ``score`` (larger is better) and ``rank``; with ``margin="tune"``
+        only. Ties go to the margin nearest to 1. With prices by row, ratios are those at mean
+        prices, and ``scoring="cost"`` is in money.
+    classes_ : ndarray of shape (2,)
+        The labels, sorted.
+    n_features_in_, feature_names_in_
+        Those of the estimator, if it has them.
+
+    Notes
+    -----
+    Every candidate is scored on the whole, untouched validation folds; the counts of all folds are
+    added up before they are measured. Scoring re-sampled folds would change the class mix with
+    the margin. The draws are nested: a smaller sample is part of a larger one.
+
+    `predict` thresholds the re-sampled probability at one half. `predict_proba` undoes the
+    re-sampling, and the noise if a rate is given: it speaks of the original class balance.
+
+    With prices by row, :math:`a_i` for a miss and :math:`b_i` for a false alarm, row i is best
+    called where its noisy probability exceeds :math:`\tau_i = \rho_- + (1-\rho_+-\rho_-)\,b_i /
+    (\gamma a_i + b_i)`. It weighs :math:`(\gamma a_i + b_i)(1-\tau_i)` if its label is positive and
+    :math:`(\gamma a_i + b_i)\,\tau_i` if not (`flipcost.core.row_prices.price_weights`), in units
+    that make one price on all rows what it is above. ``mode="weight"`` gives these weights to the
+    estimator; ``mode="undersample"`` keeps the row that weighs most and others in proportion
+    (rejection sampling, Zadrozny et al. 2003), of which a few dear rows leave little: prefer
+    weights where the estimator takes them. The re-sampled probability then exceeds one half where
+    rows like this one cost less if they are called, at the prices that such rows have. So `predict`
+    takes no prices, and `predict_proba` is of rows so weighed: it cannot be undone, since what a
+    row of the same features weighs is not known. `NoiseAwareThresholdClassifier` compares each row
+    with its own price.
+
+    References
+    ----------
+    Tripathi and Hemachandra (2019), Cost sensitive learning in the presence of symmetric label
+    noise, PAKDD, section 4. doi:10.1007/978-3-030-16148-4_2
+
+    Elkan (2001), The foundations of cost-sensitive learning, IJCAI, Theorem 1.
+
+    Zadrozny, Langford and Abe (2003), Cost-sensitive learning by cost-proportionate example
+    weighting, ICDM, section 3.
+
+    Examples
+    --------
+    >>> from flipcost import CostResamplingClassifier
+    >>> from flipcost.datasets import make_syn3d
+    >>> from flipcost.metrics import weighted_cost
+    >>> from flipcost.noise import flip_labels
+    >>> train, test = (make_syn3d(2000, random_state=seed) for seed in (0, 1))
+    >>> noisy = flip_labels(train.target, 0.3, random_state=2)
+    >>> for rate in (None, 0.3):
+    ...     model = CostResamplingClassifier(cost=0.2, noise_rate=rate, random_state=0)
+    ...     calls = model.fit(train.data, noisy).predict(test.data)
+    ...     print(f"margin {model.margin_:.2f}, cost {weighted_cost(test.target, calls, 0.2):.0f}")
+    margin 1.00, cost 196
+    margin 0.55, cost 81
+    """
+
+    _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
+        "estimator": "no_validation",
+        **COST_AND_RATE,
+        "margin": [StrOptions({"tune"}), Real],
+        "mode": [StrOptions({"undersample", "weight"})],
+        "scoring": [StrOptions({*MEASURES, "margin_cost"})],
+        "margins": [StrOptions({"implied", "printed"}), "array-like"],
+        "include_even": ["boolean"],
+        "relabel": [StrOptions({"cost", "minority"}), None],
+        "cv": [Integral, "cv_object"],
+        "n_jobs": [Integral, None],
+        "random_state": ["random_state"],
+    }
+    _by_row = False
+
+    def __init__(
+        self,
+        estimator: Any = None,
+        cost: float | Costs = 0.5,
+        margin: Any = "tune",
+        mode: str = "undersample",
+        scoring: Any = "cost",
+        noise_rate: Any = None,
+        *,
+        margins: Any = "implied",
+        include_even: bool = True,
+        relabel: str | None = "cost",
+        cv: Any = 5,
+        n_jobs: Any = None,
+        random_state: Any = None,
+        pos_label: Any = None,
+    ) -> None:
+        self.estimator = estimator
+        self.cost = cost
+        self.margin = margin
+        self.mode = mode
+        self.scoring = scoring
+        self.noise_rate = noise_rate
+        self.margins = margins
+        self.include_even = include_even
+        self.relabel = relabel
+        self.cv = cv
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.pos_label = pos_label
+
+    @fit_context(prefer_skip_nested_validation=False)
+    def fit(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> Self:
+        """Choose the margin, re-sample, and fit the estimator.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+        y : array-like of shape (n,)
+            Noisy labels: any two values.
+        sample_weight : array-like of shape (n,), optional
+            Non-negative weights, for an estimator that takes them. Rows of weight 0 are not drawn.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``. They count in place of
+            `cost`; `predict` takes none.
+
+        Returns
+        -------
+        self
+        """
+        paid, rates = prices_of(self.cost, prices, X), rate_pair(self.noise_rate)
+        cost = cost_share(self.cost) if paid is None else 0.5
+        labels, positive, weight = self._prepare(X, y, sample_weight)
+        if paid is not None:
+            paid = paid.relative(weight)
+            cost = share_and_unit(self.cost, paid, weight)[0]
+        self.relabeled_ = self._changes_roles(positive, weight, cost, rates)
+        if self.relabeled_:
+            cost, rates, positive = 1 - cost, rates[::-1], ~positive
+            self._index = 1 - self._index
+            paid = None if paid is None else Prices(paid.alarm, paid.miss)
+        self._rates, self._by_row = rates, paid is not None
+
+        random = check_random_state(self.random_state)
+        given = (self._inner(), X, labels, positive, weight, self.mode)
+        rows = _Rows(*given) if paid is None else _PricedRows(*given, paid, rates)
+        if self.margin == "tune":
+            self._tune(rows, cost, random)
+        else:
+            self.margin_ = margin_value(self.margin)
+        ratio = negative_ratio(cost, self.margin_, rates)
+        if paid is None:
+            _check_ratio(ratio, self.mode, self.margin_)
+        everything = np.arange(len(positive))
+        order = rows.order(everything, random)
+        step = ratio if paid is None else self.margin_
+        self.estimator_, self.ratio_ = rows.fit(everything, order, step)
+        return self
+
+    def _inner(self):
+        return LinkClassifier() if self.estimator is None else clone(self.estimator)
+
+    def _changes_roles(self, positive, weight, cost, rates):
+        if self.relabel == "minority":
+            return bool(np.average(positive, weights=weight) > 0.5)
+        return self.relabel == "cost" and negative_ratio(cost, 1.0, rates) > 1
+
+    def _tune(self, rows, cost, random):
+        """Cross-validate every margin and keep the best: steps 1 to 8 of the algorithm."""
+        margins = self._candidates(cost)
+        ratios = np.array([negative_ratio(cost, margin, self._rates) for margin in margins])
+        if not self._by_row:
+            for ratio, margin in zip(ratios, margins, strict=True):
+                _check_ratio(ratio, self.mode, margin)
+        elif self.scoring == "margin_cost":
+            msg = (
+                "`scoring='margin_cost'` divides one price by the margin, and prices differ by row "
+                "here. Give 'cost', which counts them as they are."
+            )
+            raise ValueError(msg)
+        n = len(rows.positive)
+        splits = check_cv(self.cv, rows.positive.astype(np.int8), classifier=True).split(
+            np.empty((n, 0)), rows.positive.astype(np.int8)
+        )
+        # Draws are made here, in order, so that n_jobs does not change them.
+        folds = [(train, test, rows.order(train, random)) for train, test in splits]
+        tables = Parallel(n_jobs=self.n_jobs)(
+            delayed(_count)(rows, fold, step, self.classes_[self._index])
+            for step in (margins if self._by_row else ratios)
+            for fold in folds
+        )
+        # Rows; then, with prices by row, what wrong calls would cost.
+        both = np.array(tables).reshape(len(ratios), len(folds), -1, 2, 2).sum(axis=1)
+        counts = both[:, 0]
+        if self._by_row and self.scoring == "cost":
+            paid = ConfusionCounts(both[:, 1], both[:, 1]).denoised(self._rates)
+            scores = -(paid[..., 1, 0] + paid[..., 0, 1]) / counts.sum(axis=(1, 2))
+        else:
+            scores = self._scores(counts, margins, cost)
+        self._choose(margins, ratios, counts, scores)
+
+    def _candidates(self, cost):
+        if not isinstance(self.margins, str):
+            margins = np.array([margin_value(margin) for margin in np.ravel(self.margins)])
+            if not len(margins):
+                msg = "`margins` must hold at least one candidate; got none."
+                raise ValueError(msg)
+        else:
+            margins = margin_grid(cost, self.margins)
+            if self.mode == "undersample":
+                # Under class-conditional noise the ratio of a listed margin can exceed 1.
+                margins = np.array([m for m in margins if self._can_draw(cost, m)])
+        can_be_even = self.mode == "weight" or self._can_draw(cost, 1.0)
+        if self.include_even and can_be_even and 1.0 not in margins:
+            margins = np.append(margins, 1.0)
+        if not len(margins):
+            msg = (
+                f"No margin of the grid {self.margins!r} lets negatives be drawn at this noise "
+                "rate: all would need more of them than there are. Use mode='weight'."
+            )
+            raise ValueError(msg)
+        return margins
+
+    def _can_draw(self, cost, margin):
+        return negative_ratio(cost, margin, self._rates) <= 1
+
+    def _scores(self, counts, margins, cost):
+        """Return a score for each candidate, larger is better; NaN is worst."""
+        if self.scoring == "margin_cost":
+            tables = ConfusionCounts(counts, counts).denoised(self._rates)
+            pairs = zip(tables, margins, strict=True)
+            return -np.array([float(measure(t, "cost", cost, m)) for t, m in pairs])
+        if self.relabeled_:  # F is of the user's positive class
+            counts, cost, rates = counts[:, ::-1, ::-1], 1 - cost, self._rates[::-1]
+        else:
+            rates = self._rates
+        tables = ConfusionCounts(counts, counts).denoised(rates)
+        sign = -1.0 if self.scoring == "cost" else 1.0
+        return sign * measure(tables, self.scoring, cost)
+
+    def _choose(self, margins, ratios, counts, scores):
+        if np.isnan(scores).all():
+            msg = (
+                f"The measure {self.scoring!r} is not defined for any margin: the denoised counts "
+                "are impossible. Give a smaller noise rate, or score by accuracy."
+            )
+            raise ValueError(msg)
+        worst = np.where(np.isnan(scores), -np.inf, scores)
+        tied = np.flatnonzero(worst >= worst.max() - _TIE * max(1.0, abs(worst.max())))
+        self.margin_ = float(margins[min(tied, key=lambda i: abs(np.log(margins[i])))])
+        self.cv_results_ = {
+            "margin": margins,
+            "ratio": ratios,
+            "counts": counts[:, ::-1, ::-1] if self.relabeled_ else counts,
+            "score": scores,
+            "rank": rankdata(-worst, method="min").astype(np.int32),
+        }
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each class in the original balance; clean, given a rate.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows, in any form that the estimator takes.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        eta = self._inner_eta(X)
+        if self.ratio_ is None:
+            return self._columns(eta)
+        observed = undo_resampling(eta, self.ratio_)
+        return self._columns(clean_eta(observed, self._rates))
+
+
+class _Rows:
+    """The training rows, and how to fit to some of them with the negatives re-sampled."""
+
+    def __init__(
+        self, estimator: Any, X: Any, labels: Any, positive: Any, weight: Any, mode: Any
+    ) -> None:
+        self.estimator, self.X, self.labels = estimator, X, labels
+        self.positive, self.weight, self.mode = positive, weight, mode
+
+    def negatives(self, index: Any) -> Indices:
+        """Return those of the rows that are negative and have a weight."""
+        drawn = ~self.positive[index]
+        if self.weight is not None:
+            drawn &= self.weight[index] > 0
+        return index[drawn]
+
+    def order(self, index: Any, random: Any) -> Any:
+        """Return the negatives among rows in a random order, from which the first are drawn."""
+        return random.permutation(self.negatives(index))
+
+    def counts(self, index: Any, called: Any) -> Any:
+        """Count labels against calls."""
+        weight = None if self.weight is None else self.weight[index]
+        return ConfusionCounts.from_labels(self.positive[index], called, weight).counts
+
+    def fit(self, index: Any, order: Any, ratio: Any) -> tuple[Any, float | None]:
+        """Fit to rows with their negatives, in random order, re-sampled; return the true ratio."""
+        weight = self.weight
+        if self.mode == "weight":
+            weight = np.ones(len(self.positive)) if weight is None else weight
+            weight = weight * np.where(self.positive, 1.0, ratio)
+        else:
+            n_kept = kept_negatives(len(order), ratio)
+            if n_kept == 0:
+                msg = (
+                    f"Drawing a share of {ratio:.3g} of {len(order)} negative rows leaves none of "
+                    "the class. Use mode='weight', fewer folds, or a smaller margin."
+                )
+                raise ValueError(msg)
+            index = np.sort(np.concatenate([index[self.positive[index]], order[:n_kept]]))
+            ratio = n_kept / len(order)
+        return self._fitted(index, weight), ratio
+
+    def _fitted(self, index: Any, weight: Any) -> Any:
+        """Fit to some rows, by the weights of all."""
+        model = clone(self.estimator)
+        params = weight_params(model, None if weight is None else weight[index])
+        return model.fit(take_rows(self.X, index), self.labels[index], **params)
+
+
+class _PricedRows(_Rows):
+    """The same where rows of either class are re-sampled by their own prices."""
+
+    def __init__(self, *given: Any) -> None:
+        super().__init__(*given[:-2])
+        self.prices, self.rates = given[-2:]
+
+    def order(self, index: Any, random: Any) -> Any:
+        """Return the place of each row in a random order of its class, and that class' size."""
+        place = np.full((2, len(self.positive)), -1)
+        # Draws of negatives are those of one price, so that equal prices draw the same rows.
+        negatives = super().order(index, random)
+        positives = index[self.positive[index]]
+        if self.weight is not None:
+            positives = positives[self.weight[positives] > 0]
+        positives = np.random.default_rng(negatives).permutation(positives)
+        for own in (negatives, positives):
+            place[:, own] = np.arange(len(own)), np.full(len(own), len(own))
+        return place
+
+    def counts(self, index: Any, called: Any) -> Any:
+        """Count labels against calls, and the same by what a wrong call would cost."""
+        weight = np.ones(len(index)) if self.weight is None else self.weight[index]
+        price = np.where(called, self.prices.alarm[index], self.prices.miss[index])
+        by_price = ConfusionCounts.from_labels(self.positive[index], called, weight * price)
+        return np.stack([super().counts(index, called), by_price.counts])
+
+    def sizes(self, margin: float) -> Array:
+        """Return what rows weigh, a positive one at mean prices about 1."""
+        scaled = self.prices.scaled(margin)
+        size = price_weights(self.positive, scaled, self.rates)
+        typical = price_weights(np.ones(len(size), bool), scaled, self.rates)
+        return np.asarray(size / np.average(typical, weights=self.weight))
+
+    def fit(self, index: Any, order: Any, margin: Any) -> tuple[Any, None]:
+        """Fit to rows that are weighed, or kept, by what they cost at a margin."""
+        size = self.sizes(margin)
+        if self.mode == "weight":
+            weight = size if self.weight is None else size * self.weight
+            return self._fitted(index, weight), None
+        rank, n_rows = order[:, index]
+        kept = index[(rank >= 0) & rejection_keep(size[index], rank, n_rows)]
+        if len(np.unique(self.positive[kept])) < 2:
+            msg = (
+                f"Keeping rows in proportion to what they cost leaves {len(kept)} of {len(index)}, "
+                "of one class only, since a few cost much more than the others. Use mode='weight'."
+            )
+            raise ValueError(msg)
+        return self._fitted(kept, self.weight), None
+
+
+def _count(rows, fold, step, label):
+    """Fit to the training part of a fold and count labels against calls on the other."""
+    train, test, order = fold
+    model, _ = rows.fit(train, order, step)
+    column = int(np.flatnonzero(model.classes_ == label)[0])
+    called = model.predict_proba(take_rows(rows.X, test))[:, column] > 0.5
+    return rows.counts(test, called)
+
+
+def _check_ratio(ratio, mode, margin):
+    if mode == "undersample" and ratio > 1:
+        msg = (
+            f"A margin of {margin:.4g} needs {ratio:.3g} times the negatives there are, and "
+            "drawing can only lessen them. Use mode='weight', or a larger margin."
+        )
+        raise ValueError(msg)

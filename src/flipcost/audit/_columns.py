@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections import Counter
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -18,6 +17,7 @@ from flipcost.tables.columns import check_features, unusable_columns
 from flipcost.tables.features import make_features
 from flipcost.tables.reader import ColumnReader
 from flipcost.tables.roles import are_numbers, label_codes, plain_labels, price_columns
+from flipcost.tables.sniff import check_names, repeated_names
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -32,6 +32,8 @@ if TYPE_CHECKING:
 _ENOUGH, _SMALL_STEP = 50, 10.0
 # Rows that a column is looked at in first.
 _FIRST = 1_000
+# What pandas calls the index of a frame in files.
+_INDEX = re.compile(r"__index_level_\d+__|Unnamed: 0(\.\d+)?")
 _NAMES = re.compile(r"(^|[_\W]|(?<=[a-z]))(id|ID|Id|no|nr|num|number|key|code)$")
 
 # 300 rows x 2,000 columns take 12 s, most of them for what each column is and does.
@@ -77,10 +79,11 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
     RowMaker
     """
     roles, name = options.roles, source.name
-    repeated = sorted(n for n, count in Counter(source.names).items() if count > 1)
-    if repeated:
-        msg = f"{name} has more than one column named {repeated[0]!r}; rename them."
-        raise TableError(msg)
+    check_names(source.names, name)
+    notes += [
+        f"Two columns have the same name; the later one is called {column!r} here."
+        for column in repeated_names(source.names)
+    ]
     priced = price_columns(options.prices, source.names, name)
     columns = roles.features(source.names, name, () if options.learn_prices else priced)
     check_width(len(columns), name)
@@ -123,7 +126,8 @@ def _without_counters(
     counters = [
         name
         for name in columns
-        if name not in categorical and all(_counts(arrow, rows, name) for arrow, rows in blocks)
+        if _INDEX.fullmatch(name)
+        or (name not in categorical and all(_counts(arrow, rows, name) for arrow, rows in blocks))
     ]
     kept = [name for name in columns if name not in counters]
     if not counters or not kept:

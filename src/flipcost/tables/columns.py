@@ -17,6 +17,18 @@ if TYPE_CHECKING:
     from flipcost.tables.reader import ColumnReader
 
 _NUMBER = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+# Ways to write numbers in text, by an example: what parts thousands, and the decimal mark.
+NUMBER_STYLES = {
+    "1234.5": ("", r"\."),
+    "1,234.5": (",", r"\."),
+    "1234,5": ("", ","),
+    "1.234,5": (r"\.", ","),
+    "1 234,5": ("[ \u00a0\u202f]", ","),
+    "1 234.5": ("[ \u00a0\u202f]", r"\."),
+    "1'234.5": ("['\u2019]", r"\."),
+}
+# Signs around a number that say what it counts.
+UNIT = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)"
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 TRUE_WORDS = ("true", "yes", "t", "y")
 FALSE_WORDS = ("false", "no", "f", "n")
@@ -124,7 +136,7 @@ def text_kind(distinct: Any) -> tuple[str, Any]:
     kind : {"number", "mixed", "boolean", "date", "category"}
         Of which "mixed" is mostly numbers.
     detail : str, or pyarrow array
-        The format of dates; what among numbers is none.
+        The format of dates, or of numbers that need one; what among numbers is none.
 
     Examples
     --------
@@ -138,10 +150,55 @@ def text_kind(distinct: Any) -> tuple[str, Any]:
     share = pc.mean(numeric).as_py()
     if share == 1:
         return "number", None
+    if share is not None and (style := _number_style(distinct)):
+        return "number", style
     if share is not None and share >= _MIXED_SHARE and len(distinct) > 2:
         return "mixed", distinct.filter(pc.invert(numeric))
     written = _date_format(distinct)
     return ("date", written) if written else ("category", None)
+
+
+def _number_style(distinct: Any) -> str | None:
+    """Return the style that all cells are numbers of, if there is one."""
+    if not pc.all(pc.match_substring_regex(distinct, r"\d")).as_py():
+        return None
+    for style, (mark, decimal) in NUMBER_STYLES.items():
+        grouped = rf"|[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" if mark else ""
+        number = rf"(?:\d+{grouped})(?:{decimal}\d+)?"
+        written = rf"^[+-]?\s?{UNIT}?\s?[+-]?{number}\s?{UNIT}?$"
+        if pc.all(pc.match_substring_regex(distinct, written)).as_py():
+            return style
+    return None
+
+
+def styled_numbers(column: Any, style: str) -> Any:
+    """Return text that holds numbers in some style as numbers.
+
+    Examples
+    --------
+    >>> styled_numbers(pa.array(["1.250,50 €", None, "-3"]), "1.234,5").to_pylist()
+    [1250.5, None, -3.0]
+    """
+    mark, decimal = NUMBER_STYLES[style]
+    text = pc.replace_substring_regex(column, UNIT + r"|\s" + (f"|{mark}" if mark else ""), "")
+    if decimal == ",":
+        text = pc.replace_substring(text, ",", ".")
+    return text.cast(pa.float64())
+
+
+def read_any_numbers(column: Any) -> Any:
+    """Return a column as numbers, in whichever style its text writes them.
+
+    Examples
+    --------
+    >>> read_any_numbers(pa.array(["$1,200", "$15"])).to_pylist()
+    [1200.0, 15.0]
+    """
+    if not is_text(column.type):
+        return column.cast(pa.float64())
+    text = column.cast(pa.string())
+    kind, style = text_kind(pc.unique(text.drop_null()))
+    return styled_numbers(text, style) if kind == "number" and style else text.cast(pa.float64())
 
 
 def _describe_text(name: str, column: Any) -> dict[str, Any]:
@@ -157,8 +214,9 @@ def _describe_text(name: str, column: Any) -> dict[str, Any]:
     if kind == "category":
         return _category(name, column)
     if kind == "number":
-        refuse_infinite(column.cast(pa.float64()), name)
-    return {"name": name, "kind": kind} | ({"format": detail} if kind == "date" else {})
+        numbers = styled_numbers(column, detail) if detail else column.cast(pa.float64())
+        refuse_infinite(numbers, name)
+    return {"name": name, "kind": kind} | ({"format": detail} if detail else {})
 
 
 def _date_format(distinct: Any) -> str | None:
@@ -263,7 +321,7 @@ def text_type(column: Any, role: str = "feature") -> Any:
     Returns
     -------
     pyarrow.DataType, or str
-        The format of dates.
+        The format of dates, or of numbers such as ``1,234.5``.
 
     Examples
     --------
@@ -275,7 +333,9 @@ def text_type(column: Any, role: str = "feature") -> Any:
     if kind == "number" and role != "feature" and len(distinct):
         whole = pc.all(pc.match_substring_regex(distinct, _WHOLE)).as_py()
         long = pc.any(pc.match_substring_regex(distinct, _LONG)).as_py()
-        return pa.int64() if whole else pa.string() if long else pa.float64()
+        return pa.int64() if whole else pa.string() if long or detail else pa.float64()
+    if kind == "number" and detail:
+        return detail
     if kind == "number" or (kind == "mixed" and role == "feature"):
         return pa.float64()
     if kind == "date" and role != "label":
@@ -295,6 +355,8 @@ def read_cells(column: Any, kind: Any) -> Any:
     """
     if column.type == kind:
         return column
+    if kind in NUMBER_STYLES:
+        return styled_numbers(column, kind)
     if isinstance(kind, str):
         moments = _read_iso(column) if kind == ISO_FORMAT else _read_dates(column, kind)
         return moments if "%H" in kind else moments.cast(pa.date32())

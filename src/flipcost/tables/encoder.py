@@ -21,7 +21,7 @@ from numpy.typing import NDArray
 from flipcost.core.arrays import Array, Indices
 from flipcost.core.quantiles import weighted_quantile
 from flipcost.exceptions import CellError, TableError, shorten, unknown_column
-from flipcost.tables.arrow import as_arrow, take_column
+from flipcost.tables.arrow import as_arrow, is_text, take_column
 from flipcost.tables.columns import describe_column, read_cells, refuse_infinite
 
 # Levels of a category that get a code of their own, shared among all categories of a table: the
@@ -359,6 +359,8 @@ def _float(column: Any) -> Array:
 def _read_number(column: Any, about: Column) -> Array:
     if pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
+    if about.format and is_text(column.type):
+        column = read_cells(column.cast(pa.string()), about.format)
     column = column.cast(pa.float64(), safe=False)
     refuse_infinite(column, about.name)
     return _float(column)

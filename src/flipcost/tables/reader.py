@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from flipcost.core.arrays import Array
 from flipcost.exceptions import CellError, TableError, shorten, unknown_column
-from flipcost.tables.arrow import as_arrow, take_column
+from flipcost.tables.arrow import as_arrow, is_text, take_column
 from flipcost.tables.columns import describe_column, read_cells, refuse_infinite
 
 _DAY = 86400.0
@@ -188,6 +188,8 @@ def _float(column: Any) -> Array:
 def _read_number(column: Any, described: dict[str, Any]) -> Array:
     if pa.types.is_duration(column.type):
         column = column.cast(pa.int64())
+    if described.get("format") and is_text(column.type):
+        column = read_cells(column.cast(pa.string()), described.get("format"))
     column = column.cast(pa.float64(), safe=False)
     refuse_infinite(column, described["name"])
     return _float(column)

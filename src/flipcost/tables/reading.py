@@ -21,6 +21,7 @@ from pyarrow import csv
 
 from flipcost.core.arrays import Array
 from flipcost.exceptions import TableError
+from flipcost.tables.columns import UNIT
 from flipcost.tables.limits import Unpacked, parquet_batches
 from flipcost.tables.sniff import (
     FileFormat,
@@ -351,7 +352,12 @@ def tidy_text(batch: Any, form: FileFormat) -> Any:
             continue
         text = pc.utf8_trim_whitespace(column)
         if form.decimal == ",":
-            text = pc.replace_substring_regex(text, r"^([+-]?\d+),(\d+)$", r"\1.\2")
+            grouped = r"|[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?" if form.groups_by_point else ""
+            number = pc.match_substring_regex(
+                text, rf"^[+-]?\s?{UNIT}?\s?[+-]?(?:\d+,\d+{grouped})\s?{UNIT}?$"
+            )
+            plain = pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
+            text = pc.if_else(number, plain, text)
         columns.append(pc.if_else(pc.is_in(text, value_set=missing), None, text))
     return type(batch).from_arrays(columns, names=batch.schema.names)
 

@@ -9,7 +9,6 @@ from decimal import Context, Decimal
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
@@ -18,6 +17,7 @@ from flipcost.core.costs import Costs
 from flipcost.core.prices import Prices
 from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.tables.arrow import as_arrow, as_text, take_column
+from flipcost.tables.columns import read_any_numbers
 
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _LONGEST_NUMBER = 100
@@ -195,7 +195,7 @@ def read_numbers(column: Any, name: str, *, what: str) -> Array:
     array([1. , 2.5])
     """
     try:
-        values: Array = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values: Array = read_any_numbers(column).to_numpy(zero_copy_only=False)
     except (ValueError, NotImplementedError) as error:
         msg = f"Column {name!r} must hold numbers to serve as {what}."
         raise TableError(msg) from error
@@ -295,6 +295,7 @@ def row_prices(costs: Any, table: Any, where: str) -> Prices | None:
 
     Examples
     --------
+    >>> import pyarrow as pa
     >>> table = pa.table({"amount": ["10", "500"]})
     >>> row_prices(Costs(fn="amount", fp=5), table, "a.csv").threshold.round(3)
     array([0.333, 0.01 ])
@@ -325,7 +326,7 @@ class _Columns(dict):  # type: ignore[type-arg]
 
 def _numbers(column: Any, name: str) -> Array:
     try:
-        values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+        values = read_any_numbers(column).to_numpy(zero_copy_only=False)
     except (ValueError, NotImplementedError) as error:
         msg = f"Column {name!r} must hold numbers to serve as a price."
         raise TableError(msg) from error

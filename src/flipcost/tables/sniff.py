@@ -26,8 +26,9 @@ from flipcost.tables.limits import check_regular
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
 _MOST_LINES = 200
 _DELIMITERS = (",", ";", "\t", "|", "^", "~", ":", " ")
-_DECIMAL_COMMA = re.compile(r"[+-]?\d+,\d+")
-_DECIMAL_POINT = re.compile(r"[+-]?\d+\.\d+")
+_DECIMAL_COMMA = re.compile(r"\D{0,5}(\d+|\d{1,3}(\.\d{3})+),\d+\D{0,5}")
+_DECIMAL_POINT = re.compile(r"\D{0,5}\d+\.\d+\D{0,5}")
+_GROUPED_BY_POINT = re.compile(r"\D{0,5}[1-9]\d{0,2}\.\d{3}\D{0,5}")
 # What stands for a missing value in text.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "NaT")
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
@@ -59,6 +60,8 @@ class FileFormat:
         Between fields of text.
     decimal : {".", ","}
         Decimal mark of numbers in text.
+    groups_by_point : bool
+        Whether points part thousands, which they do beside decimal commas.
     names : tuple of str
         Header of text; empty for Parquet, which holds it itself.
     missing : tuple of str
@@ -73,6 +76,7 @@ class FileFormat:
     encoding: str = "utf-8"
     delimiter: str = ","
     decimal: str = "."
+    groups_by_point: bool = False
     names: tuple[str, ...] = ()
     missing: tuple[str, ...] = MISSING
     header_lines: int = 1
@@ -142,7 +146,7 @@ def sniff(
         compression,
         encoding or "utf-8",
         mark,
-        _decimal(rows[1:], mark),
+        *_decimal(rows[1:], mark),
         _names(path, rows[0]),
         MISSING if missing is None else tuple(missing),
         header_lines,
@@ -182,6 +186,18 @@ def check_names(names: Sequence[str], where: Any) -> None:
     if repeated:
         msg = f"{where} has more than one column named {shorten(repeated)}; rename them."
         raise TableError(msg)
+
+
+def repeated_names(names: Sequence[str]) -> list[str]:
+    """Return the names that were given to columns whose own name was taken.
+
+    Examples
+    --------
+    >>> repeated_names(["age", "age (2)", "dose (2)"])
+    ['age (2)']
+    """
+    found = [re.fullmatch(r"(.*) \(\d+\)", name) for name in names]
+    return [match[0] for match in found if match and match[1] in names]
 
 
 def no_rows(path: Any) -> TableError:
@@ -332,13 +348,15 @@ def _delimiter(lines: list[str]) -> str:
     return best if merit(best)[0] > 0.5 else ","
 
 
-def _decimal(rows: list[list[str]], delimiter: str) -> str:
+def _decimal(rows: list[list[str]], delimiter: str) -> tuple[str, bool]:
+    """Return the decimal mark, and whether points part thousands."""
     if delimiter == ",":
-        return "."
+        return ".", False
     fields = [field.strip() for row in rows for field in row]
     commas = sum(bool(_DECIMAL_COMMA.fullmatch(field)) for field in fields)
     points = sum(bool(_DECIMAL_POINT.fullmatch(field)) for field in fields)
-    return "," if commas > points else "."
+    groups = sum(bool(_GROUPED_BY_POINT.fullmatch(field)) for field in fields)
+    return ("," if commas > points - groups else "."), commas > 0 and points == groups
 
 
 def _names(path: Path, header: list[str]) -> tuple[str, ...]:
@@ -352,6 +370,13 @@ def _names(path: Path, header: list[str]) -> tuple[str, ...]:
             "Give a CSV or Parquet file, or `delimiter`."
         )
         raise TableError(msg)
+    # A first column without a name is the index of a frame.
+    names[0] = names[0] or "Unnamed: 0"
     names = [name or f"column_{place}" for place, name in enumerate(names, 1)]
+    seen: Counter[str] = Counter()
+    for place, name in enumerate(names):
+        seen[name] += 1
+        if seen[name] > 1:
+            names[place] = f"{name} ({seen[name]})"
     check_names(names, path)
     return tuple(names)

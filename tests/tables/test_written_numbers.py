@@ -1,0 +1,77 @@
+"""Numbers as people write them in text, and columns as programs name them."""
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+from flipcost.audit import audit
+from flipcost.core.costs import Costs
+from flipcost.tables.columns import describe_column, styled_numbers, text_kind
+from flipcost.tables.encoder import Encoder
+from flipcost.tables.reading import read_table
+
+STYLES = {
+    "1,234.5": ["1,234.50", "12", "1,000,000"],
+    "1234,5": ["3,5", "12", "0,123"],
+    "1.234,5": ["1.234,50 €", "12,00 €", "-3,10 €"],
+    "1 234,5": ["1 234,5", "12", "7\u00a0000"],
+    "1'234.5": ["1'234.5", "12"],
+    "1234.5": ["12%", "3.5 %"],
+}
+NUMBERS = {
+    "1,234.5": [1234.5, 12, 1e6],
+    "1234,5": [3.5, 12, 0.123],
+    "1.234,5": [1234.5, 12, -3.1],
+    "1 234,5": [1234.5, 12, 7000],
+    "1'234.5": [1234.5, 12],
+    "1234.5": [12, 3.5],
+}
+
+
+@pytest.mark.parametrize("style", STYLES)
+def test_each_style_is_known_and_read(style):
+    column = pa.array([*STYLES[style], None])
+    assert text_kind(pa.array(STYLES[style])) == ("number", style)
+    assert describe_column("a", column) == {"name": "a", "kind": "number", "format": style}
+    assert styled_numbers(column, style).to_pylist() == [*NUMBERS[style], None]
+    table = pa.table({"a": column})
+    assert np.allclose(Encoder.learn(table).cells(table)[:-1, 0], NUMBERS[style])
+
+
+@pytest.mark.parametrize(
+    "cells", [["1,2,3", "4"], ["a 12", "12"], ["12.05.2024", "13.06.2024"], ["$", "$ 3"]]
+)
+def test_other_text_stays_what_it_was(cells):
+    assert text_kind(pa.array(cells))[1] not in STYLES
+
+
+def test_a_european_file_is_read_as_numbers(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("amount;rate;points;ill\n1.234,50 €;3,5;0,125;yes\n999;12,0 %;1.500;no\n")
+    assert read_table(path).to_pydict() == {
+        "amount": ["1234.50 €", "999"],
+        "rate": ["3.5", "12.0 %"],
+        "points": ["0.125", "1500"],
+        "ill": ["yes", "no"],
+    }
+
+
+def test_points_that_are_decimal_are_not_taken_for_thousands(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("dose;rate;fee;ill\n0.5;3,5;2,5;yes\n1.500;12,0;1,5;no\n")
+    assert read_table(path)["dose"].to_pylist() == ["0.5", "1.500"]
+
+
+def test_equal_names_and_indexes_are_told_apart_and_left_out(tmp_path):
+    rng = np.random.default_rng(0)
+    x, y = rng.normal(size=(2, 300))
+    rows = [
+        f"{rng.integers(1000)},{a:.3f},{b:.3f},{int(a + b > 0)}" for a, b in zip(x, y, strict=True)
+    ]
+    path = tmp_path / "a.csv"
+    path.write_text("\n".join([",age,age,ill", *rows]))
+    table = read_table(path)
+    assert table.column_names == ["Unnamed: 0", "age", "age (2)", "ill"]
+    result = audit(table, "ill", Costs(fn=2, fp=1), model="linear")
+    assert any("'age (2)'" in text for text in result.warnings)
+    assert any("'Unnamed: 0'" in text for text in result.warnings)

@@ -16,6 +16,7 @@ NAMES = (
     "noise_tax",
     "limits",
     "dependence",
+    "ordinary",
     "real_noise",
     "recheck",
     "decisions",

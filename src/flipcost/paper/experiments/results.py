@@ -259,11 +259,12 @@ WORDS = {
     "and 1; a mean absolute deviation above the root mean squared error; squares that do not "
     "match their roots; a row shifted by a cell.",
     "E15": "The printed set of margins is not the one that the constant weighted costs come from; "
-    "that one starts at cost / (1 - cost) + 0.001 and never holds margin 1.",
+    "that one starts at cost / (1 - cost) + 0.001. Neither holds margin 1 for the costs used here.",
     "E16": "The weighted cost as printed divides the price of a false alarm by the tuned margin: "
     "figures of different margins are not comparable, and tuning by it prefers large margins. "
     "The user's own cost is that at margin 1, column WC1.",
-    "E17": "At 40 % of noise most printed F figures equal those of calling every row positive.",
+    "E17": "At 40 % of noise the F figures printed for scheme 2 on the UCI sets are within .035 of "
+    "those of calling every row positive.",
     "E18": "F and weighted cost cannot be tuned on noisy labels unless they are denoised.",
     "E20": "The weighted cost and F printed for all-positive calls on Breast Cancer fit the file "
     "of 277 rows with its duplicates (40 negatives in the test part), not the 263 rows stated.",

@@ -34,7 +34,6 @@ FILES = [
     ("no_labels.csv", [], "no labels"),
     ("all_missing.csv", [], "'note' is empty; --drop note, or --drop-unusable."),
     ("constant.csv", [], "'site' has one value"),
-    ("duplicate_names.csv", [], "more than one column named 'age'"),
     ("mixed_types.csv", [], "'dose' mixes numbers with 'twelve' (first in line 19)"),
     ("latin1.csv", [], "--encoding latin-1"),
     ("utf16.csv", [], "--encoding utf-16"),
@@ -121,8 +120,9 @@ def test_prices_must_be_positive(fn, fp, tmp_path, capsys):
 
 WARNED = [
     ("rare_positive.csv", ["--cost-fn", "1", "--cost-fp", "4"], "swapped"),
-    ("leak.csv", PRICES, "'diagnosis' tells 'ill' without a single mistake"),
-    ("leak_number.csv", PRICES, "'score' tells 'ill' without a single mistake"),
+    ("leak.csv", PRICES, "'diagnosis' gives 'ill' without a single error"),
+    ("duplicate_names.csv", PRICES, "Two columns have the same name; the later one is called"),
+    ("leak_number.csv", PRICES, "'score' gives 'ill' without a single error"),
 ]
 
 

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flipcost.exceptions import TableError
-from flipcost.tables.columns import describe_column, find_leaks
+from flipcost.tables.columns import describe_column
 from flipcost.tables.features import make_features
 from flipcost.tables.reader import ColumnReader
 from flipcost.tables.reading import read_batches, read_sample, read_table
@@ -157,21 +157,6 @@ def test_the_positive_label_is_the_second_in_order():
     labels = np.array(["10", "9", "9"], dtype=object)
     assert two_classes(labels, "y") == ("9", "10")
     assert two_classes(labels, "y", "9.0") == ("10", "9")
-
-
-def test_honest_columns_are_not_called_leaks():
-    """A column that mistakes one row nearly tells; one that has a level for each row does not."""
-    n = 100
-    positive = np.arange(n) % 2 == 0
-    nearly = positive.astype(float)
-    nearly[0] = 1 - nearly[0]
-    names = [f"r{k}" for k in range(n)]
-    table = pa.table({"nearly": nearly, "name": names, "code": np.where(positive, "P", "N")})
-    reader = ColumnReader().fit(table)
-    assert find_leaks(reader, reader.transform(table), positive) == {
-        "code": "label",
-        "nearly": "nearly",
-    }
 
 
 def test_a_sample_is_of_rows_of_the_file_in_order(tmp_path):

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
+from flipcost.audit._leaks import Leak, find_leaks
 from flipcost.core.possible import check_total_weight, vanishing_column
 from flipcost.exceptions import TableError, shorten
-from flipcost.tables.columns import find_leaks
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -77,23 +79,13 @@ def price_warnings(
     return [warning]
 
 
-def leak_warnings(
-    reader: ColumnReader, numbers: NDArray[Any], positive: NDArray[Any], target: str
-) -> list[str]:
-    """Warn of columns that tell the label."""
-    leaks = find_leaks(reader, numbers, positive)
-    words = {
-        "label": "tells {target!r} without a single mistake: is it the label under another name?",
-        "nearly": "tells {target!r} nearly always, alone: was it filled in after the label?",
-        "id": "numbers the rows, and yet tells {target!r}: are rows in the order of the label?",
-    }
-    found = []
-    for kind, said in words.items():
-        names = [name for name, leak in leaks.items() if leak == kind]
-        if names:
-            about = said.format(target=target)
-            found.append(f"{shorten(names)} {about} If so, `drop={names[:1]}`.")
-    return found
+def leaks_of(reader: ColumnReader, numbers: NDArray[Any], positive: NDArray[Any]) -> list[Leak]:
+    """Return the columns that give the label away."""
+    places = [place for _, place in reader.sources()]
+    kinds = np.array([reader.schema_[place]["kind"] for place in places])
+    used = np.flatnonzero(~np.isin(kinds, ("empty", "constant")))
+    names = [reader.schema_[places[j]]["name"] for j in used]
+    return find_leaks(names, kinds[used] == "category", numbers[:, used], positive)
 
 
 def fact_warnings(facts: TableFacts) -> list[str]:

@@ -127,6 +127,7 @@ def conclude(
         recheck=plan_recheck(rows, classifier, effects, suspects),
         decisions=more_decisions(rows, classifier, candidates[0], costs),
         noise_by_score=classifier.noise_by_score_,
+        leaks=tuple(rows.leaks),
     )
 
 

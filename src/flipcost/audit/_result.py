@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from flipcost.audit._decisions import Decisions
     from flipcost.audit._effects import Effect
     from flipcost.audit._facts import ColumnFacts
+    from flipcost.audit._leaks import Leak
     from flipcost.audit._recheck import Recheck
     from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
@@ -199,6 +200,8 @@ class AuditResult(ShownResult):
         What checked rows have brought, and which to check next.
     noise_by_score : tuple of RateBand
         How the noise rates change along the score, with checked rows.
+    leaks : tuple of Leak
+        Columns that give the label away, the surest first.
     """
 
     name: str
@@ -243,6 +246,7 @@ class AuditResult(ShownResult):
     recheck: Recheck | None = None
     decisions: Decisions | None = None
     noise_by_score: tuple[RateBand, ...] = ()
+    leaks: tuple[Leak, ...] = ()
 
     @property
     def unit(self) -> float:

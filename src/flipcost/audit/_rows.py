@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._dependence import RowTies
+    from flipcost.audit._leaks import Leak
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.core.checked_rows import CheckedRows
@@ -232,6 +233,8 @@ class Audited:
         Rows to test on.
     warnings : list of str
         What the user should look at.
+    leaks : list of Leak
+        Columns that give the label away.
     """
 
     options: AuditOptions
@@ -246,6 +249,7 @@ class Audited:
     watched: WatchedRows
     clean: CleanRows | None
     warnings: list[str]
+    leaks: list[Leak]
 
     @property
     def cost(self) -> float | Prices:

@@ -15,7 +15,7 @@ from flipcost.audit._checks import (
     check_counts,
     check_weights,
     fact_warnings,
-    leak_warnings,
+    leaks_of,
     price_warnings,
 )
 from flipcost.audit._columns import learn_columns
@@ -217,7 +217,8 @@ def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object])
     check_checked(judged, options, source.name)
     numbers = maker.reader.transform(judged.frame)
     notes += fact_warnings(facts) + price_warnings(counts, options.prices, *labels) + doubts
-    notes += leak_warnings(maker.reader, numbers, judged.positive, options.target)
+    leaks = leaks_of(maker.reader, numbers, judged.positive)
+    notes += [leak.sentence(options.target) for leak in leaks]
     rows = Audited(
         options=options,
         name=source.name,
@@ -231,6 +232,7 @@ def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object])
         watched=watched,
         clean=clean,
         warnings=source.notes + notes,
+        leaks=leaks,
     )
     with limited_threads(len(judged.positive)):
         return conclude(rows, classifier, say)

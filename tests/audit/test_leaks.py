@@ -1,0 +1,85 @@
+"""Columns that give the label away are named, and honest ones are not."""
+
+import numpy as np
+import pytest
+
+from flipcost import datasets
+from flipcost.audit._leaks import find_leaks
+
+
+def kinds(columns, positive, category=()):
+    cells = np.column_stack([np.asarray(c, dtype=float) for c in columns.values()])
+    is_category = np.array([name in category for name in columns])
+    return {leak.column: leak.kind for leak in find_leaks([*columns], is_category, cells, positive)}
+
+
+def made_up(positive, rng):
+    """Leaks as people bring them: copies, what only one class has, what happens afterwards."""
+    n, label = len(positive), positive.astype(float)
+    return {
+        "copy": np.where(rng.random(n) < 0.03, 1 - label, label),
+        "superset": np.where(rng.random(n) < 0.03, 1.0, label),
+        "date": np.where(rng.random(n) < np.where(positive, 0.9, 0.02), rng.random(n), np.nan),
+        "proxy": 3 * label + rng.normal(size=n),
+        "paid": np.where(positive & (rng.random(n) < 0.85), rng.exponential(100, n), 0.0),
+        "end": np.where(positive | (rng.random(n) < 0.2), rng.random(n), 1 + rng.random(n)),
+    }
+
+
+@pytest.mark.parametrize("share", [0.05, 0.2, 0.5])
+def test_made_up_leaks_are_found(share):
+    """Nine in ten at least, each beside three honest columns."""
+    rng = np.random.default_rng(0)
+    found = []
+    for _ in range(3):
+        honest = rng.normal(size=(2000, 3))
+        score = honest.sum(axis=1) + rng.logistic(size=2000)
+        positive = score > np.quantile(score, 1 - share)
+        plain = {f"x{k}": x for k, x in enumerate(honest.T)}
+        for name, leak in made_up(positive, rng).items():
+            named = kinds({**plain, name: leak}, positive)
+            assert set(named) <= {name}
+            found.append(name in named)
+    assert np.mean(found) >= 0.9
+
+
+@pytest.mark.parametrize(
+    "load",
+    [
+        datasets.load_pima,
+        datasets.load_german_credit,
+        datasets.load_thyroid,
+        datasets.load_breast_cancer_ljubljana,
+    ],
+)
+def test_honest_columns_are_not_named(load):
+    """Nor those of a table whose columns predict the label very well, as blood tests do."""
+    data = load()
+    positive = np.asarray(data.target) == np.unique(data.target)[1]
+    columns = {f"x{k}": x for k, x in enumerate(np.asarray(data.data, dtype=float).T)}
+    assert kinds(columns, positive) == {}
+
+
+def test_what_tells_all_labels_is_named_first():
+    rng = np.random.default_rng(1)
+    positive = rng.random(500) < 0.3
+    columns = {"near": positive + 0.3 * rng.normal(size=500), "code": np.where(positive, 1, 0)}
+    assert next(iter(kinds(columns, positive, ["code"]).items())) == ("code", "label")
+    assert kinds({"alone": columns["near"]}, positive) == {"alone": "nearly"}
+
+
+def test_numbers_of_rows_that_tell_the_label():
+    """Rows that were numbered in the order of the label leak it; numbers at random do not."""
+    rng = np.random.default_rng(1)
+    positive = rng.random(1000) < np.linspace(0.1, 0.7, 1000)
+    columns = {
+        "case": np.cumsum(rng.integers(1, 50, 1000)),
+        "shuffled": rng.permutation(1000),
+        "income": (1e5 * rng.random(1000) * (1 + positive)).round(),
+    }
+    assert kinds(columns, positive) == {"case": "row number"}
+
+
+def test_a_level_that_is_rare_is_not_a_leak():
+    positive = np.arange(1000) < 10
+    assert kinds({"code": np.tile([0, 1], 500)}, positive, ["code"]) == {}

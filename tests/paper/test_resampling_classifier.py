@@ -7,13 +7,20 @@ from joblib import parallel_config
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, ShuffleSplit
 from sklearn.neighbors import KNeighborsClassifier
-from sklearn.preprocessing import OneHotEncoder
+from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import OneHotEncoder, StandardScaler
 
-from flipcost import CostResamplingClassifier, LinkClassifier, WeightedLogisticClassifier
+from flipcost import (
+    CostResamplingClassifier,
+    KLIEPClassifier,
+    LinkClassifier,
+    WeightedLogisticClassifier,
+)
 from flipcost.core.noise import noisy_eta, noisy_threshold
 from flipcost.datasets import make_syn3d
 from flipcost.metrics import weighted_cost
 from flipcost.noise import flip_labels
+from flipcost.paper import kliep
 from flipcost.paper.resampling import margin_grid, negative_ratio
 
 
@@ -252,3 +259,23 @@ def test_threshold_stays_at_one_half_of_the_resampled_probability(noisy):
     # The floor moves the threshold by less than one row's share.
     drawn = model.ratio_ / (1 + model.ratio_)
     assert drawn <= nominal < drawn + 1 / (y == 0).sum()
+
+
+@pytest.mark.parametrize("scaled", [False, True])
+def test_kernel_widths_are_searched_for_twice_not_once_a_fold(noisy, scaled, monkeypatch):
+    """Once on all rows before margins are compared, once on the rows of the final fit."""
+    searched, search = [], kliep.kliep_posterior_search
+
+    def counted(*args, **kwargs):
+        searched.append(len(args[1]))
+        return search(*args, **kwargs)
+
+    monkeypatch.setattr(kliep, "kliep_posterior_search", counted)
+    X, y = noisy
+    estimator = KLIEPClassifier(centers=20, random_state=0)
+    if scaled:
+        estimator = make_pipeline(StandardScaler(), estimator)
+    model = CostResamplingClassifier(estimator, 0.2, random_state=0).fit(X, y)
+    assert searched == [len(X), sum(y) + round(model.ratio_ * sum(y == 0))]
+    last = model.estimator[-1] if scaled else model.estimator
+    assert last.widths == "centiles"

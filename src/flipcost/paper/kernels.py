@@ -26,7 +26,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.spatial.distance import cdist, pdist
-from sklearn.base import BaseEstimator, ClassifierMixin
+from sklearn.base import BaseEstimator, ClassifierMixin, clone
+from sklearn.pipeline import Pipeline
 from sklearn.utils.multiclass import check_classification_targets
 
 from flipcost._validation import Interval, StrOptions
@@ -252,6 +253,10 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class."""
 
+    @abstractmethod
+    def _chosen(self) -> dict[str, Any]:
+        """Return the parameters that ask for what this fit chose."""
+
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the likeliest class of each row; of equally likely ones the first.
 
@@ -266,6 +271,23 @@ class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
         """
         likeliest = self.predict_proba(X).argmax(axis=1)
         return self.classes_[likeliest]
+
+
+def settle(estimator: Any, X: Any, y: Any, **fit_params: Any) -> Any:
+    """Return a copy of an estimator whose kernel widths, if it has any, are chosen on these rows.
+
+    Fits to many parts of the same rows then need no search of their own. Anything else, and a
+    pipeline that ends in anything else, is returned as it is.
+    """
+    if not isinstance(_last(estimator), KernelClassifier):
+        return estimator
+    copy = clone(estimator)
+    _last(copy).set_params(**_last(clone(estimator).fit(X, y, **fit_params))._chosen())  # noqa: SLF001
+    return copy
+
+
+def _last(estimator: Any) -> Any:
+    return estimator.steps[-1][1] if isinstance(estimator, Pipeline) else estimator
 
 
 class Rows:

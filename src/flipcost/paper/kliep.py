@@ -1069,6 +1069,10 @@ default="norm"
             )
             warnings.warn(msg, ConvergenceWarning, 5)
 
+    def _chosen(self):
+        widths = np.unique(self.width_)
+        return {"widths": float(widths[0]) if len(widths) == 1 else widths}
+
     def _kernel(self, sq_distances, code):
         return gaussian_kernel(sq_distances, float(self.width_[code]), halved=self.halved)
 

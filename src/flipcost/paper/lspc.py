@@ -636,6 +636,9 @@ class LSPClassifier(KernelClassifier):
     def _kernel(self, sq_distances):
         return gaussian_kernel(sq_distances, self.width_, halved=self.halved)
 
+    def _chosen(self):
+        return {"widths": self.width_, "l2s": self.l2_}
+
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class.
 

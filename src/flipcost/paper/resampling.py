@@ -8,6 +8,7 @@ The paper's Algorithm :math:`(\tilde\eta, \alpha)` uses this with
 
 from __future__ import annotations
 
+from copy import copy
 from numbers import Integral, Real
 from typing import Any, Self
 
@@ -29,6 +30,7 @@ from flipcost.core.prices import Prices
 from flipcost.core.row_prices import price_weights, prices_of, share_and_unit
 from flipcost.estimators.base import COST_AND_RATE, WrappingClassifier, take_rows, weight_params
 from flipcost.estimators.priced import PricedScoreMixin
+from flipcost.paper.kernels import settle
 from flipcost.paper.logistic import LinkClassifier
 
 _STEP = 0.05
@@ -248,7 +250,9 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
     -----
     Every candidate is scored on the whole, untouched validation folds; the counts of all folds are
     added up before they are measured. Scoring re-sampled folds would change the class mix with
-    the margin. The draws are nested: a smaller sample is part of a larger one.
+    the margin. The draws are nested: a smaller sample is part of a larger one. While margins are
+    compared, the widths of `KLIEPClassifier`, and of `LSPClassifier` with its penalty, are those
+    chosen once on all rows; the final fit chooses its own.
 
     `predict` thresholds the re-sampled probability at one half. `predict_proba` undoes the
     re-sampling, and the noise if a rate is given: it speaks of the original class balance.
@@ -414,8 +418,9 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         )
         # Draws are made here, in order, so that n_jobs does not change them.
         folds = [(train, test, rows.order(train, random)) for train, test in splits]
+        settled = rows.settled()
         tables = Parallel(n_jobs=self.n_jobs)(
-            delayed(_count)(rows, fold, step, self.classes_[self._index])
+            delayed(_count)(settled, fold, step, self.classes_[self._index])
             for step in (margins if self._by_row else ratios)
             for fold in folds
         )
@@ -548,6 +553,13 @@ class _Rows:
             index = np.sort(np.concatenate([index[self.positive[index]], order[:n_kept]]))
             ratio = n_kept / len(order)
         return self._fitted(index, weight), ratio
+
+    def settled(self) -> Self:
+        """Return the same rows with the estimator's kernel widths chosen on all of them."""
+        same = copy(self)
+        params = weight_params(self.estimator, self.weight)
+        same.estimator = settle(self.estimator, self.X, self.labels, **params)
+        return same
 
     def _fitted(self, index: Any, weight: Any) -> Any:
         """Fit to some rows, by the weights of all."""

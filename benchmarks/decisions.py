@@ -31,9 +31,9 @@ from sklearn.model_selection import StratifiedShuffleSplit
 from sklearn.preprocessing import StandardScaler
 
 from flipcost import FlipCostClassifier, datasets
+from flipcost.core.costs import RowCosts
 from flipcost.core.depth import depth_curve
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.prices import Prices
 from flipcost.noise import flip_labels, rate_from_trusted
 
 RATES = (0.0, 0.1, 0.2, 0.3)
@@ -46,7 +46,7 @@ TABLES = {
 }
 
 
-def rows_of(name: str) -> tuple[np.ndarray, np.ndarray, Prices]:
+def rows_of(name: str) -> tuple[np.ndarray, np.ndarray, RowCosts]:
     """Return rows, clean labels and prices of a table."""
     data = TABLES[name]()
     X, y = np.asarray(data.data, dtype=float), np.asarray(data.target)
@@ -54,10 +54,10 @@ def rows_of(name: str) -> tuple[np.ndarray, np.ndarray, Prices]:
     rng = np.random.default_rng(11)
     first = StandardScaler().fit_transform(X)[:, :1].ravel()
     fn = 20 * np.exp(np.clip(first, -3, 3) / 2) * np.exp(0.4 * rng.normal(size=len(X)))
-    return X, positive, Prices(fn, np.full(len(X), 10.0))
+    return X, positive, RowCosts(fn, np.full(len(X), 10.0))
 
 
-def flipcost(X: Any, y: Any, prices: Prices, new: Any, new_prices: Prices) -> np.ndarray:
+def flipcost(X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts) -> np.ndarray:
     """Integrate the unknown rate out."""
     model = FlipCostClassifier(random_state=0).fit(X, y, prices=prices)
     return model.predict(new, prices=new_prices) == 1
@@ -66,7 +66,7 @@ def flipcost(X: Any, y: Any, prices: Prices, new: Any, new_prices: Prices) -> np
 def by_bayes(make: Any) -> Any:
     """Return what cuts the probability of a classifier at each row's threshold."""
 
-    def calls(X: Any, y: Any, prices: Prices, new: Any, new_prices: Prices) -> np.ndarray:
+    def calls(X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts) -> np.ndarray:
         del prices
         probability = make().fit(X, y).predict_proba(new)[:, 1]
         return new_prices.gain(probability) > 0
@@ -77,7 +77,7 @@ def by_bayes(make: Any) -> Any:
 def by_empulse(name: str) -> Any:
     """Return what a learner of empulse calls, given the costs of the training rows."""
 
-    def calls(X: Any, y: Any, prices: Prices, new: Any, new_prices: Prices) -> np.ndarray:
+    def calls(X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts) -> np.ndarray:
         del new_prices
         from empulse import models
 
@@ -88,7 +88,9 @@ def by_empulse(name: str) -> Any:
     return calls
 
 
-def empulse_threshold(X: Any, y: Any, prices: Prices, new: Any, new_prices: Prices) -> np.ndarray:
+def empulse_threshold(
+    X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts
+) -> np.ndarray:
     """Cut logistic regression where empulse's instance costs say."""
     from empulse.models import CSThresholdClassifier
 
@@ -229,7 +231,7 @@ def coverage_unknown(draws: int = 500, n: int = 1000) -> None:
             )
 
 
-def _posteriors(x: Any, y: Any, noisy: Any, prices: Prices, rates: Any) -> Any:
+def _posteriors(x: Any, y: Any, noisy: Any, prices: RowCosts, rates: Any) -> Any:
     """Yield fits to noisy rows with posteriors that take more and more for granted."""
     models = {"default": FlipCostClassifier(features="linear", random_state=0)}
     if rates[0] == rates[1]:
@@ -247,7 +249,7 @@ def _posteriors(x: Any, y: Any, noisy: Any, prices: Prices, rates: Any) -> Any:
             yield "posterior alone", model, RatePosterior(posterior.rates, posterior.weight)
 
 
-def _brings(model: Any, x: Any, y: Any, prices: Prices, depths: list[float]) -> list[np.ndarray]:
+def _brings(model: Any, x: Any, y: Any, prices: RowCosts, depths: list[float]) -> list[np.ndarray]:
     """Return clean lift and profit of calling rows in the order that a model gives them."""
     order = np.argsort(-prices.gain(model.predict_proba(x)[:, 1]), kind="stable")
     saved = prices.paid(y, np.zeros(len(y), bool)) - prices.paid(y, np.ones(len(y), bool))
@@ -256,18 +258,18 @@ def _brings(model: Any, x: Any, y: Any, prices: Prices, depths: list[float]) -> 
     return [found / y.sum() / depths, money / len(y)]
 
 
-def _rows(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray, Prices]:
+def _rows(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray, RowCosts]:
     """Draw two columns, clean labels and prices that follow the first."""
     x = rng.normal(size=(size, 2))
     eta = 1 / (1 + np.exp(1 - 1.5 * x[:, 0] - x[:, 1]))
     fn = 20 * np.exp(0.5 * x[:, 0] + 0.5 * rng.normal(size=size))
-    return x, rng.random(size) < eta, Prices(fn, np.full(size, 5.0))
+    return x, rng.random(size) < eta, RowCosts(fn, np.full(size, 5.0))
 
 
-def _draw(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray, Prices]:
+def _draw(rng: np.random.Generator, size: int) -> tuple[np.ndarray, np.ndarray, RowCosts]:
     x = rng.normal(size=size)
     eta = 1 / (1 + np.exp(1 - 1.5 * x))
-    prices = Prices(np.exp(0.5 * x + 0.5 * rng.normal(size=size)) * 20, np.full(size, 5.0))
+    prices = RowCosts(np.exp(0.5 * x + 0.5 * rng.normal(size=size)) * 20, np.full(size, 5.0))
     return rng.random(size) < eta, eta, prices
 
 

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
         theory,
     )
     from flipcost._persist import load, save
-    from flipcost.core.costs import Costs, PriceRange
+    from flipcost.core.costs import CostRange, Costs
     from flipcost.core.moments import ClassMoments
     from flipcost.estimators import (
         FlipCostClassifier,
@@ -43,6 +43,7 @@ if TYPE_CHECKING:
 
 __all__ = [
     "ClassMoments",
+    "CostRange",
     "CostResamplingClassifier",
     "Costs",
     "FlipCostClassifier",
@@ -51,7 +52,6 @@ __all__ = [
     "LSPClassifier",
     "LinkClassifier",
     "NoiseAwareThresholdClassifier",
-    "PriceRange",
     "UnbiasedLogisticClassifier",
     "UnevenMarginClassifier",
     "UnevenMarginClassifierCV",
@@ -74,6 +74,7 @@ __all__ = [
 # Where each of these is; a module is where it is itself.
 _WHERE = {
     "ClassMoments": "flipcost.core.moments",
+    "CostRange": "flipcost.core.costs",
     "CostResamplingClassifier": "flipcost.paper.resampling",
     "Costs": "flipcost.core.costs",
     "FlipCostClassifier": "flipcost.estimators",
@@ -82,7 +83,6 @@ _WHERE = {
     "LSPClassifier": "flipcost.paper.lspc",
     "LinkClassifier": "flipcost.paper.logistic",
     "NoiseAwareThresholdClassifier": "flipcost.estimators",
-    "PriceRange": "flipcost.core.costs",
     "UnbiasedLogisticClassifier": "flipcost.paper.logistic",
     "UnevenMarginClassifier": "flipcost.estimators",
     "UnevenMarginClassifierCV": "flipcost.estimators",
@@ -100,10 +100,13 @@ _WHERE = {
     "scale": "flipcost.scale",
     "theory": "flipcost.theory",
 }
+# Names of version 0.1 that still work.
+_FORMERLY = {"PriceRange": "CostRange"}
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for (PEP 562)."""
+    name = _FORMERLY.get(name, name)
     if name not in _WHERE:
         msg = f"module 'flipcost' has no attribute {name!r}"
         raise AttributeError(msg)

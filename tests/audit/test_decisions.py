@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flipcost import Costs, PriceRange
+from flipcost import CostRange, Costs
 from flipcost.audit import audit, audit_files
 from flipcost.core.decision import decide
 from flipcost.exceptions import FlipCostError, TableError
@@ -94,7 +94,7 @@ def test_a_range_is_decided_for_its_middle(result):
 @pytest.mark.parametrize("ends", [(0.2, 300.0), (4.0, 6.0), (100.0, 300.0)])
 def test_the_range_says_where_the_answer_changes(ends):
     """Prices are named where the answer turns, and only these: deciding at each price says so."""
-    table, prices = make_table(600), Costs(fn=PriceRange(*ends), fp=5)
+    table, prices = make_table(600), Costs(fn=CostRange(*ends), fp=5)
     drop = ["truth", "x", "region"]
     result = audit(table, "ill", prices, drop=drop, noise_rate=0.1, model="linear")
     found, model = result.decisions.ranges[0], result.model[-1]

@@ -6,7 +6,7 @@ import numpy as np
 import polars as pl
 import pytest
 
-from flipcost import Costs, PriceRange
+from flipcost import CostRange, Costs
 from flipcost.audit import audit, audit_files
 from flipcost.cli import main
 from flipcost.exceptions import FlipCostError, TableError
@@ -153,7 +153,7 @@ def test_every_figure_in_money_counts_groups_once():
         audit(
             table,
             "ill",
-            Costs(fn="amount", fp=PriceRange(3, 7)),
+            Costs(fn="amount", fp=CostRange(3, 7)),
             group="who",
             by="part",
             capacity="10%",

@@ -13,9 +13,9 @@ from flipcost.core.capacity import (
     saving_order,
     tie_keys,
 )
+from flipcost.core.costs import RowCosts
 from flipcost.core.depth import depth_curve
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.prices import Prices
 
 gains = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=60)
 
@@ -86,7 +86,7 @@ def test_without_noise_the_curve_is_counted():
     rng = np.random.default_rng(2)
     eta = rng.random(1000)
     y = rng.random(1000) < eta
-    prices = Prices(rng.uniform(1, 9, 1000), np.full(1000, 2.0))
+    prices = RowCosts(rng.uniform(1, 9, 1000), np.full(1000, 2.0))
     clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
     curve = depth_curve(y, eta, prices, clean, depths=[0.1, 0.4, 1.0])
     order = saving_order(prices.gain(eta))
@@ -115,7 +115,7 @@ def test_coverage_of_the_curve(rates):
     def draw(size):
         x = rng.normal(size=size)
         eta = 1 / (1 + np.exp(1 - 1.5 * x))
-        prices = Prices(np.exp(0.5 * x + 0.5 * rng.normal(size=size)) * 20, np.full(size, 5.0))
+        prices = RowCosts(np.exp(0.5 * x + 0.5 * rng.normal(size=size)) * 20, np.full(size, 5.0))
         return rng.random(size) < eta, eta, prices
 
     clean = RatePosterior(np.zeros((1, 2)), np.ones(1))

@@ -13,8 +13,8 @@ from flipcost.core.clean_means import (
     saving_sums,
     unbiased_mean,
 )
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.prices import Prices
 
 
 def test_the_mean_over_all_flips_is_the_clean_mean():
@@ -22,7 +22,7 @@ def test_the_mean_over_all_flips_is_the_clean_mean():
     rng = np.random.default_rng(0)
     n, rates = 6, (0.3, 0.15)
     y, called = rng.random(n) < 0.5, rng.random(n) < 0.5
-    prices, weight = Prices(*rng.uniform(0.5, 9, (2, n))), rng.uniform(0.5, 2, n)
+    prices, weight = RowCosts(*rng.uniform(0.5, 9, (2, n))), rng.uniform(0.5, 2, n)
     truth = np.average(prices.paid(y, called), weights=weight)
     expected = 0.0
     for flips in itertools.product([False, True], repeat=n):
@@ -39,7 +39,7 @@ def test_sums_merge_and_savings_are_differences():
     rng = np.random.default_rng(1)
     n = 400
     y, ours, theirs = rng.random((3, n)) < 0.5
-    prices = Prices(*rng.uniform(0.5, 9, (2, n)))
+    prices = RowCosts(*rng.uniform(0.5, 9, (2, n)))
     whole = cost_sums(y, ours, prices)
     parts = [cost_sums(y[s], ours[s], prices.take(s)) for s in (slice(0, 150), slice(150, n))]
     np.testing.assert_allclose((parts[0] + parts[1]).first, whole.first)
@@ -60,7 +60,7 @@ def test_coverage_with_prices_that_depend_on_the_features(rates):
     def draw(size):
         x = rng.normal(size=size)
         y = rng.random(size) < 1 / (1 + np.exp(1 - 1.5 * x))
-        prices = Prices(np.exp(0.6 * x + 0.5 * rng.normal(size=size)) * 20, np.full(size, 5.0))
+        prices = RowCosts(np.exp(0.6 * x + 0.5 * rng.normal(size=size)) * 20, np.full(size, 5.0))
         # The rule may be wrong: what is estimated is what it costs.
         called = prices.gain(1 / (1 + np.exp(0.5 - x))) > 0
         return y, called, prices
@@ -93,7 +93,7 @@ def test_checked_rows_cover_the_cost_at_prices_by_row():
         eta = 1 / (1 + np.exp(-2 * x))
         y = rng.random(n) < eta
         noisy = y ^ (rng.random(n) < np.where(x > 0, 0.3, 0.05))
-        prices = Prices(np.exp(0.5 * rng.normal(size=n)) * 20, np.full(n, 8.0))
+        prices = RowCosts(np.exp(0.5 * rng.normal(size=n)) * 20, np.full(n, 8.0))
         called = prices.gain(eta) > 0
         rows = rng.choice(n, n_checked, replace=False)
         checked = CheckedRows(rows, y[rows])

@@ -5,10 +5,10 @@ import pytest
 
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.cost_curves import confusions_at_costs, mean_costs
+from flipcost.core.costs import RowCosts
 from flipcost.core.decision import bayes_calls
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.price_curves import net_benefit_curve, price_curve
-from flipcost.core.prices import Prices
 
 CLEAN = RatePosterior(np.zeros((1, 2)), np.ones(1))
 FACTORS = np.array([4.0, 0.1, 1.0, 0.5, 30.0])
@@ -48,10 +48,10 @@ def test_cost_over_prices_is_that_of_each_price(by_row, is_weighted):
     """
     rng, eta, labels, weight = _rows()
     weight = weight if is_weighted else None
-    prices = Prices(np.full(800, 4.0), np.ones(800))
+    prices = RowCosts(np.full(800, 4.0), np.ones(800))
     if by_row:
         cheaper = np.where(rng.random(800) < 0.1, 0.2, 0.0)
-        prices = Prices(9 * rng.random(800) + 6.0 * (cheaper > 0), 3 * rng.random(800), cheaper)
+        prices = RowCosts(9 * rng.random(800) + 6.0 * (cheaper > 0), 3 * rng.random(800), cheaper)
     posterior = _posterior(rng)
 
     def sums(k, constant):

@@ -6,19 +6,19 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
+from flipcost.core.costs import RowCosts
 from flipcost.core.priced_moments import (
     PricedMoments,
     fold_priced_moments,
     merge_other_prices,
     priced_systems,
 )
-from flipcost.core.prices import Prices
 from flipcost.core.solve import path_of_systems
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2)) + 5.0
 LABELS = RNG.random(60) < 1 / (1 + np.exp(5 - X[:, 0]))
-PRICES = Prices(RNG.lognormal(2, 1, 60), RNG.lognormal(1, 0.5, 60))
+PRICES = RowCosts(RNG.lognormal(2, 1, 60), RNG.lognormal(1, 0.5, 60))
 
 
 def solution(moments, rate=None, margin=1.0, l2=0.1):

@@ -6,11 +6,10 @@ import polars as pl
 import pyarrow as pa
 import pytest
 
-from flipcost import Costs, PriceRange
+from flipcost import CostRange, Costs
+from flipcost.core.costs import RowCosts, price_weights, prices_of, read_prices, share_and_unit
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.prices import Prices, read_prices
-from flipcost.core.row_prices import price_weights, prices_of, share_and_unit
 
 AMOUNT = np.array([10.0, 500.0, 3.0])
 
@@ -35,7 +34,7 @@ def test_the_cheaper_decision_is_taken_on_every_row():
     sane = (fn > tp) | (fp > tn)
     fn, fp, tp, tn = (part[sane] for part in (fn, fp, tp, tn))
     eta = rng.random(len(fn))
-    prices = Prices(fn, fp, tp, tn)
+    prices = RowCosts(fn, fp, tp, tn)
     called = bayes_calls(eta, prices)
     saved = (eta * fn + (1 - eta) * tn) - (eta * tp + (1 - eta) * fp)
     np.testing.assert_array_equal(called, saved > 0)
@@ -50,7 +49,7 @@ def test_the_same_price_for_all_is_the_scalar_price():
     noisy = (rng.random(3000) < eta) ^ (rng.random(3000) < 0.2)
     known = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
     scalar = decide(noisy, eta, Costs(fn=40, fp=10), known)
-    by_row = decide(noisy, eta, Prices(np.full(3000, 40.0), np.full(3000, 10.0)), known)
+    by_row = decide(noisy, eta, RowCosts(np.full(3000, 40.0), np.full(3000, 10.0)), known)
     assert scalar.chosen == by_row.chosen
     for answer, cost in scalar.costs.items():
         other = by_row.costs[answer]
@@ -92,10 +91,10 @@ def test_ranges_turned_round_or_of_no_numbers_are_refused(text):
 def test_a_range_decides_by_its_middle():
     """Costs are linear in prices: a range is decided by its middle, and is no price by row."""
     costs = Costs(fn="3..8", fp=1)
-    assert costs.fn == PriceRange(3, 8)
+    assert costs.fn == CostRange(3, 8)
     assert costs.alpha == Costs(fn=5.5, fp=1).alpha == costs.middle.alpha
     assert not costs.is_by_row
-    assert costs.ranges == {"fn": PriceRange(3, 8)}
+    assert costs.ranges == {"fn": CostRange(3, 8)}
 
 
 def test_metadata_of_every_form_is_read():
@@ -107,7 +106,7 @@ def test_metadata_of_every_form_is_read():
         np.column_stack([table, np.zeros((3, 2))]),
         pd.DataFrame(table, columns=["fn", "fp"]),
         Costs(fn=AMOUNT, fp=1),
-        Prices(AMOUNT, np.ones(3)),
+        RowCosts(AMOUNT, np.ones(3)),
     ]
     for form in forms:
         np.testing.assert_allclose(prices_of(0.5, form, X).table()[:, :2], table)
@@ -122,13 +121,13 @@ def test_units_are_the_users():
     """A number is a share; prices are money: by their sum, of means where they differ by row."""
     assert share_and_unit(0.2, None) == (0.2, 1.0)
     assert share_and_unit(Costs(fn=40, fp=10), None) == (0.2, 50.0)
-    assert share_and_unit(0.5, Prices(np.array([30.0, 50.0]), np.full(2, 10.0))) == (0.2, 50.0)
+    assert share_and_unit(0.5, RowCosts(np.array([30.0, 50.0]), np.full(2, 10.0))) == (0.2, 50.0)
 
 
 def test_weights_decide_at_one_half_what_prices_decide_on_clean_labels():
     """Where weighted positives outweigh negatives, the clean probability exceeds the threshold."""
     rng = np.random.default_rng(2)
-    prices = Prices(*rng.uniform(0.1, 10, (2, 500)))
+    prices = RowCosts(*rng.uniform(0.1, 10, (2, 500)))
     eta, rates = rng.random(500), (0.3, 0.1)
     noisy = rates[1] + (1 - sum(rates)) * eta
     for_positive, for_negative = (

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.prices import Prices
 from flipcost.core.segments import pool_normal, segment_figures
 
 KNOWN = RatePosterior(np.array([[0.15, 0.15]]), np.ones(1))
@@ -20,7 +20,7 @@ def draw(rng, spread=0.5):
     eta = expit(2 * x - 0.5)
     y = rng.random(len(part)) < eta
     noisy = y ^ (rng.random(len(part)) < rate)
-    prices = Prices(20 * np.exp(0.4 * rng.normal(size=len(part))), np.full(len(part), 5.0))
+    prices = RowCosts(20 * np.exp(0.4 * rng.normal(size=len(part))), np.full(len(part), 5.0))
     return part, rate, eta, y, noisy, prices
 
 

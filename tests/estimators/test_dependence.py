@@ -6,9 +6,9 @@ import sklearn
 from sklearn.model_selection import GroupKFold, cross_validate
 
 from flipcost import FlipCostClassifier, UnevenMarginClassifierCV
+from flipcost.core.costs import RowCosts
 from flipcost.core.decision import clean_cost
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.prices import Prices
 from flipcost.datasets import make_syn3d
 from flipcost.estimators.flipcost.dependence import priced_design
 from flipcost.exceptions import DependenceWarning, FlipCostError
@@ -185,11 +185,11 @@ def test_costs_of_calls_at_prices_by_row_cover_with_groups(rates):
     rng = np.random.default_rng(0)
     known = RatePosterior(np.array([rates]), np.ones(1))
     X, clean, _, given = draw_priced(200_000, 1, rng)
-    truth = Prices(*given.T).paid(clean, X[:, 0] > -0.3).mean()
+    truth = RowCosts(*given.T).paid(clean, X[:, 0] > -0.3).mean()
     held = np.zeros(2)
     for _ in range(250):
         X, clean, groups, given = draw_priced(60, 10, rng)
-        noisy, prices = clean ^ (rng.random(600) < np.where(clean, *rates)), Prices(*given.T)
+        noisy, prices = clean ^ (rng.random(600) < np.where(clean, *rates)), RowCosts(*given.T)
         by_group = priced_design(noisy, prices, groups)
         for k, design in enumerate((by_group, None)):
             found = clean_cost(noisy, X[:, 0] > -0.3, prices, known, call_design=design)
@@ -206,7 +206,7 @@ def test_costs_of_models_at_prices_by_row_cover_with_groups():
     """
     rng = np.random.default_rng(0)
     new, true, _, prices = draw_priced(20_000, 1, rng)
-    own, held, runs = Prices(*prices.T), np.zeros(2), 40
+    own, held, runs = RowCosts(*prices.T), np.zeros(2), 40
     for seed in range(runs):
         X, clean, groups, given = draw_priced(60, 10, rng)
         noisy = flip_labels(clean.astype(int), 0.1, random_state=seed)

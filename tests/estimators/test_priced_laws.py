@@ -24,8 +24,7 @@ from flipcost import (
     UnevenMarginClassifierCV,
     WeightedLogisticClassifier,
 )
-from flipcost.core.prices import Prices
-from flipcost.core.row_prices import takes_prices
+from flipcost.core.costs import RowCosts, takes_prices
 from flipcost.exceptions import DenoisingWarning
 from flipcost.metrics import cost_scorer
 from flipcost.noise import flip_labels
@@ -177,7 +176,7 @@ def test_the_search_scores_in_denoised_money():
         np.testing.assert_allclose(told.cv_results_[name], clean.cv_results_[name], rtol=1e-8)
     # And what the score is: the mean cost of the held-out rows at their own prices.
     trained, tested = splits[0]
-    prices = Prices(*BY_ROW.T)
+    prices = RowCosts(*BY_ROW.T)
     alone = UnevenMarginClassifier(margin=1.0, l2=0.1).fit(X[trained], CLEAN[trained],
                                                            prices=prices.take(trained))  # fmt: skip
     params = [p["l2"] == 0.1 and p["margin"] == 1.0 for p in clean.cv_results_["params"]]
@@ -192,7 +191,7 @@ def test_prices_arrive_by_every_way(name):
     plain = fitted(PRICED[name], frame, NOISY, prices=BY_ROW)
     wanted = calls_of(plain, frame, BY_ROW)
     score = plain.score(frame, NOISY, prices=BY_ROW)
-    truth = Prices(*BY_ROW.T).paid(NOISY == 1, wanted == 1).mean()
+    truth = RowCosts(*BY_ROW.T).paid(NOISY == 1, wanted == 1).mean()
     assert score == pytest.approx(-truth)
     for fn in ("amount", lambda rows: rows["amount"]):
         model = fitted(PRICED[name], frame, NOISY, cost=Costs(fn=fn, fp=20))
@@ -223,7 +222,7 @@ def test_prices_are_routed(name):
                 pipeline, X, NOISY, scoring=scorer, cv=2, params={"prices": BY_ROW}
             )
         by_own = pipeline.score(X, NOISY, prices=BY_ROW)
-    prices = Prices(*BY_ROW.T)
+    prices = RowCosts(*BY_ROW.T)
     nobody = prices.paid(CLEAN == 1, np.zeros(len(X), bool)).mean()
     assert -found["test_score"].mean() < nobody
     assert -nobody < by_own < 0
@@ -235,7 +234,7 @@ def test_logistic_models_compare_each_row_with_its_own_threshold(name):
     model = fitted(PRICED[name], X, NOISY, prices=BY_ROW)
     rows, _, _, prices = make_rows(seed=5)
     eta = model.predict_proba(rows)[:, 1]
-    cut = Prices(*prices.T).threshold
+    cut = RowCosts(*prices.T).threshold
     clear = (eta > 0) & (eta < 1)
     assert clear.mean() > 0.5
     np.testing.assert_array_equal((model.predict(rows, prices=prices) == 1)[clear],

@@ -3,9 +3,8 @@
 import numpy as np
 import pytest
 
+from flipcost.core.costs import RowCosts, log_odds_of
 from flipcost.core.noise import noisy_eta, rate_pair
-from flipcost.core.prices import Prices
-from flipcost.core.row_prices import log_odds_of
 from flipcost.paper.losses import (
     LINK_LOSSES,
     above_rows,
@@ -146,7 +145,7 @@ def test_weighted_link_inverts_the_weighted_minimiser(threshold):
 def test_unbiased_loss_at_prices_by_row_has_the_clean_loss_as_its_mean(rate):
     """Averaged over the flips of a clean label, a row's loss is the clean one at its own prices."""
     rng = np.random.default_rng(0)
-    prices = Prices(rng.lognormal(2, 1, len(T)), rng.lognormal(0, 1, len(T)))
+    prices = RowCosts(rng.lognormal(2, 1, len(T)), rng.lognormal(0, 1, len(T)))
     rho_pos, rho_neg = rate_pair(rate)
     cut = log_odds_of(prices)
     value = {

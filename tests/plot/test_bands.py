@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 
 from flipcost import Costs, FlipCostClassifier
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.price_curves import net_benefit_curve, price_curve
-from flipcost.core.prices import Prices
 from flipcost.plot import DecisionCurveDisplay, LiftDisplay, PriceCurveDisplay, ProfitDisplay
 
 mpl.use("Agg")
@@ -79,7 +79,7 @@ def test_curves_by_hand():
     curve = net_benefit_curve(y, [0.9, 0.6, 0.1, 0.2], clean, [0.5, 0.05])
     np.testing.assert_allclose(curve.clean[:, 0], [0.25 - 0.25, 0.5 - 0.5 * 0.05 / 0.95])
     np.testing.assert_allclose(curve.all_negative, 0.0)
-    prices = Prices(np.full(4, 3.0), np.full(4, 1.0))
+    prices = RowCosts(np.full(4, 3.0), np.full(4, 1.0))
     paid = price_curve(y, [0.9, 0.6, 0.1, 0.2], prices, clean, [1.0])
     np.testing.assert_allclose(paid.clean[0, 0], (1 + 3) / 4)
     np.testing.assert_allclose([paid.all_positive[0], paid.all_negative[0]], [0.5, 1.5])

@@ -16,9 +16,8 @@ from numpy.typing import NDArray
 
 from flipcost._persist import _types
 from flipcost.core.calibration import TABLE
-from flipcost.core.costs import Costs
+from flipcost.core.costs import Costs, takes_prices
 from flipcost.core.decision import CONSTANTS
-from flipcost.core.row_prices import takes_prices
 from flipcost.core.trees import MOST_LEAVES, OTHER_CODE, Tree, TreeSum
 from flipcost.exceptions import UnreadableError
 

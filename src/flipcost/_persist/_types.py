@@ -19,7 +19,7 @@ OURS = frozenset(
         "core.confusion.ConfusionCounts",
         "core.confusion.Interval",
         "core.costs.Costs",
-        "core.costs.PriceRange",
+        "core.costs.CostRange",
         "core.decision.Regret",
         "core.hinges.HingeBasis",
         "core.moments.ClassMoments",

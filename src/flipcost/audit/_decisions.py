@@ -11,11 +11,11 @@ from flipcost.audit._judge import likely_posterior
 from flipcost.core.capacity import Capacity, group_sizes, read_capacities
 from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
+from flipcost.core.costs import RowCosts
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.depth import MEASURES, DepthCurve, depth_curve, usual_depths
 from flipcost.core.possible import possible_limits
 from flipcost.core.price_curves import BandCurve, net_benefit_curve, price_curve
-from flipcost.core.prices import Prices
 from flipcost.core.segments import Segment, segment_figures
 from flipcost.exceptions import TableError
 from flipcost.tables.arrow import as_text, take_column
@@ -198,7 +198,7 @@ def more_decisions(
 
 
 def _design(
-    rows: Audited, classifier: FlipCostClassifier, prices: Prices, posterior: RatePosterior
+    rows: Audited, classifier: FlipCostClassifier, prices: RowCosts, posterior: RatePosterior
 ) -> float:
     """Return for how many rows one counts: in the rates, or in what the rule costs if in more."""
     called = bayes_calls(classifier.oof_probability_, prices)
@@ -206,13 +206,13 @@ def _design(
     return max(1.0, sum(rows.counts) / classifier.n_effective_, in_costs)
 
 
-def judged_prices(rows: Audited) -> Prices:
+def judged_prices(rows: Audited) -> RowCosts:
     """Return the prices of the judged rows, also where they are the same for all."""
     if rows.judged.prices is not None:
         return rows.judged.prices
     miss, alarm = rows.options.prices.extra
     n = len(rows.judged.positive)
-    return Prices(np.full(n, miss), np.full(n, alarm))
+    return RowCosts(np.full(n, miss), np.full(n, alarm))
 
 
 def names_of(frame: Any, column: str, where: str) -> NDArray[Any]:
@@ -225,7 +225,7 @@ def _within(
     rows: Audited,
     classifier: FlipCostClassifier,
     capacity: Capacity | dict[str, Capacity],
-    prices: Prices,
+    prices: RowCosts,
     posterior: RatePosterior,
 ) -> list[Called]:
     """Return what calling within a capacity brings."""
@@ -264,7 +264,7 @@ def _of(capacity: Capacity, n_rows: int) -> int:
 def _called(
     rows: Audited,
     classifier: FlipCostClassifier,
-    prices: Prices,
+    prices: RowCosts,
     posterior: RatePosterior,
     group: str | None,
     places: NDArray[np.intp],
@@ -302,7 +302,7 @@ def _segments(
     rows: Audited,
     classifier: FlipCostClassifier,
     best: Candidate,
-    prices: Prices,
+    prices: RowCosts,
     posterior: RatePosterior,
 ) -> list[Segment]:
     """Return what holds of each part of the table, if parts were asked for."""
@@ -349,13 +349,13 @@ def _range(
     found, eta = costs.ranges[name], classifier.oof_probability_
     ends = (found.low, found.middle, found.high)
 
-    def prices_at(price: float) -> Prices:
+    def prices_at(price: float) -> RowCosts:
         at = replace(costs.middle, **{name: price})
         by_row = row_prices(at, judged.frame, rows.name)
         if by_row is not None:
             return by_row
         parts = (np.full(len(eta), float(getattr(at, p))) for p in ("fn", "fp", "tp", "tn"))
-        return Prices(*parts)
+        return RowCosts(*parts)
 
     def answer(price: float) -> Any:
         return decide(

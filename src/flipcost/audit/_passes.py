@@ -24,8 +24,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
-    from flipcost.core.costs import Costs
-    from flipcost.core.prices import Prices
+    from flipcost.core.costs import Costs, RowCosts
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost import Gathered
     from flipcost.tables.files import FileSet
@@ -197,7 +196,7 @@ class FilesInPasses(RowsInPasses):
         return facts
 
 
-def _prices_of(costs: Costs, where: str, frame: Any) -> Prices:
+def _prices_of(costs: Costs, where: str, frame: Any) -> RowCosts:
     """Return the prices of drawn rows."""
     found = row_prices(costs, frame, where)
     assert found is not None  # noqa: S101 - asked only where prices differ by row

@@ -12,9 +12,9 @@ from flipcost.audit._candidates import Candidate, is_fitted, others_of
 from flipcost.audit._plain import PlainModel, plain_models, rival_folds
 from flipcost.audit._saved import saved_calls
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.costs import price_weights
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.moments import ClassMoments, fold_moments
-from flipcost.core.row_prices import price_weights
 from flipcost.core.scoring import fold_scores
 from flipcost.core.solve import solve_path
 from flipcost.estimators import NoiseAwareThresholdClassifier
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._rows import Audited, JudgedRows
-    from flipcost.core.prices import Prices
+    from flipcost.core.costs import RowCosts
     from flipcost.estimators import FlipCostClassifier
 
     Array = NDArray[np.float64]
@@ -37,13 +37,13 @@ _L2S = (0.001, 0.01, 0.1, 1.0, 10.0)
 _TELLS = 0.99
 
 
-def check_prices(prices: Prices | None, positive: Flags, target: str) -> None:
+def check_prices(prices: RowCosts | None, positive: Flags, target: str) -> None:
     """Refuse a price that tells the label: it is not known where the label is not.
 
     Examples
     --------
-    >>> from flipcost.core.prices import Prices
-    >>> check_prices(Prices(np.array([0.0, 9.0]), np.ones(2)), np.array([False, True]), "fraud")
+    >>> from flipcost.core.costs import RowCosts
+    >>> check_prices(RowCosts(np.array([0.0, 9.0]), np.ones(2)), np.array([False, True]), "fraud")
     Traceback (most recent call last):
         ...
     flipcost.exceptions.TableError: The price `fn` tells 'fraud' almost without a mistake, so that \
@@ -107,7 +107,7 @@ class _Maker:
     """Make candidates of calls at each of the scaled prices."""
 
     def __init__(
-        self, judged: JudgedRows, prices: Prices, scaled: list[Prices], index: int, level: float
+        self, judged: JudgedRows, prices: RowCosts, scaled: list[RowCosts], index: int, level: float
     ) -> None:
         self.judged, self.prices, self.scaled, self.index = judged, prices, scaled, index
         self.level = level
@@ -177,7 +177,7 @@ def _flipcost(made: _Maker, model: FlipCostClassifier) -> Candidate:
         )
         return bayes_calls(probability, made.scaled[k], decision.chosen)
 
-    def predict(X: Any, prices: Prices | None = None) -> Flags:
+    def predict(X: Any, prices: RowCosts | None = None) -> Flags:
         return np.asarray(model.predict(X, prices=prices) == model.pos_label)
 
     return made.candidate("flipcost", "flipcost", calls, predict=predict)
@@ -207,7 +207,7 @@ def _ignoring(made: _Maker, folds: NDArray[Any]) -> Candidate:
 
     best: dict[int, int] = {}
 
-    def predict(X: Any, _: Prices | None = None) -> Flags:
+    def predict(X: Any, _: RowCosts | None = None) -> Flags:
         moments = ClassMoments.merge_all(parts)
         solved = solve_path(moments, [0.5], [1.0], [_L2S[best[made.index]]])[0, 0, 0, 0]
         return np.asarray(X @ solved[:-1] + solved[-1] > 0)
@@ -219,7 +219,7 @@ def _plain(made: _Maker, folds: NDArray[Any], rows: Audited, plain: PlainModel) 
     """Return a plain classifier, its probabilities cut at each row's own threshold."""
     probability, whole = plain.out_of_fold(made.judged, folds), plain.whole(made.judged)
 
-    def predict(X: Any, prices: Prices) -> Flags:
+    def predict(X: Any, prices: RowCosts) -> Flags:
         return bayes_calls(whole(X), prices)
 
     return made.candidate(

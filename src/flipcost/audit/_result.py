@@ -11,7 +11,7 @@ from flipcost._version import __version__
 from flipcost.audit._decision_summary import decisions_summary
 from flipcost.audit._shown import ShownResult
 from flipcost.core.cost_curves import confusion_cells
-from flipcost.core.costs import PriceRange
+from flipcost.core.costs import CostRange
 from flipcost.core.noise import rate_pair
 
 if TYPE_CHECKING:
@@ -423,13 +423,13 @@ def price_words(price: Any) -> str:
 
     Examples
     --------
-    >>> from flipcost import PriceRange
-    >>> price_words(4.0), price_words("0.8*amount"), price_words(PriceRange(3, 8))
+    >>> from flipcost import CostRange
+    >>> price_words(4.0), price_words("0.8*amount"), price_words(CostRange(3, 8))
     ('4', '0.8*amount', '3 to 8')
     """
     if isinstance(price, str):
         return price
-    if isinstance(price, PriceRange):
+    if isinstance(price, CostRange):
         return f"{price.low:.4g} to {price.high:.4g}"
     return f"{price:.4g}" if isinstance(price, int | float) else "a price by row"
 

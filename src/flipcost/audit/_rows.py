@@ -24,9 +24,9 @@ if TYPE_CHECKING:
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.core.checked_rows import CheckedRows
+    from flipcost.core.costs import RowCosts
     from flipcost.core.moments import ClassMoments
     from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.core.prices import Prices
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.scored import ScoredRows
@@ -87,7 +87,7 @@ class JudgedRows:
         Of how many rows of the table each is one.
     checked : CheckedRows or None
         Those among them whose right label is known.
-    prices : Prices or None
+    prices : RowCosts or None
         What their mistakes cost, where that differs by row.
     call_squares : callable or None
         From calls to the squared weights of the table that they make, which say how sure its counts
@@ -111,7 +111,7 @@ class JudgedRows:
     stands_for: NDArray[np.float64] | None = None
     call_squares: Callable[[NDArray[np.bool_]], NDArray[np.float64]] | None = None
     checked: CheckedRows | None = None
-    prices: Prices | None = None
+    prices: RowCosts | None = None
     rows: NDArray[np.int64] = field(default_factory=lambda: np.empty(0, dtype=np.int64))
     rounds: NDArray[np.intp] | None = None
     scored: tuple[ScoredRows, FitResult] | None = None
@@ -132,7 +132,7 @@ class JudgedRows:
     def design_of(
         self,
         called: NDArray[np.bool_],
-        prices: Prices,
+        prices: RowCosts,
         posterior: RatePosterior,
         level: float,
         rival_called: NDArray[np.bool_] | None = None,
@@ -252,7 +252,7 @@ class Audited:
     leaks: list[Leak]
 
     @property
-    def cost(self) -> float | Prices:
+    def cost(self) -> float | RowCosts:
         """What decides: the share that a false positive bears, or the prices of the judged rows."""
         prices = self.judged.prices
         return self.options.prices.alpha if prices is None else prices

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.core.row_prices import takes_prices
+from flipcost.core.costs import takes_prices
 from flipcost.exceptions import TableError
 from flipcost.tables.roles import row_prices
 

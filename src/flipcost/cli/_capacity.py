@@ -18,8 +18,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from flipcost.core.capacity import Capacity, TopRows, group_sizes, read_capacities
-from flipcost.core.costs import Costs
-from flipcost.core.prices import Prices
+from flipcost.core.costs import Costs, RowCosts
 from flipcost.exceptions import UserError
 
 GROUP = "group"
@@ -56,7 +55,7 @@ def read_limit(capacity: str | None, by: str | None) -> Limit | None:
     return Limit(found, by)
 
 
-def same_prices(cost: Any, n_rows: int) -> Prices:
+def same_prices(cost: Any, n_rows: int) -> RowCosts:
     """Return prices of rows that are the same for all, from what a model was given.
 
     Examples
@@ -65,7 +64,7 @@ def same_prices(cost: Any, n_rows: int) -> Prices:
     (array([4., 4.]), array([0.8]))
     """
     miss, alarm = cost.extra if isinstance(cost, Costs) else (1 - float(cost), float(cost))
-    return Prices(np.full(n_rows, miss), np.full(n_rows, alarm))
+    return RowCosts(np.full(n_rows, miss), np.full(n_rows, alarm))
 
 
 def mark_within(

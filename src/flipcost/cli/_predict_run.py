@@ -19,7 +19,7 @@ from flipcost._persist import load
 from flipcost.cli._capacity import GROUP, Limit, mark_within, read_limit, same_prices
 from flipcost.cli._echo import echo
 from flipcost.cli._output import check_file, staged_file
-from flipcost.core.row_prices import takes_prices
+from flipcost.core.costs import takes_prices
 from flipcost.exceptions import CellError, FlipCostError, ModelFileError, TableError, UserError
 from flipcost.tables.arrow import as_text, take_column
 from flipcost.tables.paths import is_many, list_files

@@ -24,9 +24,7 @@ Noise
 
 Losses and costs
 ----------------
-- `costs`: prices and the share that a false positive bears
-- `prices`: prices of each row, and the threshold that follows from them
-- `row_prices`: prices as estimators and scorers are given them
+- `costs`: what wrong decisions cost, for all rows or each, and the thresholds that follow
 - `expressions`: prices written as arithmetic of columns
 - `losses`: the weighted 0-1 and the uneven squared loss
 

@@ -1,8 +1,8 @@
 """When only so many rows can be called: which these are, and ties that break the same each time.
 
-Rows are called in the order of what a call is expected to save (`Prices.gain`). Rows that save the
-same are ordered by a hash of their position in the table, so that neither the order of reading nor
-the size of pieces decides, and the same table gives the same calls.
+Rows are flagged in the order of what that is expected to save (`RowCosts.gain`). Rows that save
+the same are ordered by a hash of their position in the table, so that neither the order of reading
+nor the size of pieces decides, and the same table gives the same answer.
 """
 
 from __future__ import annotations

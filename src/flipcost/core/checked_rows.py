@@ -27,9 +27,8 @@ from scipy.special import expit, logit
 from flipcost.core import priors
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import Interval
-from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.costs import CostLike, RowCosts, cost_share
 from flipcost.core.possible import agreement, possible_limits
-from flipcost.core.prices import Prices
 
 N_SCORE_BINS = 16
 _DRAWS = 2_000
@@ -314,7 +313,7 @@ class CheckedRows:
         positive: ArrayLike,
         called: ArrayLike,
         expected: ArrayLike,
-        prices: Prices,
+        prices: RowCosts,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
         score: ArrayLike | None = None,
@@ -331,7 +330,7 @@ class CheckedRows:
         return Interval(scale * found.value, scale * found.low, scale * found.high)
 
     def _by_price(
-        self, called: Flags, prices: Prices, sample_weight: ArrayLike | None
+        self, called: Flags, prices: RowCosts, sample_weight: ArrayLike | None
     ) -> tuple[Array, CheckedRows]:
         """Return rows weighed by what a wrong call costs, and these rows by how much they tell."""
         weight = 1.0 if sample_weight is None else np.asarray(sample_weight, float)
@@ -350,7 +349,7 @@ class CheckedRows:
         called: ArrayLike,
         rival_called: ArrayLike,
         expected: ArrayLike,
-        cost: CostLike | Prices,
+        cost: CostLike | RowCosts,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
         score: ArrayLike | None = None,
@@ -362,7 +361,7 @@ class CheckedRows:
         ours, theirs = (np.asarray(calls, bool) for calls in (called, rival_called))
         rows = _weights(sample_weight, len(ours))
         told, weight = self, rows
-        if isinstance(cost, Prices):
+        if isinstance(cost, RowCosts):
             # A row weighs what both mistakes on it cost, and is compared with its own threshold.
             weight, alarms = rows * (cost.miss + cost.alarm), rows * cost.alarm
             own = np.maximum(weight[self.rows], 0.0)

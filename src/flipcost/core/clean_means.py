@@ -24,7 +24,7 @@ from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.possible import possible_bands, possible_limits
 
 if TYPE_CHECKING:
-    from flipcost.core.prices import Prices
+    from flipcost.core.costs import RowCosts
 
 
 @dataclass(frozen=True, eq=False)
@@ -273,7 +273,7 @@ def denoised_mean(sums: LabelSums, noise_rate: NoiseRateLike, level: float = 0.9
 def cost_sums(
     positive: ArrayLike,
     called: ArrayLike,
-    prices: Prices,
+    prices: RowCosts,
     sample_weight: ArrayLike | None = None,
 ) -> LabelSums:
     """Sum up what calls cost above right decisions.
@@ -282,15 +282,15 @@ def cost_sums(
     ----------
     positive, called : array-like of bool, shape (n,)
         Noisy labels, and calls on rows that the rule was not trained on.
-    prices : Prices
+    prices : RowCosts
         Of the rows.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
 
     Examples
     --------
-    >>> from flipcost.core.prices import Prices
-    >>> prices = Prices(np.array([9.0, 7.0, 5.0]), np.array([1.0, 2.0, 3.0]))
+    >>> from flipcost.core.costs import RowCosts
+    >>> prices = RowCosts(np.array([9.0, 7.0, 5.0]), np.array([1.0, 2.0, 3.0]))
     >>> sums = cost_sums([True, False, True], [False, True, True], prices)
     >>> clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
     >>> print(round(sums.mean(clean).value, 4))  # (9 + 2) / 3
@@ -305,7 +305,7 @@ def cost_sums(
 def told_costs(
     positive: ArrayLike,
     called: ArrayLike,
-    prices: Prices,
+    prices: RowCosts,
     noise_rate: NoiseRateLike,
     rival_called: ArrayLike | None = None,
 ) -> Array:
@@ -316,8 +316,8 @@ def told_costs(
 
     Examples
     --------
-    >>> from flipcost.core.prices import Prices
-    >>> prices = Prices(np.array([9.0, 9.0]), np.array([1.0, 1.0]))
+    >>> from flipcost.core.costs import RowCosts
+    >>> prices = RowCosts(np.array([9.0, 9.0]), np.array([1.0, 1.0]))
     >>> told_costs([True, False], [False, False], prices, 0.25)
     array([13.5, -4.5])
     """
@@ -333,15 +333,15 @@ def saving_sums(
     positive: ArrayLike,
     called: ArrayLike,
     rival_called: ArrayLike,
-    prices: Prices,
+    prices: RowCosts,
     sample_weight: ArrayLike | None = None,
 ) -> LabelSums:
     """Sum up what calls save over those of a rival on the same rows.
 
     Examples
     --------
-    >>> from flipcost.core.prices import Prices
-    >>> prices = Prices(np.array([9.0, 7.0]), np.array([1.0, 2.0]))
+    >>> from flipcost.core.costs import RowCosts
+    >>> prices = RowCosts(np.array([9.0, 7.0]), np.array([1.0, 2.0]))
     >>> sums = saving_sums([True, False], [True, True], [False, True], prices)
     >>> clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
     >>> sums.mean(clean).value

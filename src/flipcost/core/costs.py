@@ -1,8 +1,15 @@
-r"""What mistakes cost.
+r"""What wrong decisions cost: as users say it, as each row's own, and as estimators take it.
 
-One number decides: ``cost`` (:math:`\alpha` in the paper), the share of the misclassification cost
-that a false positive bears. A false negative bears ``1 - cost``, and a row is best called positive
-when the probability of the positive class exceeds ``cost``.
+Flagging a row rather than not saves :math:`a = fn - tp` if it is positive and costs
+:math:`b = fp - tn` if it is not. With the clean probability :math:`\eta` it is expected to save
+
+.. math::
+
+    g = a\,\eta - b\,(1 - \eta),
+
+so that a row is best flagged where its probability exceeds its threshold, :math:`b / (a + b)`.
+Where all rows cost the same that is one number, ``cost`` (:math:`\alpha` in the paper): the share
+of the misclassification cost that a false positive bears. A false negative bears ``1 - cost``.
 """
 
 from __future__ import annotations
@@ -11,21 +18,27 @@ import difflib
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from inspect import signature
 from typing import Any, TypeAlias
 
 import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import logit
 
 from flipcost.core.arrays import Array
 from flipcost.core.expressions import parse_expression
-from flipcost.core.prices import Prices
+from flipcost.core.noise import NoiseRateLike, noisy_threshold
 
 PRICE_NAMES = ("fn", "fp", "tp", "tn")
 CostLike: TypeAlias = "float | Costs"
+AnyCosts: TypeAlias = "float | Costs | RowCosts"
 _RANGE = re.compile(r"\s*([-+\w.]*?)\s*\.\.\s*([-+\w.]*)\s*")
+# Thresholds are cut here before they become log-odds, so that none is infinite.
+_SUREST = 1e-12
 
 
 @dataclass(frozen=True)
-class PriceRange:
+class CostRange:
     """A price that is not known exactly: anything between two ends, each as likely.
 
     Costs are linear in prices, so that the decision that is best on average over the range is the
@@ -38,7 +51,7 @@ class PriceRange:
 
     Examples
     --------
-    >>> PriceRange(3, 8).middle
+    >>> CostRange(3, 8).middle
     5.5
     """
 
@@ -68,11 +81,11 @@ class Costs:
 
     Parameters
     ----------
-    fn : float, str, array-like of shape (n,), callable or PriceRange
+    fn : float, str, array-like of shape (n,), callable or CostRange
         Price of a false negative (a missed positive). A text is a column of the frame, or
         arithmetic of columns such as ``"0.8*amount + 12"``; a callable gets the frame; a range,
-        ``PriceRange(3, 8)`` or ``"3..8"``, stands for all prices in it.
-    fp : float, str, array-like of shape (n,), callable or PriceRange
+        ``CostRange(3, 8)`` or ``"3..8"``, stands for all prices in it.
+    fp : float, str, array-like of shape (n,), callable or CostRange
         Price of a false positive (a false alarm).
     tp, tn : float, str, array-like of shape (n,) or callable, default=0
         Prices of correct decisions, when these are not free.
@@ -109,7 +122,7 @@ class Costs:
             object.__setattr__(self, name, _read(getattr(self, name), name))
         for name in ("fn", "fp"):
             price = getattr(self, name)
-            if isinstance(price, PriceRange) and not price.low > 0:
+            if isinstance(price, CostRange) and not price.low > 0:
                 msg = f"The range of `{name}` must begin above 0; got {price}."
                 raise ValueError(msg)
         if self.is_by_row:
@@ -131,7 +144,7 @@ class Costs:
     def is_by_row(self) -> bool:
         """Whether a price depends on the row."""
         return any(
-            not isinstance(getattr(self, name), float | int | PriceRange) for name in PRICE_NAMES
+            not isinstance(getattr(self, name), float | int | CostRange) for name in PRICE_NAMES
         )
 
     @property
@@ -140,10 +153,10 @@ class Costs:
         return any(isinstance(getattr(self, name), np.ndarray) for name in PRICE_NAMES)
 
     @property
-    def ranges(self) -> dict[str, PriceRange]:
+    def ranges(self) -> dict[str, CostRange]:
         """The prices that are ranges, by their names."""
         found = {name: getattr(self, name) for name in PRICE_NAMES}
-        return {name: price for name, price in found.items() if isinstance(price, PriceRange)}
+        return {name: price for name, price in found.items() if isinstance(price, CostRange)}
 
     @property
     def middle(self) -> Costs:
@@ -194,8 +207,8 @@ class Costs:
                 found |= dict.fromkeys(needed)
         return list(found)
 
-    def by_row(self, frame: Any = None, n_rows: int | None = None) -> Prices:
-        """Return the prices of each row.
+    def by_row(self, frame: Any = None, n_rows: int | None = None) -> RowCosts:
+        """Return the costs of each row.
 
         Parameters
         ----------
@@ -206,21 +219,184 @@ class Costs:
 
         Returns
         -------
-        Prices
+        RowCosts
 
         Examples
         --------
         >>> Costs(fn=[4, 8], fp=1).by_row(n_rows=2).threshold.round(3)
         array([0.2  , 0.111])
         """
+        if not self.is_by_row:
+            return RowCosts(*(_middle(getattr(self, name)) for name in PRICE_NAMES))
         n = len(frame) if n_rows is None else n_rows
-        parts = [_by_row(getattr(self, name), name, frame, n) for name in PRICE_NAMES]
-        return Prices(*parts)
+        return RowCosts(*(_by_row(getattr(self, name), name, frame, n) for name in PRICE_NAMES))
+
+
+@dataclass(frozen=True, eq=False)
+class RowCosts:
+    """Costs of the four outcomes of each row, checked; numbers where all rows cost the same.
+
+    Parameters
+    ----------
+    fn, fp, tp, tn : float or ndarray of shape (n,)
+        What a row costs if it is missed, a false alarm, rightly flagged or rightly not.
+
+    Examples
+    --------
+    >>> costs = RowCosts(np.array([100.0, 2.0]), 5.0)
+    >>> costs.threshold.round(3), costs.gain([0.1, 0.1])
+    (array([0.048, 0.714]), array([ 5.5, -4.3]))
+    """
+
+    fn: Array
+    fp: Array
+    tp: Array = 0.0  # type: ignore[assignment]
+    tn: Array = 0.0  # type: ignore[assignment]
+
+    def __post_init__(self) -> None:
+        given = {name: np.asarray(getattr(self, name), dtype=float) for name in PRICE_NAMES}
+        shape = max((values.shape for values in given.values()), key=len)
+        for name, values in given.items():
+            if values.shape not in ((), shape):
+                n = shape[0]
+                msg = f"`{name}` must have a price for each of the {n} rows; got {values.shape}."
+                raise ValueError(msg)
+            _check(values, name)
+            object.__setattr__(self, name, np.broadcast_to(values, shape))
+        odd = np.flatnonzero((self.miss < 0) & (self.alarm < 0))
+        if len(odd):
+            msg = (
+                "On each row a mistake must cost more than the right decision, if not both then "
+                f"one: `fn` > `tp` or `fp` > `tn`; row {int(odd[0]) + 1} has neither."
+            )
+            raise ValueError(msg)
+
+    @classmethod
+    def of(cls, cost: AnyCosts) -> RowCosts:
+        """Return costs that may come as one share, in units of a miss and a false alarm together.
+
+        Examples
+        --------
+        >>> RowCosts.of(0.25).miss, RowCosts.of(Costs(fn=3, fp=1)).alarm
+        (array(0.75), array(0.25))
+        """
+        if isinstance(cost, RowCosts):
+            return cost
+        share = np.asarray(cost_share(cost))
+        return cls(1 - share, share)
+
+    @property
+    def is_constant(self) -> bool:
+        """Whether all rows cost the same, and these are numbers."""
+        return self.fn.ndim == 0
+
+    @property
+    def n_rows(self) -> int | None:
+        """How many rows these are of; None where all rows cost the same."""
+        return None if self.is_constant else len(self.fn)
+
+    @property
+    def miss(self) -> Array:
+        """What missing a positive row costs more than flagging it."""
+        return np.asarray(self.fn - self.tp)
+
+    @property
+    def alarm(self) -> Array:
+        """What flagging a negative row costs more than not flagging it."""
+        return np.asarray(self.fp - self.tn)
+
+    @property
+    def threshold(self) -> Array:
+        """Probability above which a flag pays: 1 where it never does, 0 where it always does."""
+        alarm = np.maximum(self.alarm, 0)
+        both = np.maximum(self.miss, 0) + alarm
+        return np.asarray(np.divide(alarm, both, out=np.ones(both.shape), where=both > 0))
+
+    def flags(self, probability: ArrayLike) -> NDArray[np.bool_]:
+        """Return which rows are expected to cost less if flagged."""
+        pays = np.asarray(probability, dtype=float) > self.threshold
+        return np.asarray(pays | ((self.alarm < 0) & (self.miss >= 0)))
+
+    def gain(self, probability: ArrayLike) -> Array:
+        """Return what flagging each row is expected to save; probabilities of shape (..., n)."""
+        eta = np.asarray(probability, dtype=float)
+        return np.asarray(self.miss * eta - self.alarm * (1 - eta))
+
+    def paid(self, positive: ArrayLike, called: ArrayLike) -> Array:
+        """Return what each row costs above its right decision, given labels and decisions.
+
+        Examples
+        --------
+        >>> RowCosts(np.array([9.0, 8.0]), np.array([1.0, 2.0])).paid([True, False], [False, True])
+        array([9., 2.])
+        """
+        labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
+        return np.where(labels, np.where(calls, 0.0, self.miss), np.where(calls, self.alarm, 0.0))
+
+    def if_wrong(self, called: ArrayLike) -> Array:
+        """Return what each row costs if its decision is wrong; nothing where it would gain."""
+        return np.maximum(np.where(np.asarray(called, bool), self.alarm, self.miss), 0.0)
+
+    def take(self, rows: NDArray[Any] | slice) -> RowCosts:
+        """Return the costs of some rows."""
+        parts = (getattr(self, name) for name in PRICE_NAMES)
+        return RowCosts(*(part[rows] if part.ndim else part for part in parts))
+
+    def scaled(self, factor: float) -> RowCosts:
+        """Return the same with misses that cost this many times as much.
+
+        Examples
+        --------
+        >>> RowCosts(9.0, 1.0).scaled(2.0).fn
+        array(18.)
+        """
+        return RowCosts(self.tp + factor * self.miss, self.fp, self.tp, self.tn)
+
+    def relative(self, sample_weight: ArrayLike | None = None) -> RowCosts:
+        """Return what mistakes cost in units of what both cost together on an average row.
+
+        Losses weighed by these do not depend on the currency, and where all rows cost the same they
+        are the shares of one cost. Where a mistake pays it counts as free.
+
+        Examples
+        --------
+        >>> found = RowCosts(np.array([40.0, 8.0]), np.array([10.0, 2.0])).relative()
+        >>> found.fn.round(4), found.fp.round(4)
+        (array([1.3333, 0.2667]), array([0.3333, 0.0667]))
+        """
+        free = RowCosts(np.maximum(self.miss, 0.0), np.maximum(self.alarm, 0.0))
+        miss, alarm = free.mean(sample_weight)
+        if not (miss > 0 and alarm > 0):
+            msg = (
+                "On some rows a miss must cost something, and on some a false alarm; here one of "
+                "the two is free on all, and one answer is best for every row."
+            )
+            raise ValueError(msg)
+        return RowCosts(free.fn / (miss + alarm), free.fp / (miss + alarm))
+
+    def mean(self, sample_weight: ArrayLike | None = None) -> tuple[float, float]:
+        """Return the mean cost of a miss and of a false alarm.
+
+        Examples
+        --------
+        >>> RowCosts(np.array([9.0, 7.0]), 1.0).mean()
+        (8.0, 1.0)
+        """
+        weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        miss, alarm = (
+            float(np.average(part, weights=weight) if part.ndim else part)
+            for part in (self.miss, self.alarm)
+        )
+        return miss, alarm
+
+    def table(self) -> Array:
+        """Return the costs as an array of shape (n, 4), to be routed as metadata."""
+        return np.column_stack([getattr(self, name) for name in PRICE_NAMES])
 
 
 def _read(price: Any, name: str) -> Any:
     """Return a price as a number, a range, a text, a callable or an array."""
-    if isinstance(price, PriceRange | int | float) or callable(price):
+    if isinstance(price, CostRange | int | float) or callable(price):
         return price
     if isinstance(price, str):
         return _read_text(price, name)
@@ -254,15 +430,15 @@ def _read_text(text: str, name: str) -> Any:
     except ValueError:
         msg = f"`{name}`: a range of prices needs two numbers, as in 3..8; got {text!r}."
         raise ValueError(msg) from None
-    return PriceRange(low, high)
+    return CostRange(low, high)
 
 
 def _end(price: Any, name: str) -> float:
-    return float(getattr(price, name) if isinstance(price, PriceRange) else price)
+    return float(getattr(price, name) if isinstance(price, CostRange) else price)
 
 
 def _middle(price: Any) -> Any:
-    return price.middle if isinstance(price, PriceRange) else price
+    return price.middle if isinstance(price, CostRange) else price
 
 
 def _by_row(price: Any, name: str, frame: Any, n_rows: int) -> Array:
@@ -350,3 +526,208 @@ def margin_value(margin: float) -> float:
         msg = f"`margin` must be a positive number; got {value:g}. Use 1 for an even margin."
         raise ValueError(msg)
     return value
+
+
+def read_prices(given: object, n_rows: int) -> RowCosts:
+    """Return prices that came as an array of two or four columns, or as a frame of named ones.
+
+    Parameters
+    ----------
+    given : array-like of shape (n, 2) or (n, 4), or frame
+        Costs ``fn, fp`` or ``fn, fp, tp, tn`` of each row; a frame has these names.
+    n_rows : int
+        Number of rows.
+
+    Examples
+    --------
+    >>> read_prices([[4, 1], [8, 1]], 2).threshold.round(3)
+    array([0.2  , 0.111])
+    """
+    names = getattr(given, "columns", None)
+    if names is not None:
+        missing = [name for name in ("fn", "fp") if name not in list(names)]
+        if missing:
+            msg = (
+                "`prices` must have the columns fn and fp, and may have tp and tn; got "
+                f"{list(names)[:5]}."
+            )
+            raise ValueError(msg)
+        parts = [given[name] if name in list(names) else 0.0 for name in ("fn", "fp", "tp", "tn")]  # type: ignore[index]
+        return RowCosts(*(np.broadcast_to(np.asarray(p, dtype=float), n_rows) for p in parts))
+    values = np.asarray(given, dtype=float)
+    if values.ndim != 2 or values.shape[0] != n_rows or values.shape[1] not in (2, 4):
+        msg = (
+            f"`prices` must have a row fn, fp (and tp, tn) for each of the {n_rows} rows; got "
+            f"shape {values.shape}."
+        )
+        raise ValueError(msg)
+    return RowCosts(*values.T)
+
+
+def _check(values: Array, name: str) -> None:
+    """Refuse a price that is missing, or less than nothing where it is one of a mistake."""
+    values = np.atleast_1d(values)
+    bad = ~np.isfinite(values)
+    what = "missing, or no number"
+    if name in ("fn", "fp") and not bad.any():
+        bad, what = values < 0, "negative"
+    if bad.any():
+        row = int(np.flatnonzero(bad)[0])
+        msg = (
+            f"`{name}` must be a price of at least 0 on every row; it is {what} on "
+            f"{int(bad.sum())} of {len(values)}, first on row {row + 1}."
+        )
+        raise ValueError(msg)
+
+
+def prices_of(cost: Any, prices: Any, X: Any, *, fitted: bool = False) -> RowCosts | None:
+    """Return the prices of rows, or None where they are the same for all.
+
+    Parameters
+    ----------
+    cost : float or Costs
+        The parameter of the estimator.
+    prices : Costs, RowCosts, array-like of shape (n, 2) or (n, 4), frame or None
+        What came as metadata, which counts if there is any.
+    X : array-like or frame
+        The rows, as they were given.
+    fitted : bool, default=False
+        Whether these may be other rows than those that the estimator was fitted on.
+
+    Examples
+    --------
+    >>> prices_of(0.2, [[4, 1], [8, 1]], [[0.0], [1.0]]).threshold.round(3)
+    array([0.2  , 0.111])
+    >>> prices_of(Costs(fn=4, fp=1), None, [[0.0]]) is None
+    True
+    """
+    if prices is None and not (isinstance(cost, Costs) and cost.is_by_row):
+        return None
+    n_rows = X.shape[0] if hasattr(X, "shape") else len(np.asarray(X))
+    if isinstance(prices, RowCosts):
+        if prices.n_rows not in (None, n_rows):
+            msg = f"`prices` must be of the same {n_rows} rows as `X`; got {prices.n_rows}."
+            raise ValueError(msg)
+        return prices
+    if isinstance(prices, Costs):
+        return prices.by_row(X, n_rows)
+    if prices is not None:
+        return read_prices(prices, n_rows)
+    costs: Costs = cost
+    if fitted and costs.needs_arrays:
+        msg = (
+            "`cost` has arrays, which are prices of the rows that were fitted: give those of these "
+            "rows as `prices`, or name columns in place of arrays."
+        )
+        raise ValueError(msg)
+    return costs.by_row(X, n_rows)
+
+
+def share_and_unit(
+    cost: Any, prices: RowCosts | None, sample_weight: Any = None
+) -> tuple[float, float]:
+    """Return the cost as a share, and what a cost of 1 in shares is in the user's money.
+
+    Where prices differ by row, those of the mean prices.
+
+    Examples
+    --------
+    >>> share_and_unit(0.2, None), share_and_unit(Costs(fn=40, fp=10), None)
+    ((0.2, 1.0), (0.2, 50.0))
+    """
+    if prices is not None:
+        miss, alarm = prices.mean(sample_weight)
+        both = max(miss, 0.0) + max(alarm, 0.0)
+        share = max(alarm, 0.0) / both if both > 0 else 0.5
+        return float(np.clip(share, 1e-6, 1 - 1e-6)), both
+    return cost_share(cost), cost.unit if isinstance(cost, Costs) else 1.0
+
+
+def log_odds_of(prices: RowCosts) -> Array:
+    """Return the log-odds of each row's own threshold.
+
+    Examples
+    --------
+    >>> log_odds_of(RowCosts(np.array([4.0]), 1.0)).round(3)
+    array([-1.386])
+    """
+    return log_odds(prices.threshold)
+
+
+def log_odds(threshold: ArrayLike) -> Array:
+    """Return the log-odds of thresholds, none of them infinite.
+
+    Examples
+    --------
+    >>> log_odds([0.2, 1.0]).round(2)
+    array([-1.39, 28.32])
+    """
+    cut = np.asarray(threshold, dtype=float)
+    return np.asarray(logit(np.clip(cut, _SUREST / 2, 1 - _SUREST / 2)))
+
+
+def check_known(prices: RowCosts | None, *, by_row: bool) -> None:
+    """Refuse to decide without prices where there were some for each row fitted.
+
+    Examples
+    --------
+    >>> check_known(None, by_row=False)
+    """
+    if by_row and prices is None:
+        msg = (
+            "Prices differ by row here, and decisions need those of these rows: give `prices`, or "
+            "`cost` as Costs of columns that the rows have."
+        )
+        raise ValueError(msg)
+
+
+def mean_paid(positive: Any, called: Any, prices: RowCosts, sample_weight: Any = None) -> float:
+    """Return what a row costs on average, by labels as they are.
+
+    Examples
+    --------
+    >>> mean_paid([True, False], [False, True], RowCosts(np.array([9.0, 8.0]), 2.0))
+    5.5
+    """
+    return float(np.average(prices.paid(positive, called), weights=sample_weight))
+
+
+def price_weights(positive: Any, prices: RowCosts, noise_rate: NoiseRateLike = None) -> Array:
+    r"""Return weights that make a classifier cut at one half decide by each row's own prices.
+
+    Calling row :math:`i` pays where its clean probability exceeds :math:`t_i = b_i / (a_i + b_i)`,
+    which is where the noisy one exceeds :math:`\tau_i = \rho_- + (1 - \rho_+ - \rho_-)\,t_i`. With
+    weights :math:`(a_i + b_i)(1 - \tau_i)` for positive labels and :math:`(a_i + b_i)\,\tau_i` for
+    negative ones, that is where positive labels outweigh negative ones.
+
+    Parameters
+    ----------
+    positive : array-like of bool, shape (n,)
+        Which labels are positive.
+    prices : RowCosts
+        Of the rows.
+    noise_rate : float, pair of floats or None, default=None
+        Rate of the noise in the labels.
+
+    Examples
+    --------
+    >>> price_weights([True, False], RowCosts(np.array([8.0, 8.0]), np.array([2.0, 2.0])))
+    array([8., 2.])
+    """
+    cut = np.asarray(noisy_threshold(prices.threshold, noise_rate))
+    size = np.abs(prices.miss) + np.abs(prices.alarm)
+    return np.asarray(size * np.where(np.asarray(positive, dtype=bool), 1 - cut, cut))
+
+
+def takes_prices(estimator: Any) -> bool:
+    """Tell whether an estimator, or the last step of a pipeline, takes prices to predict.
+
+    Examples
+    --------
+    >>> from flipcost import FlipCostClassifier, LinkClassifier
+    >>> takes_prices(FlipCostClassifier()), takes_prices(LinkClassifier())
+    (True, False)
+    """
+    steps = getattr(estimator, "steps", None)
+    predict = getattr(steps[-1][1] if steps else estimator, "predict", None)
+    return predict is not None and "prices" in signature(predict).parameters

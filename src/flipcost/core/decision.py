@@ -18,8 +18,7 @@ import numpy as np
 from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.costs import CostLike, cost_share
-from flipcost.core.prices import Prices
+from flipcost.core.costs import CostLike, RowCosts, cost_share
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -32,7 +31,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     CallSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
     CallDesign: TypeAlias = Callable[[NDArray[np.bool_], RatePosterior], float]
-    Priced: TypeAlias = CostLike | Prices
+    Priced: TypeAlias = CostLike | RowCosts
 
 Answer: TypeAlias = Literal["rule", "all_negative", "all_positive"]
 CONSTANTS: tuple[Answer, Answer] = ("all_negative", "all_positive")
@@ -79,7 +78,7 @@ def bayes_calls(probability: ArrayLike, cost: Priced, answer: Answer = "rule") -
     ----------
     probability : array-like of shape (n,)
         Probability that the clean label is positive.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row.
     answer : {"rule", "all_negative", "all_positive"}, default="rule"
         What was decided.
@@ -97,7 +96,7 @@ def bayes_calls(probability: ArrayLike, cost: Priced, answer: Answer = "rule") -
     """
     eta = np.asarray(probability, dtype=float)
     if answer == "rule":
-        if isinstance(cost, Prices):
+        if isinstance(cost, RowCosts):
             return np.asarray(cost.gain(eta) > 0)
         return np.asarray(eta > cost_share(cost))
     return np.full(eta.shape, answer == "all_positive")
@@ -153,7 +152,7 @@ def decide(
         Which labels are positive, as observed.
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row.
     posterior : RatePosterior
         Over the noise rates.
@@ -294,7 +293,7 @@ def clean_cost(
         Which labels are positive, as observed.
     called : ndarray of bool, shape (n,)
         Which rows are called positive, out of fold.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row: the cost is then in their
         units.
     posterior : RatePosterior
@@ -317,7 +316,7 @@ def clean_cost(
     >>> from flipcost.core.noise_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels = np.tile([True, False], 50)
-    >>> prices = Prices(np.full(100, 8.0), np.full(100, 2.0))
+    >>> prices = RowCosts(np.full(100, 8.0), np.full(100, 2.0))
     >>> all_called = np.ones(100, bool)
     >>> print(round(clean_cost(labels, all_called, prices, known).value, 6),
     ...       round(clean_cost(labels, all_called, 0.2, known).value, 6))
@@ -325,12 +324,12 @@ def clean_cost(
     """
     if checked is not None:
         expected = given_label(probability, positive, posterior.mean)  # type: ignore[arg-type]
-        if isinstance(cost, Prices):
+        if isinstance(cost, RowCosts):
             return checked.priced_cost(
                 positive, called, expected, cost, sample_weight, level, probability
             )
         return checked.cost(positive, called, expected, cost, sample_weight, level, probability)
-    if isinstance(cost, Prices):
+    if isinstance(cost, RowCosts):
         design = 1.0 if call_design is None else call_design(called, posterior)
         sums = cost_sums(positive, called, cost, sample_weight).thinned(design)
         return sums.mean(posterior, level)
@@ -361,7 +360,7 @@ def guard(
     ----------
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row.
     costs : dict of Interval
         Denoised cost of a row under the rule and under each constant.
@@ -381,7 +380,7 @@ def guard(
     """
     eta = np.asarray(probability, dtype=float)
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    if isinstance(cost, Prices):
+    if isinstance(cost, RowCosts):
         alarm, miss = cost.alarm, cost.miss
     else:
         alarm = np.asarray(cost_share(cost))
@@ -455,7 +454,7 @@ def decide_minimax(
         Noisy labels against the calls of the rule of each rate, or what these cost.
     constants : dict of ConfusionCounts, or of LabelSums
         The same for the two constants.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row, which need `LabelSums`.
     states : RatePosterior
         The rates that are plausible, one for each rule.

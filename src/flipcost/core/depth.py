@@ -21,10 +21,10 @@ from flipcost.core.arrays import Array
 from flipcost.core.capacity import saving_order
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import Interval
+from flipcost.core.costs import RowCosts
 from flipcost.core.mixtures import mixture_intervals
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.possible import possible_bands
-from flipcost.core.prices import Prices
 
 MEASURES = ("precision", "recall", "lift", "profit")
 # Rows on either side of the cut that tell what rows at the margin bring, as a share of all.
@@ -66,7 +66,7 @@ class DepthCurve:
 def depth_curve(
     positive: ArrayLike,
     probability: ArrayLike,
-    prices: Prices,
+    prices: RowCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     *,
@@ -82,7 +82,7 @@ def depth_curve(
         The noisy labels.
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
-    prices : Prices
+    prices : RowCosts
         Of the rows; rows are called in the order of what that is expected to save.
     posterior : RatePosterior
         Over the noise rates.
@@ -101,7 +101,7 @@ def depth_curve(
     >>> eta = rng.random(2000)
     >>> noisy = (rng.random(2000) < eta) ^ (rng.random(2000) < 0.2)
     >>> known = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
-    >>> prices = Prices(np.full(2000, 4.0), np.ones(2000))
+    >>> prices = RowCosts(np.full(2000, 4.0), np.ones(2000))
     >>> curve = depth_curve(noisy, eta, prices, known, depths=[0.1, 0.5])
     >>> bool(curve.clean["lift"][0, 1] < 1.9 < curve.clean["lift"][0, 2])
     True
@@ -196,7 +196,7 @@ def _sums(
     labels: NDArray[np.bool_],
     eta: Array,
     gain: Array,
-    prices: Prices,
+    prices: RowCosts,
     weight: Array,
     order: NDArray[np.intp],
     depths: Array,
@@ -204,7 +204,10 @@ def _sums(
     w, n = weight[order], len(order)
     mass = np.cumsum(w) / w.sum()
     place = np.clip(np.searchsorted(mass, depths - 1e-12), 0, n - 1)
-    slope, base = (prices.miss + prices.alarm)[order], -prices.alarm[order]
+    slope, base = (
+        np.broadcast_to(part, len(order))[order]
+        for part in (prices.miss + prices.alarm, -prices.alarm)
+    )
     parts = (np.ones(n), slope, base)
     side = [labels[order] == bool(label) for label in (0, 1)]
 
@@ -292,7 +295,7 @@ def _errors(sums: _Sums, told: Array, design: float) -> dict[str, Array]:
 
 def _everyone(
     labels: NDArray[np.bool_],
-    prices: Prices,
+    prices: RowCosts,
     weight: Array,
     posterior: RatePosterior,
     level: float,

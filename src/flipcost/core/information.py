@@ -9,11 +9,10 @@ from scipy.special import ndtri
 
 from flipcost.core.clean_means import saving_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.costs import CostLike, RowCosts, cost_share
 from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_eta, rate_pair
 from flipcost.core.noise_posterior import RatePosterior, mixture_interval
 from flipcost.core.possible import possible_limits
-from flipcost.core.prices import Prices
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -133,7 +132,7 @@ def _wrong_given(
 def value_of_knowing_rate(
     given: ArrayLike,
     weight: ArrayLike,
-    cost: CostLike | Prices,
+    cost: CostLike | RowCosts,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return what a row would cost less if the noise rate were known exactly.
@@ -148,7 +147,7 @@ def value_of_knowing_rate(
         Probability that the clean label of each row is positive, given each rate.
     weight : array-like of shape (R,)
         Posterior probabilities of the rates.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
@@ -179,7 +178,7 @@ def value_of_knowing_rate(
     0.0050 0.0000
     """
     eta = np.asarray(given, dtype=float)
-    excess = -cost.gain(eta) if isinstance(cost, Prices) else cost_share(cost) - eta
+    excess = -cost.gain(eta) if isinstance(cost, RowCosts) else cost_share(cost) - eta
     share = np.asarray(weight, dtype=float)
     unsure = np.minimum(share @ excess, 0.0)
     sure = share @ np.minimum(excess, 0.0)
@@ -191,7 +190,7 @@ def paired_saving(
     positive: ArrayLike,
     called: ArrayLike,
     rival_called: ArrayLike,
-    cost: CostLike | Prices,
+    cost: CostLike | RowCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
@@ -208,7 +207,7 @@ def paired_saving(
         Which labels are positive, as observed.
     called, rival_called : array-like of bool, shape (n,)
         Rows that each classifier calls positive, out of fold.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row.
     posterior : RatePosterior
         Over the noise rates.
@@ -232,7 +231,7 @@ def paired_saving(
     >>> print(f"{saving.value:.2f} in [{saving.low:.2f}, {saving.high:.2f}]")
     0.10 in [0.08, 0.12]
     """
-    if isinstance(cost, Prices):
+    if isinstance(cost, RowCosts):
         sums = saving_sums(positive, called, rival_called, cost, sample_weight).thinned(design)
         return sums.mean(posterior, level)
     labels, ours, theirs = (

@@ -17,8 +17,8 @@ from flipcost.core.arrays import Array
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import confusions_at_costs
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.prices import Prices
 
 _CLEAN = RatePosterior(np.zeros((1, 2)), np.ones(1))
 
@@ -114,7 +114,7 @@ def _sums_of_tables(tables: ConfusionCounts, slope: Array, base: Array) -> Label
 def price_curve(
     positive: ArrayLike,
     probability: ArrayLike,
-    prices: Prices,
+    prices: RowCosts,
     posterior: RatePosterior,
     factors: ArrayLike,
     sample_weight: ArrayLike | None = None,
@@ -127,7 +127,7 @@ def price_curve(
     ----------
     positive, probability, posterior, sample_weight, level, design
         As in `net_benefit_curve`.
-    prices : Prices
+    prices : RowCosts
         Of the rows.
     factors : array-like of shape (K,)
         What the prices of misses are multiplied by.
@@ -136,7 +136,7 @@ def price_curve(
     --------
     >>> labels = np.tile([True, False], 50)
     >>> known = RatePosterior(np.zeros((1, 2)), np.ones(1))
-    >>> prices = Prices(np.full(100, 4.0), np.ones(100))
+    >>> prices = RowCosts(np.full(100, 4.0), np.ones(100))
     >>> curve = price_curve(labels, np.full(100, 0.5), prices, known, [0.1, 1.0, 2.0])
     >>> curve.clean[:, 0]
     array([0.2, 0.5, 0.5])
@@ -151,7 +151,7 @@ def price_curve(
 def _priced_sums(
     positive: ArrayLike,
     eta: Array,
-    prices: Prices,
+    prices: RowCosts,
     factors: Array,
     sample_weight: ArrayLike | None,
 ) -> tuple[LabelSums, LabelSums, LabelSums]:

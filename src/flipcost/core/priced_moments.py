@@ -33,9 +33,9 @@ from numpy.typing import ArrayLike
 
 from flipcost.core._rows import Matrix
 from flipcost.core.arrays import Array
+from flipcost.core.costs import RowCosts
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-from flipcost.core.prices import Prices
 from flipcost.core.solve import DenoisedSystem, drop_constants, excess_of, positive_shares
 
 
@@ -53,7 +53,7 @@ class PricedMoments:
     Examples
     --------
     >>> X, labels = np.array([[0.0], [1.0], [3.0], [4.0]]), [False, False, True, True]
-    >>> prices = Prices(np.array([8.0, 8.0, 8.0, 24.0]), np.full(4, 2.0))
+    >>> prices = RowCosts(np.array([8.0, 8.0, 8.0, 24.0]), np.full(4, 2.0))
     >>> moments = PricedMoments.from_rows(X, labels, prices)
     >>> moments.observed().weight.round(4), moments.weight
     (array([0.5714, 4.5714]), 4.0)
@@ -68,7 +68,7 @@ class PricedMoments:
         cls,
         X: Matrix,
         positive: ArrayLike,
-        prices: Prices,
+        prices: RowCosts,
         sample_weight: ArrayLike | None = None,
     ) -> PricedMoments:
         """Gather the moments of rows; arguments as in `fold_priced_moments`."""
@@ -111,7 +111,7 @@ class PricedMoments:
 def fold_priced_moments(
     X: Matrix,
     positive: ArrayLike,
-    prices: Prices,
+    prices: RowCosts,
     folds: ArrayLike | None = None,
     n_folds: int = 1,
     sample_weight: ArrayLike | None = None,
@@ -126,7 +126,7 @@ def fold_priced_moments(
         Rows.
     positive : array-like of bool, shape (n,)
         Which labels are positive, as observed.
-    prices : Prices
+    prices : RowCosts
         Of the rows.
     folds, n_folds
         As in `flipcost.core.moments.fold_moments`; prices are in the same units in every fold.
@@ -137,12 +137,12 @@ def fold_priced_moments(
 
     Examples
     --------
-    >>> X, prices = np.arange(4.0)[:, None], Prices(np.full(4, 3.0), np.ones(4))
+    >>> X, prices = np.arange(4.0)[:, None], RowCosts(np.full(4, 3.0), np.ones(4))
     >>> parts = fold_priced_moments(X, [0, 1, 0, 1], prices, [0, 0, 1, 1], n_folds=2)
     >>> [part.weight for part in parts]
     [2.0, 2.0]
     """
-    n = len(prices)
+    n = len(np.asarray(positive))
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     own = prices.relative(weight if unit is None else unit)
     by_miss, by_alarm = (
@@ -159,7 +159,7 @@ def merge_other_prices(parts: Sequence[PricedMoments]) -> list[PricedMoments]:
 
     Examples
     --------
-    >>> X, prices = np.arange(4.0)[:, None], Prices(np.full(4, 3.0), np.ones(4))
+    >>> X, prices = np.arange(4.0)[:, None], RowCosts(np.full(4, 3.0), np.ones(4))
     >>> parts = fold_priced_moments(X, [0, 1, 0, 1], prices, [0, 1, 1, 1], n_folds=2)
     >>> [part.weight for part in merge_other_prices(parts)]
     [3.0, 1.0]
@@ -187,7 +187,7 @@ def priced_systems(
 
     >>> from flipcost.core.solve import path_of_systems, solve
     >>> X, labels = np.array([[0.0], [1.0], [3.0], [4.0]]), [False, True, False, True]
-    >>> prices = Prices(np.full(4, 80.0), np.full(4, 20.0))
+    >>> prices = RowCosts(np.full(4, 80.0), np.full(4, 20.0))
     >>> systems = priced_systems(PricedMoments.from_rows(X, labels, prices), [0.1])
     >>> path_of_systems(systems, [0.5], [1.0], [0.1]).ravel().round(6)
     array([0.18217 , 0.139455])

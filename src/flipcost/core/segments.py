@@ -26,10 +26,10 @@ from scipy.special import expit, logit
 from flipcost.core.arrays import Array
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise import clean_eta, noisy_eta
 from flipcost.core.noise_posterior import RatePosterior, mixture_interval, weighted_interval
 from flipcost.core.possible import possible_limits
-from flipcost.core.prices import Prices
 
 # Moves of the log-odds of the rates, and widths of their distribution.
 _MOVES = np.linspace(-3.0, 3.0, 31)
@@ -76,7 +76,7 @@ def segment_figures(
     positive: ArrayLike,
     probability: ArrayLike,
     called: ArrayLike,
-    prices: Prices,
+    prices: RowCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     *,
@@ -95,7 +95,7 @@ def segment_figures(
         Out-of-fold probability that the clean label is positive.
     called : array-like of bool, shape (n,)
         Which rows are called positive, out of fold.
-    prices : Prices
+    prices : RowCosts
         Of the rows.
     posterior : RatePosterior
         Over the noise rates of the table.
@@ -114,7 +114,7 @@ def segment_figures(
     >>> flip = rng.random(3000) < np.where(place == "south", 0.3, 0.1)
     >>> noisy = (rng.random(3000) < eta) ^ flip
     >>> known = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
-    >>> prices = Prices(np.full(3000, 4.0), np.ones(3000))
+    >>> prices = RowCosts(np.full(3000, 4.0), np.ones(3000))
     >>> found = segment_figures(place, noisy, eta, eta > 0.2, prices, known)
     >>> found[0].name, found[0].chance_worst > 0.99
     ('south', True)

@@ -37,7 +37,7 @@ def paid_confusions(count: Any, prices: Any, weight: Any) -> PaidCounts:
     ----------
     count : callable
         From weights of rows to `ConfusionCounts`.
-    prices : Prices
+    prices : RowCosts
         Of the rows.
     weight : ndarray of shape (n,)
         Weights of the rows.

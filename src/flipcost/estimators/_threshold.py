@@ -20,9 +20,8 @@ from sklearn.utils.metadata_routing import (
 
 from flipcost._validation import StrOptions, check_is_fitted, fit_context
 from flipcost.core.arrays import Array
-from flipcost.core.costs import Costs, cost_share
+from flipcost.core.costs import Costs, check_known, cost_share, prices_of
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
-from flipcost.core.row_prices import check_known, prices_of
 from flipcost.estimators.base import COST_AND_RATE, WrappingClassifier, weight_params
 from flipcost.estimators.priced import PricedScoreMixin
 

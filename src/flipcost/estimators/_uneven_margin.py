@@ -16,10 +16,9 @@ from flipcost._validation import (
     positive_index,
     validate_rows,
 )
-from flipcost.core.costs import Costs, cost_share, margin_value
+from flipcost.core.costs import Costs, cost_share, margin_value, prices_of
 from flipcost.core.moments import ClassMoments
 from flipcost.core.priced_moments import PricedMoments, priced_systems
-from flipcost.core.row_prices import prices_of
 from flipcost.core.solve import denoised_systems, path_of_systems
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.estimators.base import COST_AND_RATE, LinearMomentsClassifier

@@ -14,7 +14,7 @@ from sklearn.model_selection import ParameterGrid
 
 from flipcost._validation import StrOptions, check_weights, fit_context, validate_rows
 from flipcost.core.confusion import MEASURES
-from flipcost.core.costs import Costs, cost_share
+from flipcost.core.costs import Costs, RowCosts, cost_share, prices_of
 from flipcost.core.moments import fold_moments, merge_others
 from flipcost.core.noise import rate_pair
 from flipcost.core.priced_moments import (
@@ -23,9 +23,7 @@ from flipcost.core.priced_moments import (
     merge_other_prices,
     priced_systems,
 )
-from flipcost.core.prices import Prices
 from flipcost.core.rates import NoiseRate
-from flipcost.core.row_prices import prices_of
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import denoised_systems, path_of_systems
 from flipcost.estimators._search import (
@@ -430,7 +428,7 @@ class _Rows:
     X: Any
     positive: Any
     weight: Any
-    prices: Prices | None
+    prices: RowCosts | None
 
     def moments(self, folds: Any, n_folds: int, sample_weight: Any) -> list[Any]:
         if self.prices is None:

@@ -7,8 +7,7 @@ from typing import Any, NoReturn
 from sklearn.utils import column_or_1d
 
 from flipcost._validation import check_is_fitted, positive_index
-from flipcost.core.prices import Prices
-from flipcost.core.row_prices import mean_paid, prices_of, takes_prices
+from flipcost.core.costs import RowCosts, mean_paid, prices_of, takes_prices
 
 
 class PricedScoreMixin:
@@ -64,7 +63,9 @@ def refuse_prices(rows: str) -> NoReturn:
     raise ValueError(msg)
 
 
-def paid_score(wanted: Any, y: Any, called: Any, paid: Prices, sample_weight: Any = None) -> float:
+def paid_score(
+    wanted: Any, y: Any, called: Any, paid: RowCosts, sample_weight: Any = None
+) -> float:
     """Return what a row costs on average by calls, its sign turned, given the positive label."""
     labels, calls = (column_or_1d(part) == wanted for part in (y, called))
     return -mean_paid(labels, calls, paid, sample_weight)

@@ -12,11 +12,10 @@ from flipcost._validation import value_codes
 from flipcost.core.arrays import Array, Indices
 from flipcost.core.clean_means import cost_sums, denoised_mean, told_costs
 from flipcost.core.confusion import ConfusionCounts, Interval, measure, possible_counts
-from flipcost.core.costs import CostLike, Costs
+from flipcost.core.costs import CostLike, Costs, RowCosts
 from flipcost.core.dependence import cell_design, design_effect, mean_design
 from flipcost.core.noise import NoiseRateLike
 from flipcost.core.possible import not_identified
-from flipcost.core.prices import Prices
 from flipcost.exceptions import DenoisingWarning
 from flipcost.metrics._labels import confusion, read_called
 
@@ -101,7 +100,7 @@ def f_score(
 def weighted_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    cost: CostLike | Prices,
+    cost: CostLike | RowCosts,
     margin: float = 1.0,
     *,
     normalize: bool = False,
@@ -114,7 +113,7 @@ def weighted_cost(
     ----------
     y_true, y_pred : array-like of shape (n,)
         Labels and predictions.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the misclassification cost that a false positive bears; or prices, also by row as
         in ``Costs(fn=amounts, fp=5)``: the figure is then in their units.
     margin : float, default=1.0
@@ -197,7 +196,7 @@ def denoised_confusion(
 def denoised_cost(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    cost: CostLike | Prices,
+    cost: CostLike | RowCosts,
     noise_rate: NoiseRateLike,
     *,
     margin: float = 1.0,
@@ -213,7 +212,7 @@ def denoised_cost(
     ----------
     y_noisy, y_pred : array-like of shape (n,)
         Noisy labels and predictions; of rows that the classifier was not trained on.
-    cost : float, Costs or Prices
+    cost : float, Costs or RowCosts
         Share of the misclassification cost that a false positive bears; or prices, also by row as
         in ``Costs(fn=amounts, fp=5)``: the figure is then in their units.
     noise_rate : float, pair of floats, or None
@@ -307,15 +306,15 @@ def _design(
     return design if told is None else max(design, mean_design(told, groups, weight, level))
 
 
-def _by_row(cost: CostLike | Prices, n_rows: int, margin: float = 1.0) -> Prices | None:
+def _by_row(cost: CostLike | RowCosts, n_rows: int, margin: float = 1.0) -> RowCosts | None:
     """Return prices by row, or None where they are the same for all."""
-    if isinstance(cost, Prices) or (isinstance(cost, Costs) and cost.is_by_row):
+    if isinstance(cost, RowCosts) or (isinstance(cost, Costs) and cost.is_by_row):
         if margin != 1:
             msg = f"Prices by row are money, which no `margin` divides: give 1, not {margin:g}."
             raise ValueError(msg)
-        return cost if isinstance(cost, Prices) else cost.by_row(n_rows=n_rows)
+        return cost if isinstance(cost, RowCosts) else cost.by_row(n_rows=n_rows)
     return None
 
 
-def _unit(cost: CostLike | Prices) -> float:
+def _unit(cost: CostLike | RowCosts) -> float:
     return cost.unit if isinstance(cost, Costs) else 1.0

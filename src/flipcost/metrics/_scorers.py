@@ -10,10 +10,8 @@ from sklearn.metrics import make_scorer
 
 from flipcost._validation import Scorer
 from flipcost.core.clean_means import cost_sums, unbiased_mean
-from flipcost.core.costs import CostLike, Costs, cost_share
+from flipcost.core.costs import CostLike, Costs, RowCosts, cost_share, prices_of, takes_prices
 from flipcost.core.noise import NoiseRateLike, rate_pair
-from flipcost.core.prices import Prices
-from flipcost.core.row_prices import prices_of, takes_prices
 from flipcost.metrics._labels import confusion, read_called
 
 
@@ -21,7 +19,7 @@ def _mean_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    cost: CostLike | Prices,
+    cost: CostLike | RowCosts,
     noise_rate: NoiseRateLike,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
@@ -29,7 +27,7 @@ def _mean_cost(
 ) -> float:
     if prices is not None:
         cost = prices
-    if isinstance(cost, Prices):
+    if isinstance(cost, RowCosts):
         labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
         return unbiased_mean(cost_sums(labels, calls, cost, weight), noise_rate)
     unit = cost.unit if isinstance(cost, Costs) else 1.0

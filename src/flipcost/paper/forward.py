@@ -26,11 +26,9 @@ from scipy.special import chdtri
 
 from flipcost._validation import Interval, StrOptions, fit_context
 from flipcost.core.arrays import Array
-from flipcost.core.costs import Costs, cost_share
+from flipcost.core.costs import Costs, RowCosts, cost_share, log_odds, log_odds_of, prices_of
 from flipcost.core.noise import rate_pair
-from flipcost.core.prices import Prices
 from flipcost.core.rates import NoiseRate
-from flipcost.core.row_prices import log_odds, log_odds_of, prices_of
 from flipcost.paper.logistic import PricedLinearClassifier
 from flipcost.paper.losses import forward_rate_slope, forward_rows
 from flipcost.paper.newton import Design, LinearFit
@@ -400,5 +398,5 @@ class ForwardLogisticClassifier(PricedLinearClassifier):
         self.noise_rate_interval_ = limits[0] if symmetric else limits
         return found.fit
 
-    def _cut(self, paid: Prices) -> Array:
+    def _cut(self, paid: RowCosts) -> Array:
         return log_odds_of(paid)

@@ -21,10 +21,16 @@ from flipcost._validation import (
     validate_data,
 )
 from flipcost.core.arrays import Array
-from flipcost.core.costs import Costs, cost_share
+from flipcost.core.costs import (
+    Costs,
+    RowCosts,
+    check_known,
+    cost_share,
+    log_odds,
+    log_odds_of,
+    prices_of,
+)
 from flipcost.core.noise import clean_eta, clean_marginal, noisy_threshold, rate_pair
-from flipcost.core.prices import Prices
-from flipcost.core.row_prices import check_known, log_odds, log_odds_of, prices_of
 from flipcost.estimators.base import COST_AND_RATE, LinearClassifier
 from flipcost.estimators.priced import PricedScoreMixin
 from flipcost.exceptions import DenoisingWarning
@@ -91,7 +97,7 @@ class PricedLinearClassifier(PricedScoreMixin, LinearScoreClassifier):
     _by_row = False
 
     @abstractmethod
-    def _cut(self, paid: Prices) -> Array:
+    def _cut(self, paid: RowCosts) -> Array:
         """Return the log-odds of each row's threshold on the modelled probability."""
 
     def _above(self, X: Any, prices: Any) -> Array:
@@ -444,7 +450,7 @@ class UnbiasedLogisticClassifier(PricedLinearClassifier):
             rows = above_rows(rows, self._cut(paid))
         return self._store(design.minimize(rows, self.l2))
 
-    def _cut(self, paid: Prices) -> Array:
+    def _cut(self, paid: RowCosts) -> Array:
         return log_odds_of(paid)
 
 
@@ -580,7 +586,7 @@ class WeightedLogisticClassifier(PricedLinearClassifier):
         rows = weighted_logistic_rows(positive, self.threshold_)
         return self._store(design.minimize(rows, self.l2))
 
-    def _cut(self, paid: Prices) -> Array:
+    def _cut(self, paid: RowCosts) -> Array:
         # Where a call always pays, or never, no noisy probability matters.
         sure = (paid.threshold <= 0) | (paid.threshold >= 1)
         noisy = log_odds(noisy_threshold(paid.threshold, self._rates))
@@ -604,7 +610,7 @@ def _check_possible(noisy_share, noise_rate):
 
 def _remedy_message(cost, noise_rate, n_rows):
     low, high = convex_costs(noise_rate)
-    got = f"those of {n_rows} rows are beyond" if isinstance(cost, Prices) else f"got {cost:.3g}"
+    got = f"those of {n_rows} rows are beyond" if isinstance(cost, RowCosts) else f"got {cost:.3g}"
     return (
         f"At noise_rate={noise_rate} the unbiased loss is convex for costs in "
         f"[{low:.3g}, {high:.3g}] only; {got}. Its curvatures were replaced by "

@@ -24,10 +24,9 @@ from numpy.typing import ArrayLike
 from scipy.special import expit, log_expit
 
 from flipcost.core.arrays import Array
-from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.costs import CostLike, RowCosts, cost_share
 from flipcost.core.losses import Loss
 from flipcost.core.noise import NoiseRateLike, clean_eta, rate_pair
-from flipcost.core.prices import Prices
 from flipcost.paper.newton import RowLoss, RowTerms
 
 
@@ -280,7 +279,7 @@ def weighted_logistic_eta(f: ArrayLike, threshold: float) -> Array:
 
 
 def unbiased_coefficients(
-    positive: ArrayLike, cost: CostLike | Prices, noise_rate: NoiseRateLike
+    positive: ArrayLike, cost: CostLike | RowCosts, noise_rate: NoiseRateLike
 ) -> tuple[Array, Array]:
     r"""Return the even and odd coefficients of the unbiased estimate of weighted logistic loss.
 
@@ -322,9 +321,9 @@ def unbiased_coefficients(
     return (own - other) / kept, -sign * (own + other) / (2 * kept)
 
 
-def _both(cost: CostLike | Prices) -> tuple[Array | float, Array | float]:
+def _both(cost: CostLike | RowCosts) -> tuple[Array | float, Array | float]:
     """Return what a miss costs, and what a false alarm does."""
-    if isinstance(cost, Prices):
+    if isinstance(cost, RowCosts):
         return np.maximum(cost.miss, 0.0), np.maximum(cost.alarm, 0.0)
     alpha = cost_share(cost)
     return 1 - alpha, alpha
@@ -349,7 +348,7 @@ def convex_costs(noise_rate: NoiseRateLike) -> tuple[float, float]:
 
 
 def expected_even_coefficients(
-    noisy_eta: ArrayLike, cost: CostLike | Prices, noise_rate: NoiseRateLike
+    noisy_eta: ArrayLike, cost: CostLike | RowCosts, noise_rate: NoiseRateLike
 ) -> Array:
     r"""Return the conditional mean of the even coefficients given the features.
 

@@ -23,11 +23,18 @@ from sklearn.utils.parallel import Parallel, delayed
 from flipcost._validation import StrOptions, fit_context
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
-from flipcost.core.costs import CostLike, Costs, cost_share, margin_value
+from flipcost.core.costs import (
+    CostLike,
+    Costs,
+    RowCosts,
+    cost_share,
+    margin_value,
+    price_weights,
+    prices_of,
+    share_and_unit,
+)
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_threshold, rate_pair
-from flipcost.core.prices import Prices
-from flipcost.core.row_prices import price_weights, prices_of, share_and_unit
 from flipcost.estimators.base import COST_AND_RATE, WrappingClassifier, take_rows, weight_params
 from flipcost.estimators.priced import PricedScoreMixin
 from flipcost.paper.kernels import settle
@@ -260,7 +267,7 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
     With prices by row, :math:`a_i` for a miss and :math:`b_i` for a false alarm, row i is best
     called where its noisy probability exceeds :math:`\tau_i = \rho_- + (1-\rho_+-\rho_-)\,b_i /
     (\gamma a_i + b_i)`. It weighs :math:`(\gamma a_i + b_i)(1-\tau_i)` if its label is positive and
-    :math:`(\gamma a_i + b_i)\,\tau_i` if not (`flipcost.core.row_prices.price_weights`), in units
+    :math:`(\gamma a_i + b_i)\,\tau_i` if not (`flipcost.core.costs.price_weights`), in units
     that make one price on all rows what it is above. ``mode="weight"`` gives these weights to the
     estimator; ``mode="undersample"`` keeps the row that weighs most and others in proportion
     (rejection sampling, Zadrozny et al. 2003), of which a few dear rows leave little: prefer
@@ -372,7 +379,7 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         if self.relabeled_:
             cost, rates, positive = 1 - cost, rates[::-1], ~positive
             self._index = 1 - self._index
-            paid = None if paid is None else Prices(paid.alarm, paid.miss)
+            paid = None if paid is None else RowCosts(paid.alarm, paid.miss)
         self._rates, self._by_row = rates, paid is not None
 
         random = check_random_state(self.random_state)

@@ -8,13 +8,11 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
-from flipcost.core.costs import Costs
+from flipcost.core.costs import Costs, RowCosts, prices_of
 from flipcost.core.depth import depth_curve
 from flipcost.core.noise import rate_pair
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.price_curves import net_benefit_curve, price_curve
-from flipcost.core.prices import Prices
-from flipcost.core.row_prices import prices_of
 from flipcost.plot._common import (
     pos_label_of,
     positive_probability,
@@ -114,7 +112,7 @@ class BandDisplay:
 
     @classmethod
     def _compute(
-        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
     ) -> tuple[Any, Any, Any, Any]:
         raise NotImplementedError
 
@@ -170,7 +168,7 @@ class BandDisplay:
         paid = prices_of(cost, prices, np.empty((len(positive), 1)))
         if paid is None:
             miss, alarm = cost.extra if isinstance(cost, Costs) else (1 - float(cost), float(cost))
-            paid = Prices(np.full(len(positive), miss), np.full(len(positive), alarm))
+            paid = RowCosts(np.full(len(positive), miss), np.full(len(positive), alarm))
         known = noise_rate
         if not isinstance(known, RatePosterior):
             known = RatePosterior(np.array([rate_pair(noise_rate)]), np.ones(1))
@@ -253,7 +251,7 @@ class DecisionCurveDisplay(BandDisplay):
 
     @classmethod
     def _compute(
-        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
     ) -> tuple[Any, Any, Any, Any]:
         del prices
         curve = net_benefit_curve(positive, probability, posterior, _THRESHOLDS, **more)
@@ -286,7 +284,7 @@ class PriceCurveDisplay(BandDisplay):
 
     @classmethod
     def _compute(
-        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
     ) -> tuple[Any, Any, Any, Any]:
         curve = price_curve(positive, probability, prices, posterior, _FACTORS, **more)
         constants = {"all positive": curve.all_positive, "all negative": curve.all_negative}
@@ -317,7 +315,7 @@ class LiftDisplay(BandDisplay):
 
     @classmethod
     def _compute(
-        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
     ) -> tuple[Any, Any, Any, Any]:
         curve = depth_curve(positive, probability, prices, posterior, **more)
         constants = {"random rows": np.ones(len(curve.depth))}
@@ -348,7 +346,7 @@ class ProfitDisplay(BandDisplay):
 
     @classmethod
     def _compute(
-        cls, positive: Any, probability: Array, prices: Prices, posterior: Any, **more: Any
+        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
     ) -> tuple[Any, Any, Any, Any]:
         curve = depth_curve(positive, probability, prices, posterior, **more)
         every = np.full(len(curve.depth), curve.everyone.value)

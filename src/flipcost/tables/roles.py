@@ -13,8 +13,7 @@ import pyarrow.compute as pc
 from numpy.typing import NDArray
 
 from flipcost.core.arrays import Array
-from flipcost.core.costs import Costs
-from flipcost.core.prices import Prices
+from flipcost.core.costs import Costs, RowCosts
 from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.tables.arrow import as_arrow, as_text, take_column
 from flipcost.tables.columns import read_any_numbers
@@ -281,7 +280,7 @@ def price_columns(costs: Costs, names: list[str], where: str) -> list[str]:
     return needed
 
 
-def row_prices(costs: Any, table: Any, where: str) -> Prices | None:
+def row_prices(costs: Any, table: Any, where: str) -> RowCosts | None:
     """Return the prices of the rows of a table, or None where they are the same for all.
 
     Parameters

@@ -15,10 +15,9 @@ from flipcost._validation import (
     fit_context,
     positive_index,
 )
-from flipcost.core.costs import Costs
+from flipcost.core.costs import Costs, prices_of, share_and_unit
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.core.rates import NoiseRate, check_level
-from flipcost.core.row_prices import prices_of, share_and_unit
 from flipcost.estimators._tables import dask_table, is_dask, name_features
 from flipcost.estimators.flipcost.dependence import grouping_of, refuse_dependence
 from flipcost.estimators.flipcost.first_pass import Gathered, gather
@@ -33,7 +32,7 @@ from flipcost.exceptions import DependenceWarning
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
-    from flipcost.core.prices import Prices
+    from flipcost.core.costs import RowCosts
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.scored import ScoredRows
     from flipcost.estimators.flipcost.table import CheckedSample
@@ -405,7 +404,7 @@ class FlipCostClassifier(FittedFlipCost):
         first: Gathered,
         n_watched: int = 0,
         checked: CheckedSample | None = None,
-        price_rows: Callable[[Any], Prices] | None = None,
+        price_rows: Callable[[Any], RowCosts] | None = None,
         groups_of: Callable[[Any], Any] | None = None,
     ) -> TableFit:
         """Make the second pass over a table, and fit; for those who have made the first.
@@ -457,7 +456,7 @@ class FlipCostClassifier(FittedFlipCost):
         return fit
 
     def _options(
-        self, prices: Prices | None = None, sample_weight: Any = None, *, by_row: bool = False
+        self, prices: RowCosts | None = None, sample_weight: Any = None, *, by_row: bool = False
     ) -> FitOptions:
         level, by_row = check_level(self.level), by_row or prices is not None
         share, unit = (0.5, 1.0)

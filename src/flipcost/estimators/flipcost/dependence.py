@@ -33,8 +33,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.core.arrays import Array, Flags, Indices
+    from flipcost.core.costs import RowCosts
     from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.core.prices import Prices
     from flipcost.estimators.flipcost.scored import ScoredRows
 
 # Forward folds when nobody says, and rows of each label that the first one is learned from.
@@ -249,7 +249,7 @@ class SampleTies:
 
 def priced_design(
     positive: Flags,
-    prices: Prices | None,
+    prices: RowCosts | None,
     groups: Indices,
     weight: Array | None = None,
     level: float = 0.95,

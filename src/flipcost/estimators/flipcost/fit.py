@@ -13,6 +13,7 @@ import numpy as np
 from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import cost_sums
 from flipcost.core.confusion import Interval
+from flipcost.core.costs import RowCosts
 from flipcost.core.decision import (
     CONSTANTS,
     Answer,
@@ -25,7 +26,6 @@ from flipcost.core.decision import (
 from flipcost.core.information import value_of_knowing_rate
 from flipcost.core.noise_by_score import RateBand, rates_by_score_band
 from flipcost.core.noise_posterior import RatePosterior, rate_posterior
-from flipcost.core.prices import Prices
 from flipcost.core.rates import NoiseRate, purest_tail
 from flipcost.estimators.flipcost.calibrate import calibrate_scores
 from flipcost.estimators.flipcost.result import FitResult, ScoreCurves
@@ -135,7 +135,7 @@ def _least_regret(
 
     def count(probability: Array, answer: Answer = "rule") -> Any:
         called = bayes_calls(probability, cost, answer)
-        if isinstance(cost, Prices):
+        if isinstance(cost, RowCosts):
             return cost_sums(rows.positive, called, cost, rows.weight)
         return count_calls(rows.positive, called, rows.weight)
 

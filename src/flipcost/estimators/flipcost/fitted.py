@@ -13,8 +13,8 @@ from sklearn.base import BaseEstimator, ClassifierMixin
 
 from flipcost._shadow import in_shadow
 from flipcost._validation import check_is_fitted, positive_index, validate_data
+from flipcost.core.costs import check_known, log_odds_of, prices_of
 from flipcost.core.decision import CONSTANTS, bayes_calls
-from flipcost.core.row_prices import check_known, log_odds_of, prices_of
 from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
 from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.priced import PricedScoreMixin
@@ -24,7 +24,7 @@ from flipcost.tables.encoder import is_mixed
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from flipcost.core.prices import Prices
+    from flipcost.core.costs import RowCosts
     from flipcost.estimators.flipcost.result import FitResult
 
     Array = NDArray[np.float64]
@@ -103,7 +103,7 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
             reset=reset,
         )
 
-    def _prices(self, X: Any, prices: Any) -> Prices | None:
+    def _prices(self, X: Any, prices: Any) -> RowCosts | None:
         """Return the prices of new rows, or None where they are the same for all."""
         check_is_fitted(self)
         found = prices_of(self.cost, prices, X, fitted=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.checked_rows import CheckedRows
-    from flipcost.core.prices import Prices
+    from flipcost.core.costs import RowCosts
     from flipcost.estimators.flipcost.dependence import Dependence
     from flipcost.estimators.flipcost.options import FitOptions
     from flipcost.estimators.flipcost.result import FitResult
@@ -44,7 +44,7 @@ class MemoryRows:
         Weights.
     checked : CheckedRows or None
         Those whose right label is known.
-    prices : Prices or None
+    prices : RowCosts or None
         What their mistakes cost, where that differs by row.
     """
 
@@ -52,7 +52,7 @@ class MemoryRows:
     positive: Flags
     weight: Array | None = None
     checked: CheckedRows | None = None
-    prices: Prices | None = None
+    prices: RowCosts | None = None
 
 
 @dataclass(frozen=True, eq=False)

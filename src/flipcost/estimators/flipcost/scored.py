@@ -15,8 +15,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.checked_rows import CheckedRows
+    from flipcost.core.costs import RowCosts
     from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.core.prices import Prices
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -44,7 +44,7 @@ class ScoredRows:
         As in `flipcost.core.decision.count_calls`, where these stand for more rows.
     checked : CheckedRows or None
         Those among them whose right label is known.
-    prices : Prices or None
+    prices : RowCosts or None
         What their mistakes cost, where that differs by row.
     design : float, default=1.0
         Design effect (`flipcost.core.dependence`): rows count for so many times fewer.
@@ -60,7 +60,7 @@ class ScoredRows:
     positive_share: float
     call_squares: Callable[[Flags], Array] | None = None
     checked: CheckedRows | None = None
-    prices: Prices | None = None
+    prices: RowCosts | None = None
     design: float = 1.0
     call_design: Callable[[Flags, RatePosterior], float] | None = None
 
@@ -76,7 +76,7 @@ class ScoredRows:
         positive: Flags,
         weight: Array | None,
         checked: CheckedRows | None = None,
-        prices: Prices | None = None,
+        prices: RowCosts | None = None,
         *,
         overwrite_scores: bool = False,
     ) -> ScoredRows:

@@ -16,7 +16,7 @@ import numpy as np
 
 from flipcost.core.calibration import N_BINS, ScoreBins
 from flipcost.core.checked_rows import CheckedRows
-from flipcost.core.row_prices import share_and_unit
+from flipcost.core.costs import share_and_unit
 from flipcost.estimators._tables import orient_found
 from flipcost.estimators.flipcost.dependence import SampleTies
 from flipcost.estimators.flipcost.drawing import Drawing
@@ -36,8 +36,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from flipcost.core.costs import RowCosts
     from flipcost.core.moments import ClassMoments
-    from flipcost.core.prices import Prices
     from flipcost.estimators.flipcost.first_pass import Gathered
     from flipcost.estimators.flipcost.options import FitOptions
     from flipcost.estimators.flipcost.result import FitResult
@@ -143,7 +143,7 @@ def fit_gathered(
     checked: CheckedSample | None = None,
     *,
     bend: bool,
-    price_rows: Callable[[Any], Prices] | None = None,
+    price_rows: Callable[[Any], RowCosts] | None = None,
     groups_of: Callable[[Any], NDArray[np.intp]] | None = None,
 ) -> TableFit:
     """Make the second pass, and fit.
@@ -245,7 +245,7 @@ def _fit_second(
     total: ClassMoments,
     options: FitOptions,
     known: CheckedSample | None = None,
-    price_rows: Callable[[Any], Prices] | None = None,
+    price_rows: Callable[[Any], RowCosts] | None = None,
     ties: SampleTies | None = None,
 ) -> tuple[FitResult, DrawnRows | GroupedRows, ScoredRows]:
     """Calibrate on the histogram of all rows, choose by what stands for them."""

@@ -6,15 +6,15 @@ import pytest
 from scipy.optimize import minimize
 
 from flipcost.core.losses import uneven_squared
+from flipcost.paper.theory.lemmas import loss_range
+from flipcost.paper.theory.theorem_2 import ball_minimiser
 from flipcost.theory import (
     DiscreteLaw,
-    ball_minimiser,
     excess_cost_bound,
     lemma_1,
     lemma_2,
     linear_minimiser,
     lipschitz_constant,
-    loss_range,
     printed_lipschitz_constant,
     rademacher_complexity,
     theorem_2,

@@ -3,10 +3,9 @@ import pytest
 
 from flipcost.core.costs import Costs
 from flipcost.core.noise import noisy_threshold, transition_matrix
+from flipcost.paper.theory.four_costs import cost_matrix, effective_costs
 from flipcost.theory import (
-    cost_matrix,
     denoising_costs,
-    effective_costs,
     extended_symmetry,
     four_cost_risk,
     reduce_costs,

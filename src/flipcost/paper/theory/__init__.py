@@ -6,7 +6,7 @@ B.4, Theorem 1 with its counter-examples and the exact condition under which it 
 and 2, the bound of Theorem 2 term by term, the monotonicity lemma, and the four-cost space.
 """
 
-from flipcost.datasets.gaussian import gaussian_eta, gaussian_log_odds
+from flipcost.datasets.gaussian import gaussian_eta
 from flipcost.paper.theory.examples import (
     Example,
     Figure,
@@ -18,9 +18,7 @@ from flipcost.paper.theory.examples import (
 from flipcost.paper.theory.four_costs import (
     CostReduction,
     SymmetryCheck,
-    cost_matrix,
     denoising_costs,
-    effective_costs,
     extended_symmetry,
     four_cost_risk,
     reduce_costs,
@@ -44,7 +42,6 @@ from flipcost.paper.theory.lemmas import (
     lemma_1,
     lemma_2,
     lipschitz_constant,
-    loss_range,
     printed_lipschitz_constant,
     rademacher_complexity,
 )
@@ -64,7 +61,6 @@ from flipcost.paper.theory.theorem_1 import (
 from flipcost.paper.theory.theorem_2 import (
     BoundTerm,
     Theorem2Bound,
-    ball_minimiser,
     theorem_2,
     theorem_2_counterexample,
 )
@@ -83,11 +79,8 @@ __all__ = [
     "RobustnessReport",
     "SymmetryCheck",
     "Theorem2Bound",
-    "ball_minimiser",
-    "cost_matrix",
     "decide",
     "denoising_costs",
-    "effective_costs",
     "example_1",
     "example_2",
     "example_3",
@@ -96,13 +89,11 @@ __all__ = [
     "extended_symmetry",
     "four_cost_risk",
     "gaussian_eta",
-    "gaussian_log_odds",
     "keeps_side",
     "lemma_1",
     "lemma_2",
     "linear_minimiser",
     "lipschitz_constant",
-    "loss_range",
     "noise_fixed_point",
     "parallel_margin",
     "parallel_shift",

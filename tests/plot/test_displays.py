@@ -13,8 +13,6 @@ from flipcost.noise import flip_labels
 from flipcost.plot import (
     CostCurveDisplay,
     DecisionBoundaryDisplay,
-    NoisePathDisplay,
-    RegretDisplay,
 )
 
 
@@ -59,30 +57,6 @@ def test_the_cost_curve_is_denoised(fitted):
     for cost, value in zip(display.costs, display.values, strict=True):
         expected = denoised_cost(y, np.where(eta > cost, 1, -1), cost, 0.2, normalize=True).value
         assert value == pytest.approx(expected, abs=1e-12)
-
-
-def test_the_noise_path_is_the_denoised_cost(fitted):
-    """Each point is the cost denoised at that rate; the estimate and its interval are marked."""
-    model, X, y = fitted
-    display = NoisePathDisplay.from_estimator(model, X, y)
-    assert set(display.values) == {"FlipCostClassifier", "always 1", "always -1"}
-    expected = denoised_cost(
-        y, model.predict(X), 0.2, float(display.rates[40]), normalize=True
-    ).value
-    assert display.values["FlipCostClassifier"][40] == pytest.approx(expected)
-    assert display.rate == model.wrong_share_.value
-    assert display.interval == (model.wrong_share_.low, model.wrong_share_.high)
-
-
-def test_the_regret_is_above_the_best(fitted):
-    """At each rate one candidate has no regret; the chosen one has the least worst."""
-    model, X, y = fitted
-    display = RegretDisplay.from_estimator(model, X, y)
-    values = np.array(list(display.values.values()))
-    np.testing.assert_allclose(values.min(axis=0), 0, atol=1e-15)
-    worst = {name: regret.max() for name, regret in display.values.items()}
-    assert display.chosen == min(worst, key=worst.get)
-    assert display.lines_[display.chosen].get_linewidth() == 3
 
 
 def test_the_boundary_is_where_the_probability_is_the_cost():

@@ -4,17 +4,15 @@ Each class holds what is drawn and draws it with `plot`; `from_estimator` and `f
 compute it. Drawing needs matplotlib.
 """
 
-from flipcost.plot._bands import (
+from flipcost.plot._boundary import DecisionBoundaryDisplay
+from flipcost.plot._curves import (
     BandDisplay,
+    CostCurveDisplay,
     DecisionCurveDisplay,
     LiftDisplay,
     PriceCurveDisplay,
     ProfitDisplay,
 )
-from flipcost.plot._boundary import DecisionBoundaryDisplay
-from flipcost.plot._cost_curve import CostCurveDisplay
-from flipcost.plot._noise_path import NoisePathDisplay
-from flipcost.plot._regret import RegretDisplay
 
 __all__ = [
     "BandDisplay",
@@ -22,8 +20,6 @@ __all__ = [
     "DecisionBoundaryDisplay",
     "DecisionCurveDisplay",
     "LiftDisplay",
-    "NoisePathDisplay",
     "PriceCurveDisplay",
     "ProfitDisplay",
-    "RegretDisplay",
 ]

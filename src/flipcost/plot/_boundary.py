@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share
-from flipcost.plot._common import pos_label_of, positive_probability, read_positive, take_axes
+from flipcost.plot._curves import pos_label_of, positive_probability, read_positive, take_axes
 
 
 class DecisionBoundaryDisplay:

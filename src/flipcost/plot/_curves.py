@@ -1,4 +1,4 @@
-"""Curves with bands on clean labels: decision curve, lift, profit, cost over the price."""
+"""Curves of probabilities: cost over all cost shares; decision curve, lift, profit with bands."""
 
 from __future__ import annotations
 
@@ -6,23 +6,231 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from sklearn.utils import column_or_1d
 
-from flipcost.core.arrays import Array
+from flipcost._validation import positive_index
+from flipcost.core.arrays import Array, Flags
+from flipcost.core.confusion import ConfusionCounts, measure, possible_counts
+from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.costs import Costs, RowCosts, prices_of
 from flipcost.core.depth import depth_curve
-from flipcost.core.noise import rate_pair
+from flipcost.core.noise import NoiseRateLike, rate_pair
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.price_curves import net_benefit_curve, price_curve
-from flipcost.plot._common import (
-    pos_label_of,
-    positive_probability,
-    read_positive,
-    read_probability,
-    take_axes,
-)
 
 _THRESHOLDS = np.linspace(0.02, 0.9, 45)
 _FACTORS = 2.0 ** np.linspace(-3, 3, 37)
+_COSTS = np.linspace(0.01, 0.99, 99)
+
+
+def take_axes(ax: Any) -> Any:
+    """Return the axes to draw on, new ones when there are none."""
+    try:
+        from matplotlib import pyplot as plt  # noqa: PLC0415 - needed only to draw
+    except ImportError:
+        msg = "Drawing needs matplotlib, which is not installed. Install matplotlib."
+        raise ImportError(msg) from None
+    return plt.subplots()[1] if ax is None else ax
+
+
+def read_positive(y: ArrayLike, pos_label: Any) -> Flags:
+    """Return which labels are positive; the positive one is the second in order when not given."""
+    labels = column_or_1d(y)
+    classes = np.unique(labels)
+    if len(classes) != 2:
+        msg = f"`y` must hold two labels; got {len(classes)}. Give the labels of both classes."
+        raise ValueError(msg)
+    return labels == classes[positive_index(classes, pos_label)]
+
+
+def read_probability(probability: ArrayLike, n_rows: int, name: str = "y_prob") -> Array:
+    """Return probabilities of the positive class as a checked array."""
+    values = np.asarray(probability, dtype=float)
+    if values.shape != (n_rows,) or not np.all((values >= 0) & (values <= 1)):
+        msg = (
+            f"`{name}` must hold a probability of the positive class for each of the {n_rows} "
+            f"rows; got shape {values.shape}. Give one column of predict_proba."
+        )
+        raise ValueError(msg)
+    return values
+
+
+def positive_probability(estimator: Any, X: Any, pos_label: Any) -> Array:
+    """Return the estimator's probability of the positive class."""
+    if not hasattr(estimator, "predict_proba"):
+        msg = f"`estimator` must have `predict_proba`; {type(estimator).__name__} has not."
+        raise TypeError(msg)
+    index = positive_index(estimator.classes_, pos_label_of(estimator, pos_label))
+    return estimator.predict_proba(X)[:, index]
+
+
+def pos_label_of(estimator: Any, pos_label: Any) -> Any:
+    """Return the positive label: the one given, or else the estimator's own."""
+    return getattr(estimator, "pos_label", None) if pos_label is None else pos_label
+
+
+class CostCurveDisplay:
+    """Mean cost of a row when a probability is cut at each cost, against both constants.
+
+    Parameters
+    ----------
+    costs : ndarray of shape (n,)
+        Shares of the cost that a false positive bears.
+    values : ndarray of shape (n,)
+        Mean cost of a row at each.
+    constants : ndarray of shape (n,)
+        The same for the better one of the two constant answers.
+    name : str, default=None
+        Name in the legend.
+
+    Attributes
+    ----------
+    line_, constant_line_ : matplotlib lines
+        What was drawn.
+    ax_, figure_ : matplotlib axes and figure
+        Where.
+
+    Examples
+    --------
+    >>> import matplotlib
+    >>> matplotlib.use("Agg")
+    >>> from flipcost.plot import CostCurveDisplay
+    >>> display = CostCurveDisplay.from_predictions([0, 0, 1, 1], [0.1, 0.4, 0.35, 0.8])
+    >>> float(display.values[24])
+    0.0625
+    """
+
+    def __init__(
+        self,
+        costs: Array,
+        values: Array,
+        constants: Array,
+        name: str | None = None,
+    ) -> None:
+        self.costs = costs
+        self.values = values
+        self.constants = constants
+        self.name = name
+
+    def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
+        """Draw the curve.
+
+        Parameters
+        ----------
+        ax : matplotlib axes, default=None
+            Where to draw; new axes when None.
+        name : str, default=None
+            Name in the legend.
+        **kwargs : dict
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        self
+        """
+        self.ax_ = take_axes(ax)
+        self.figure_ = self.ax_.figure
+        (self.line_,) = self.ax_.plot(
+            self.costs, self.values, **{"label": name or self.name or "classifier", **kwargs}
+        )
+        (self.constant_line_,) = self.ax_.plot(
+            self.costs, self.constants, color="grey", linestyle=":", label="better constant"
+        )
+        self.ax_.set(xlabel="cost of a false positive, as a share", ylabel="mean cost of a row")
+        self.ax_.set_ylim(bottom=0)
+        self.ax_.legend()
+        return self
+
+    @classmethod
+    def from_predictions(
+        cls,
+        y: ArrayLike,
+        y_prob: ArrayLike,
+        *,
+        noise_rate: NoiseRateLike = None,
+        sample_weight: ArrayLike | None = None,
+        pos_label: Any = None,
+        name: str | None = None,
+        ax: Any = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of probabilities.
+
+        Parameters
+        ----------
+        y : array-like of shape (n,)
+            Labels.
+        y_prob : array-like of shape (n,)
+            Probability of the positive class.
+        noise_rate : float, pair of floats, or None, default=None
+            Rate at which the labels were flipped; the costs shown are then those on clean labels.
+        sample_weight : array-like of shape (n,), default=None
+            Weights of the rows.
+        pos_label : label, default=None
+            The positive class; the second in order when None.
+        name : str, default=None
+            Name in the legend.
+        ax : matplotlib axes, default=None
+            Where to draw.
+        **kwargs : dict
+            Passed to matplotlib's ``plot``.
+
+        Returns
+        -------
+        CostCurveDisplay
+        """
+        positive = read_positive(y, pos_label)
+        probability = read_probability(y_prob, len(positive))
+        tables = confusions_at_costs(positive, probability, _COSTS, sample_weight)
+        clean = possible_counts(tables, noise_rate)
+        values = np.array(
+            [float(measure(t, "cost", c)) for t, c in zip(clean, _COSTS, strict=True)]
+        )
+        total = ConfusionCounts.from_labels(positive, np.ones(len(positive), bool), sample_weight)
+        share = possible_counts(total, noise_rate)[:, 1] / total.counts.sum()
+        constants = np.minimum((1 - _COSTS) * share[1], _COSTS * share[0])
+        return cls(_COSTS, values, constants, name).plot(ax, **kwargs)
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        pos_label: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of a fitted classifier on rows that it was not trained on.
+
+        Parameters
+        ----------
+        estimator : classifier with `predict_proba`
+            Fitted.
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        pos_label : label, default=None
+            The positive class; the estimator's own when None.
+        name : str, default=None
+            Name in the legend; that of the class when None.
+        **kwargs : dict
+            As in `from_predictions`.
+
+        Returns
+        -------
+        CostCurveDisplay
+        """
+        probability = positive_probability(estimator, X, pos_label)
+        return cls.from_predictions(
+            y,
+            probability,
+            pos_label=pos_label_of(estimator, pos_label),
+            name=name or type(estimator).__name__,
+            **kwargs,
+        )
 
 
 class BandDisplay:

@@ -19,6 +19,7 @@ NAMES = (
     "ordinary",
     "real_noise",
     "recheck",
+    "judge",
     "decisions",
     "scale",
     "predict",

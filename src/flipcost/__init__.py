@@ -31,6 +31,7 @@ if TYPE_CHECKING:
         UnevenMarginClassifier,
         UnevenMarginClassifierCV,
     )
+    from flipcost.noise import judge, judge_difference
     from flipcost.paper.forward import ForwardLogisticClassifier
     from flipcost.paper.kliep import KLIEPClassifier
     from flipcost.paper.logistic import (
@@ -61,6 +62,8 @@ __all__ = [
     "datasets",
     "exceptions",
     "export",
+    "judge",
+    "judge_difference",
     "load",
     "metrics",
     "noise",
@@ -91,6 +94,8 @@ _WHERE = {
     "datasets": "flipcost.datasets",
     "exceptions": "flipcost.exceptions",
     "export": "flipcost.export",
+    "judge": "flipcost.noise",
+    "judge_difference": "flipcost.noise",
     "load": "flipcost._persist",
     "metrics": "flipcost.metrics",
     "noise": "flipcost.noise",

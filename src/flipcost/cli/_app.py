@@ -19,6 +19,7 @@ from flipcost.cli._datasets import datasets_command
 from flipcost.cli._echo import echo
 from flipcost.cli._export import export_command
 from flipcost.cli._interrupts import interrupted_words, signals_as_interrupts
+from flipcost.cli._judge import JudgeCommand, judge_command
 from flipcost.cli._options import in_options
 from flipcost.cli._predict import PredictCommand, predict_command
 from flipcost.cli._recheck import RecheckCommand, recheck_command
@@ -63,6 +64,7 @@ def _root(
 app.command("audit", cls=AuditCommand)(audit_command)
 app.command("predict", cls=PredictCommand)(predict_command)
 app.command("recheck", cls=RecheckCommand)(recheck_command)
+app.command("judge", cls=JudgeCommand)(judge_command)
 app.command("export")(export_command)
 app.command("datasets")(datasets_command)
 app.command("reproduce")(reproduce_command)

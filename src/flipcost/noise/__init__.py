@@ -1,8 +1,9 @@
-"""Label noise: flipping labels on purpose, and estimating at which rate they were flipped."""
+"""Label errors: flipping labels on purpose, and estimating how many are wrong."""
 
 from flipcost.core.rates import NoiseRate
 from flipcost.noise._flip import flip_labels
 from flipcost.noise._inferred import rate_bounds, rate_by_likelihood, rate_by_range
+from flipcost.noise._judge import JudgedRows, judge, judge_difference
 from flipcost.noise._repeated import (
     rate_from_repeats,
     rate_from_trusted,
@@ -12,8 +13,11 @@ from flipcost.noise._repeated import (
 )
 
 __all__ = [
+    "JudgedRows",
     "NoiseRate",
     "flip_labels",
+    "judge",
+    "judge_difference",
     "rate_bounds",
     "rate_by_likelihood",
     "rate_by_range",

@@ -1,0 +1,149 @@
+"""What people's labels say of a judge, in words and as a page."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from importlib.resources import files
+from typing import TYPE_CHECKING, Any
+
+from jinja2 import Environment, StrictUndefined
+from markupsafe import Markup
+
+from flipcost._version import __version__
+from flipcost.core.confusion import Interval
+
+if TYPE_CHECKING:
+    from flipcost.noise import JudgedRows
+
+# Fewer human labels of a kind than this leave a rate open.
+_FEW = 20
+
+
+@dataclass(frozen=True)
+class JudgeFindings:
+    """What is said of a judge: the estimates, and the names of things.
+
+    Attributes
+    ----------
+    name : str
+        Of the table.
+    labels : pair of str
+        The negative label and the positive one.
+    found : JudgedRows
+        The estimates.
+    other : JudgedRows or None
+        Those of a second system.
+    difference : Interval or None
+        Of its share to the first one's.
+    systems : pair of str
+        Columns of the judge's labels of each system.
+    """
+
+    name: str
+    labels: tuple[str, str]
+    found: JudgedRows
+    other: JudgedRows | None = None
+    difference: Interval | None = None
+    systems: tuple[str, str] = ("", "")
+
+
+def judge_sentences(findings: JudgeFindings) -> list[str]:
+    """Return the answer: the share, the judge's errors, the difference, and what is thin."""
+    found, (negative, positive) = findings.found, findings.labels
+    share = (
+        f"Best estimate: {span(found.share_)} of the rows are truly {positive!r}; "
+        f"the judge says {percent(found.judged_share_)}."
+    )
+    errors = (
+        f"The judge misses {span(found.miss_rate_)} of the truly {positive!r} rows, and calls "
+        f"{span(found.false_alarm_rate_)} of the truly {negative!r} rows {positive!r}."
+    )
+    said = [share, errors]
+    if findings.difference is not None and findings.other is not None:
+        first, second = findings.systems
+        gap = findings.difference
+        high, low = (second, first) if gap.value >= 0 else (first, second)
+        if gap.low <= 0 <= gap.high:
+            verdict = f"{first!r} and {second!r} cannot be told apart"
+        else:
+            verdict = f"{high!r} is truly {positive!r} more often than {low!r}"
+        said.append(
+            f"{verdict}: {second!r} has {points(gap)} percentage points more of them than "
+            f"{first!r}. Its own share is {span(findings.other.share_)}."
+        )
+    for place, label in enumerate(findings.labels):
+        seen = int(found.confusion_[:, place].sum())
+        if found.judged_share_ != 1 - place and seen < _FEW:
+            said.append(
+                f"Only {seen} of the rows that the judge calls {label!r} have a human label: "
+                f"have at least {_FEW} looked at, drawn at random."
+            )
+    return said
+
+
+def percent(share: float) -> str:
+    """Return a share with two figures, as a percentage.
+
+    Examples
+    --------
+    >>> percent(0.194), percent(0.0234), percent(0.997), percent(0.0)
+    ('19%', '2.3%', '99.7%', '0%')
+    """
+    return f"{_figures(share, share)}%"
+
+
+def span(interval: Interval) -> str:
+    """Return a share with its interval.
+
+    Examples
+    --------
+    >>> span(Interval(0.19, 0.12, 0.24)), span(Interval(0.021, 0.0, 0.06))
+    ('19% (12 to 24%)', '2.1% (0 to 6.0%)')
+    """
+    low, high = (_figures(x, interval.value) for x in (interval.low, interval.high))
+    return f"{percent(interval.value)} ({low} to {high}%)"
+
+
+def points(interval: Interval) -> str:
+    """Return a difference of shares with its interval, in percentage points.
+
+    Examples
+    --------
+    >>> points(Interval(0.081, -0.02, 0.18))
+    '8.1 (-2.0 to 18.0)'
+    """
+    value, low, high = (100 * x for x in (interval.value, interval.low, interval.high))
+    return f"{value:.1f} ({low:.1f} to {high:.1f})"
+
+
+def _figures(share: float, beside: float) -> str:
+    exact = min(share, 1 - share) < 0.1 and min(beside, 1 - beside) < 0.1
+    return f"{100 * share:.{1 if exact and 0 < share < 1 else 0}f}"
+
+
+def judge_page(findings: JudgeFindings, sentences: list[str]) -> str:
+    """Return the page about a judge: the sentences, intervals as bars, and what was counted."""
+    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
+    here = files("flipcost.report")
+    page = (here / "templates" / "judge.html").read_text(encoding="utf-8")
+    style = (here / "static" / "report.css").read_text(encoding="utf-8")
+    return environment.from_string(page).render(
+        findings=findings,
+        sentences=sentences,
+        bars=_bars(findings),
+        counts=findings.found.confusion_.tolist(),
+        style=Markup(style),  # noqa: S704 - our own file
+        version=__version__,
+    )
+
+
+def _bars(findings: JudgeFindings) -> list[dict[str, Any]]:
+    found, (negative, positive) = findings.found, findings.labels
+    shown = [
+        (f"truly “{positive}”", found.share_),
+        (f"truly “{positive}”, missed by the judge", found.miss_rate_),
+        (f"truly “{negative}”, called “{positive}” by the judge", found.false_alarm_rate_),
+    ]
+    if findings.other is not None:
+        shown.append((f"truly “{positive}” in “{findings.systems[1]}”", findings.other.share_))
+    return [{"what": what, "interval": one, "text": span(one)} for what, one in shown]

@@ -218,6 +218,7 @@ MISTAKES = {
     ),
     "other json": ('[{"text": "hello"}]', "item 1 has no answer"),
     "numbers": ("[1, 2]", "item 1 is no task"),
+    "brackets": ("[" * 5000, "nested too deeply"),
     "names": ("id,label,checked\nr7,no,yes\n", "found by its name only"),
 }
 
@@ -232,6 +233,14 @@ def test_mistakes_are_named_with_their_line(tmp_path, name):
         match_checked([read_checked(path)], LABELS)
     assert words in str(caught.value)
     assert str(path) in str(caught.value)
+
+
+def test_a_line_separator_in_a_cell_ends_no_line(tmp_path):
+    rows = [{"row": k, "label": "no", "checked": "yes", "note": "a\u2028b\x85c"} for k in (1, 2)]
+    path = tmp_path / "recheck.jsonl"
+    text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
+    path.write_text(text, encoding="utf-8")
+    assert [row.row for row in read_checked(path)] == [1, 2]
 
 
 def test_two_files_must_agree():

@@ -406,13 +406,17 @@ def _items(path: Path, text: str) -> Iterator[tuple[str, Any]]:
     """Return the objects of a JSON file, or of one of JSON lines, and where each is."""
     try:
         found = json.loads(text)
+    except RecursionError as error:
+        msg = f"{path} is nested too deeply; export it again."
+        raise TableError(msg) from error
     except ValueError as whole:
-        for number, line in enumerate(text.splitlines(), start=1):
+        # Cells may hold what `splitlines` takes for ends of lines.
+        for number, line in enumerate(text.split("\n"), start=1):
             if not line.strip():
                 continue
             try:
                 yield f"{path}, line {number}", json.loads(line)
-            except ValueError as error:
+            except (ValueError, RecursionError) as error:
                 at = getattr(whole, "lineno", number) if number == 1 else number
                 msg = f"{path} is not JSON in line {at}; export it again."
                 raise TableError(msg) from error

@@ -182,7 +182,18 @@ def parquet_batches(
                 if pa.types.is_dictionary(field.type):
                     column = plain.column(place).dictionary_decode()
                     plain = plain.set_column(place, field.name, column)
-            yield plain
+            yield _checked_text(plain)
+
+
+def _checked_text(batch: Any) -> Any:
+    """Return a batch whose text is UTF-8, as Parquet promises and does not enforce."""
+    for name in texts_of(batch.schema):
+        try:
+            batch.column(name).validate(full=True)
+        except pa.ArrowInvalid as error:
+            msg = f"Column {name!r} holds text that is not UTF-8; write it again, or leave it out."
+            raise TableError(msg) from error
+    return batch
 
 
 def check_cells(batch: Any) -> Any:

@@ -282,14 +282,25 @@ def _breaks(head: bytes) -> int:
     return head.count(b"\n") or head.count(b"\r")
 
 
+# Codecs of Python that are not ways to write files.
+_NO_FILES = ("punycode", "idna", "undefined", "unicode-escape", "raw-unicode-escape", "mbcs", "oem")
+
+
 def _lines(path: Path, head: bytes, encoding: str) -> list[str]:
     """Return the first lines as text, the last one only if it is whole."""
     utf16 = head[:2] in (b"\xff\xfe", b"\xfe\xff")
     if not utf16 and encoding.lower().startswith("utf-8") and b"\x00" in head:
+        # Text of two bytes a letter has a zero beside nearly every one.
+        wide = next((k for k in (0, 1) if head[k::2].count(0) > 0.4 * len(head)), None)
         msg = f"{path} holds binary data, not a table; give a CSV or Parquet file."
+        if wide is not None:
+            name = ("utf-16-be", "utf-16-le")[wide]
+            msg = f"{path} is not UTF-8 but looks like {name}; give `encoding={name!r}`."
         raise TableError(msg)
     whole = head if len(head) < _HEAD else head[: head.rfind(b"\n") + 1] or head
     try:
+        if encoding.lower().replace("_", "-") in _NO_FILES:
+            raise LookupError
         text = whole.decode("utf-8-sig" if encoding.lower() in ("utf-8", "utf8") else encoding)
     except LookupError as error:
         msg = f"The encoding {encoding!r} is not known; try latin-1 or cp1252."

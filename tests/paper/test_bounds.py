@@ -6,8 +6,8 @@ import pytest
 from scipy.optimize import minimize
 
 from flipcost.core.losses import uneven_squared
-from flipcost.paper.theory.lemmas import loss_range
-from flipcost.paper.theory.theorem_2 import ball_minimiser
+from flipcost.paper.theory.bounds import loss_range
+from flipcost.paper.theory.bounds import ball_minimiser
 from flipcost.theory import (
     DiscreteLaw,
     excess_cost_bound,

@@ -3,7 +3,7 @@ import pytest
 
 from flipcost.core.costs import Costs
 from flipcost.core.noise import noisy_threshold, transition_matrix
-from flipcost.paper.theory.four_costs import cost_matrix, effective_costs
+from flipcost.paper.theory.laws import cost_matrix, effective_costs
 from flipcost.theory import (
     denoising_costs,
     extended_symmetry,

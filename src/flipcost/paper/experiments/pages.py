@@ -1,4 +1,4 @@
-"""The tables as pages: HTML with pictures, Markdown and LaTeX."""
+"""The tables as pages: HTML, Markdown and LaTeX; agreement as a picture."""
 
 from __future__ import annotations
 
@@ -250,117 +250,50 @@ def _maths(text: str) -> str:
     return f"${text.replace('±', chr(92) + 'pm')}$" if text and text != "NA" else text
 
 
-_WIDTH, _HEIGHT = 300, 210
-_LEFT, _RIGHT, _TOP, _BOTTOM = 40, 14, 24, 30
+_ROW, _COLUMN, _LEFT, _TOP = 19, 64, 270, 26
 
 
-@dataclass(frozen=True)
-class Series:
-    """A line through ours and dots for the paper's figures: pairs of rate and value."""
+def agreement_svg(summary: list[Row]) -> str:
+    """Draw how many cells agree, by table and method, as a grid of an SVG.
 
-    label: str
-    colour: str
-    ours: list
-    paper: list
-
-
-def plot(title: str, series: list[Series]) -> str:
-    """Return an SVG element.
-
-    Examples
-    --------
-    >>> line = Series("ours", "#06c", [(0.0, 1.0), (0.4, 2.0)], [(0.4, 1.5)])
-    >>> plot("Cost", [line]).startswith("<svg")
-    True
+    The eight KLIEP estimates of a table are added up. Cells that an erratum touches are counted
+    under the reading that they are taken to come from, as in the summary.
     """
-    points = [p for s in series for p in (*s.ours, *s.paper) if not math.isnan(p[1])]
-    if not points:
-        return ""
-    scale = _Scale(points)
+    tally: dict[tuple[str, str], list[int]] = {}
+    for entry in summary:
+        method = METHOD_WORDS.get(entry["method"], METHOD_WORDS["kliep"])
+        place = tally.setdefault((entry["table"], method), [0, 0])
+        place[0] += int(entry["agree"]) + int(entry["touched_agree"])
+        place[1] += int(entry["cells"]) + int(entry["touched_cells"])
+    tables = list(dict.fromkeys(table for table, _ in tally))
+    methods = [word for word in METHOD_WORDS.values() if any(m == word for _, m in tally)]
+    width, height = _LEFT + _COLUMN * len(methods) + 8, _TOP + _ROW * len(tables) + 8
+    box = f'viewBox="0 0 {width} {height}" font-family="system-ui,sans-serif" font-size="10"'
     parts = [
-        f'<svg viewBox="0 0 {_WIDTH} {_HEIGHT}" role="img" aria-label="{escape(title)}">',
-        f'<text x="{_LEFT}" y="15" class="t">{escape(title)}</text>',
-        *scale.axes(),
+        f'<svg xmlns="http://www.w3.org/2000/svg" {box} role="img">',
+        "<title>Printed cells that agree with ours, by table and method</title>",
+        f'<rect width="{width}" height="{height}" fill="#fff"/>',
     ]
-    for entry in series:
-        parts += _line(entry, scale)
-    return "\n".join([*parts, "</svg>"])
-
-
-def _line(entry: Series, scale: _Scale) -> list[str]:
-    path = " ".join(f"{scale.x(x):.1f},{scale.y(y):.1f}" for x, y in entry.ours if y == y)
-    name = escape(entry.label)
-    parts = []
-    if path:
+    for k, method in enumerate(methods):
+        x = _LEFT + _COLUMN * (k + 0.5)
         parts.append(
-            f'<polyline points="{path}" fill="none" stroke="{entry.colour}" stroke-width="1.6">'
-            f"<title>{name}</title></polyline>"
+            f'<text x="{x:g}" y="16" text-anchor="middle">{method.removeprefix("link, ")}</text>'
         )
-    parts += [
-        f'<circle cx="{scale.x(x):.1f}" cy="{scale.y(y):.1f}" r="3.2" fill="#fff" '
-        f'stroke="{entry.colour}" stroke-width="1.6"><title>{name}, printed: {y:g}</title></circle>'
-        for x, y in entry.paper
-        if y == y
-    ]
-    return parts
-
-
-class _Scale:
-    """From rates and values to places in the picture."""
-
-    def __init__(self, points: list[tuple[float, float]]) -> None:
-        rates, values = zip(*points, strict=True)
-        self._rates = sorted(set(rates))
-        self._x0, self._x1 = min(rates), max(*rates, min(rates) + 0.1)
-        low, high = min(values), max(values)
-        pad = 0.06 * (high - low) or 0.05
-        self._y0, self._y1 = low - pad, high + pad
-
-    def x(self, rate: float) -> float:
-        share = (rate - self._x0) / (self._x1 - self._x0)
-        return _LEFT + share * (_WIDTH - _LEFT - _RIGHT)
-
-    def y(self, value: float) -> float:
-        share = (value - self._y0) / (self._y1 - self._y0)
-        return _HEIGHT - _BOTTOM - share * (_HEIGHT - _TOP - _BOTTOM)
-
-    def axes(self) -> list[str]:
-        base, right = _HEIGHT - _BOTTOM, _WIDTH - _RIGHT
-        parts = [f'<path d="M{_LEFT} {_TOP}V{base}H{right}" class="a"/>']
-        parts += [
-            f'<text x="{_LEFT - 4}" y="{self.y(value) + 3:.1f}" class="y">{value:g}</text>'
-            for value in ticks(self._y0, self._y1)
-        ]
-        # Labels nearer than this to the one before would run into it.
-        shown: list = []
-        for rate in self._rates:
-            if not shown or self.x(rate) - self.x(shown[-1]) > 20:
-                shown.append(rate)
-        parts += [
-            f'<text x="{self.x(rate):.1f}" y="{base + 13}" class="x">{rate:g}</text>'
-            for rate in shown
-        ]
-        middle = (_LEFT + right) / 2
-        parts.append(f'<text x="{middle}" y="{_HEIGHT - 3}" class="x">noise rate</text>')
-        return parts
-
-
-def ticks(low: float, high: float) -> list[float]:
-    """Return three to seven round numbers within a range.
-
-    Examples
-    --------
-    >>> ticks(0.47, 0.83)
-    [0.5, 0.6, 0.7, 0.8]
-    >>> ticks(3, 41)
-    [10.0, 20.0, 30.0, 40.0]
-    """
-    rough = (high - low) / 4
-    power = 10.0 ** math.floor(math.log10(rough))
-    step = min((power * k for k in (1, 2, 5, 10)), key=lambda s: abs(math.log(s / rough)))
-    first, last = math.ceil(low / step), math.floor(high / step)
-    places = max(0, -math.floor(math.log10(step)))
-    return [round(k * step, places) for k in range(first, last + 1)]
+    for j, table in enumerate(tables):
+        y = _TOP + _ROW * j
+        parts.append(f'<text x="4" y="{y + 13}">{escape(TABLES[table].title)}</text>')
+        for k, method in enumerate(methods):
+            agree, cells = tally.get((table, method), (0, 0))
+            if cells:
+                share = agree / cells
+                x = _LEFT + _COLUMN * k
+                parts.append(
+                    f'<rect x="{x}" y="{y}" width="{_COLUMN - 2}" height="{_ROW - 2}" '
+                    f'fill="hsl({120 * share:.0f},60%,80%)"/>'
+                    f'<text x="{x + _COLUMN / 2 - 1:g}" y="{y + 13}" text-anchor="middle">'
+                    f"{agree} of {cells}</text>"
+                )
+    return "".join(parts) + "</svg>\n"
 
 
 REASONS: dict[str, str] = {
@@ -431,26 +364,9 @@ white-space:nowrap}th{background:#fafbfc;font-weight:600;white-space:normal}
 td.ok{background:var(--ok)}td.off{background:var(--off)}td.odd{background:var(--odd)}
 td.na{background:var(--na)}td.ours{background:var(--ours)}td .p{color:var(--soft);display:block}
 .key span{padding:.1em .5em;margin-right:.6em;border:1px solid var(--rule)}
-.plots{display:grid;grid-template-columns:repeat(3,1fr);gap:.6rem}
-@media(max-width:40rem){.plots{grid-template-columns:1fr}}
-svg{width:100%;height:auto;background:#fff}svg text{font:10px system-ui,sans-serif;fill:#5b6675}
-svg .t{font-weight:600;font-size:11.5px;fill:#1c2430}svg .y{text-anchor:end}
-svg .x{text-anchor:middle}svg .a{fill:none;stroke:#b8c0ca}
-.legend{list-style:none;padding:0;display:flex;flex-wrap:wrap;gap:.2rem 1.2rem}
-.legend i{display:inline-block;width:1.4em;height:.25em;vertical-align:middle;margin-right:.4em}
+svg{width:100%;height:auto}
 @media print{body{max-width:none}h2{break-before:page}}
 """
-# What is drawn: label, method, reading, colour. Readings of None are the ones compared with.
-_LINES = (
-    ("scheme 1 as stated", "usq_regerm", "stated", "#b42318"),
-    ("scheme 1, cost 1/2", "usq_regerm", "half", "#e08600"),
-    ("scheme 2, logistic", "lkfun_log", "untouched", "#7a3ff2"),
-    ("scheme 2, LSPC", "lspc", "untouched", "#0f8a7e"),
-    ("scheme 1 denoised, rate known", "usq_regerm", "denoised", "#175cd3"),
-    ("FlipCost, rate unknown", "flipcost", "ours", "#111827"),
-    ("all positive", "all_positive", "constant", "#9aa4b2"),
-)
-_PANELS = (("AM", "AM"), ("WC", "cost as printed"), ("WC1", "user's cost"))
 
 
 def to_html(rows: list[Row], about: dict[str, Any]) -> str:
@@ -469,8 +385,8 @@ def to_html(rows: list[Row], about: dict[str, Any]) -> str:
         "<h1>The paper's tables, printed and reproduced</h1>",
         _lead(summary, about),
         _key(),
-        *_pictures(rows),
-        *_agreement(summary),
+        "<h2>Agreement by table and method</h2>",
+        agreement_svg(summary),
         "<h2>Why columns differ</h2>",
         *(f"<h3>{escape(head)}</h3><p>{escape(text)}</p>" for head, text in REASONS.items()),
         "<h2>The tables</h2>",
@@ -515,71 +431,6 @@ def _key() -> str:
         "<small>Printed figure in grey, ours below; rest the pointer on a cell for other "
         "readings.</small></p>"
     )
-
-
-def _pictures(rows: list[Row]) -> list[str]:
-    legend = "".join(
-        f'<li><i style="background:{colour}"></i>{escape(label)}</li>'
-        for label, _, _, colour in _LINES
-    )
-    found = []
-    for dataset, name in DATA_WORDS.items():
-        own = [row for row in rows if row["dataset"] == dataset and row["gamma"] == "tuned"]
-        own = [row for row in own if TABLES[row["table"]].kind == "noisy"]
-        for measure, words in _PANELS:
-            if len({row["rho"] for row in own if row["measure"] == measure}) > 1:
-                found.append(plot(f"{name}: {words}", _series(own, measure)))
-    if not found:
-        return []
-    return [
-        "<h2>Against the noise rate</h2>",
-        f'<ul class="legend">{legend}<li>circles: printed</li></ul>',
-        f'<div class="plots">{"".join(found)}</div>',
-    ]
-
-
-def _series(rows: list[Row], measure: str) -> list[Series]:
-    series = []
-    for label, method, reading, colour in _LINES:
-        if measure == "WC" and reading in ("denoised", "ours"):
-            continue  # counted at margin 1: not comparable with the printed form
-        own = [
-            r
-            for r in rows
-            if (r["measure"], r["method"], r["reading"]) == (measure, method, reading)
-        ]
-        ours = sorted({(r["rho"], r["mean"]) for r in own})
-        # The printed figures of scheme 1 are drawn once, beside the line that they fit.
-        drawn = reading != "stated"
-        paper = sorted({(r["rho"], r["paper_mean"]) for r in own if drawn and r["verdict"]})
-        series.append(Series(label, colour, ours, paper))
-    return series
-
-
-def _agreement(summary: list[Row]) -> list[str]:
-    rows = []
-    for entry in summary:
-        share = entry["agree"] / entry["cells"] if entry["cells"] else float("nan")
-        mark = "" if share != share else ("ok" if share >= 0.85 else "off")
-        text = f"{entry['agree']} of {entry['cells']}" if entry["cells"] else ""
-        touched = (
-            f"{entry['touched_agree']} of {entry['touched_cells']}"
-            if entry["touched_cells"]
-            else ""
-        )
-        rows.append(
-            f"<tr><td>{escape(TABLES[entry['table']].title)}</td>"
-            f"<td>{escape(method_words(entry['method']))}</td>"
-            f'<td class="{mark}">{text}</td><td>{touched}</td></tr>'
-        )
-    heads = (
-        "<tr><th>table</th><th>method</th><th>agree, of cells that no erratum touches</th>"
-        "<th>agree, of the others</th></tr>"
-    )
-    return [
-        "<h2>Agreement by table and method</h2>",
-        f'<div class="scroll"><table>{heads}{"".join(rows)}</table></div>',
-    ]
 
 
 def _table(name: str, rows: list[Row]) -> str:

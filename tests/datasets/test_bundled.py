@@ -12,7 +12,7 @@ import pytest
 from numpy.testing import assert_allclose, assert_array_equal
 
 from flipcost import datasets
-from flipcost.datasets import _files
+from flipcost.datasets import _bundled
 
 DATA = files("flipcost.datasets") / "data"
 
@@ -229,7 +229,7 @@ def damaged(tmp_path, monkeypatch):
     copy.mkdir()
     for path in DATA.iterdir():
         (copy / path.name).write_bytes(path.read_bytes())
-    monkeypatch.setattr(_files, "files", lambda package: tmp_path)
+    monkeypatch.setattr(_bundled, "files", lambda package: tmp_path)
     return copy
 
 

@@ -6,8 +6,7 @@ import pytest
 from scipy.optimize import minimize
 
 from flipcost.core.losses import uneven_squared
-from flipcost.paper.theory.bounds import loss_range
-from flipcost.paper.theory.bounds import ball_minimiser
+from flipcost.paper.theory.bounds import ball_minimiser, loss_range
 from flipcost.theory import (
     DiscreteLaw,
     excess_cost_bound,

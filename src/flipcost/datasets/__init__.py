@@ -5,15 +5,15 @@ Everything is bundled; nothing is downloaded. Loaders return scikit-learn's ``Bu
 """
 
 from flipcost.datasets._bundled import (
+    list_datasets,
     load_breast_cancer_ljubljana,
     load_bupa,
     load_german_credit,
+    load_paper_tables,
     load_pima,
     load_thyroid,
 )
-from flipcost.datasets._catalogue import list_datasets
-from flipcost.datasets._paper import load_paper_tables
-from flipcost.datasets._synthetic import (
+from flipcost.datasets.gaussian import (
     GaussianLaw,
     make_syn1,
     make_syn2,

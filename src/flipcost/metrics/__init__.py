@@ -3,13 +3,15 @@
 from flipcost.core.confusion import Interval
 from flipcost.metrics._confusion import (
     am_score,
+    am_scorer,
+    cost_scorer,
     denoised_confusion,
     denoised_cost,
     f_score,
+    f_scorer,
     weighted_cost,
 )
 from flipcost.metrics._eta import eta_scores
-from flipcost.metrics._scorers import am_scorer, cost_scorer, f_scorer
 
 __all__ = [
     "Interval",

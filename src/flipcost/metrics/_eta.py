@@ -10,7 +10,7 @@ from scipy.special import rel_entr
 from sklearn.utils import column_or_1d
 
 from flipcost.core.arrays import Array
-from flipcost.metrics._labels import are_positive
+from flipcost.metrics._confusion import are_positive
 
 
 def eta_scores(

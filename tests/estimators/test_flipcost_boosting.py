@@ -120,3 +120,29 @@ def test_halves_without_weight_teach_nothing(rows, forward):
     assert abs(made[0].baseline) < 1
     one_label = np.where(positive & (folds > 0), 0.0, 1.0)
     assert boosting_scores(X, none, positive, one_label, folds, forward=forward) is None
+
+
+def test_trees_are_as_many_as_labels_bear_out():
+    """Few rows with many wrong labels get few; more come with rows and clean labels."""
+    rng = np.random.default_rng(5)
+    X = rng.normal(size=(12_000, 6))
+    clean = np.sin(3 * X[:, 0]) * X[:, 1] + X[:, 2] * X[:, 3] > 0
+
+    def length(n, wrong):
+        noisy = clean[:n] ^ (rng.random(n) < wrong)
+        made, _ = boosting_scores(X[:n], np.zeros(6, bool), noisy, None, np.arange(n) % 10)
+        return len(made.trees) // 8
+
+    few, some, many = length(300, 0.4), length(3_000, 0.2), length(12_000, 0.0)
+    assert few == 8
+    assert few < some < many
+
+
+def test_boosting_does_not_end_with_many_rows():
+    """Above 100,000 rows there is boosting as below."""
+    rng = np.random.default_rng(6)
+    X = rng.normal(size=(110_000, 2))
+    noisy = (X[:, 0] * X[:, 1] > 0) ^ (rng.random(len(X)) < 0.2)
+    model = FlipCostClassifier(random_state=0).fit(X, noisy)
+    right = model.predict(X[:5000]) == (X[:5000, 0] * X[:5000, 1] > 0)
+    assert right.mean() > 0.97

@@ -72,36 +72,7 @@ def test_threads_do_not_change_what_boosting_learns(monkeypatch):
     assert np.array_equal(found[0][1], found[1][1])
     assert np.array_equal(*(made.score(X) for made, _ in found))
     assert np.array_equal(*plain)
-    for k in (0, 1):  # the halves are of whole folds
+    for k in (0, 1):  # the halves are of whole folds; bins are those of all rows
         train = folds % 2 != k
         alone = read_trees(clone(trees).fit(X[train], positive[train])).score(X[~train])
-        assert np.array_equal(alone, plain[0][~train])
-
-
-def test_columns_are_made_coarse_as_boosting_would():
-    """Weighted bins hold equal weights, order and gaps stay, few values and categories too."""
-    rng = np.random.default_rng(4)
-    X = np.column_stack([rng.normal(size=3000), rng.integers(0, 9, 3000), np.arange(3000) % 300])
-    X[:50, 0] = np.nan
-    weight = rng.uniform(0, 3, 3000)
-    found = boosting.coarse_columns(X, np.array([False, False, True]), weight)
-    assert np.array_equal(found[:, 1:], X[:, 1:])
-    assert np.array_equal(np.isnan(found[:, 0]), np.isnan(X[:, 0]))
-    order = np.argsort(X[50:, 0])
-    assert (np.diff(found[50:, 0][order]) >= 0).all()
-    values, place = np.unique(found[50:, 0], return_inverse=True)
-    assert len(values) == 255
-    mass = np.bincount(place, weight[50:]) / weight[50:].sum()
-    assert np.abs(mass - 1 / 255).max() < 3.1 / weight[50:].sum()  # a row more or less
-
-
-def test_weighted_boosting_is_that_of_scikit_learn(monkeypatch):
-    """Bins by our quantiles rather than its own change log-odds by little beside their spread."""
-    rng = np.random.default_rng(5)
-    X = rng.normal(size=(2000, 3))
-    positive = X[:, 0] * X[:, 1] + rng.normal(size=2000) > 0
-    rows = (X, np.zeros(3, bool), positive, rng.integers(1, 4, 2000) * 1.0, np.arange(2000) % 5)
-    ours, _ = boosting.boosting_scores(*rows)
-    monkeypatch.setattr(boosting, "coarse_columns", lambda cells, *_: cells)
-    theirs, _ = boosting.boosting_scores(*rows)
-    assert np.corrcoef(*(made.score(X) for made in (ours, theirs)))[0, 1] > 0.98
+        assert np.corrcoef(alone, plain[0][~train])[0, 1] > 0.97

@@ -148,10 +148,11 @@ def read_trees(boosting: Any) -> TreeSum:
         encoder = boosting._preprocessor.named_transformers_["encoder"]  # noqa: SLF001
         columns = np.argsort(~boosting.is_categorical_, kind="stable")
         known = dict(enumerate(encoder.categories_))
-    return TreeSum(tuple(_read_tree(tree, columns, known) for tree in predictors), baseline)
+    return TreeSum(tuple(read_tree(tree, columns, known) for tree in predictors), baseline)
 
 
-def _read_tree(predictor: Any, columns: Indices, known: Mapping[int, Array]) -> Tree:
+def read_tree(predictor: Any, columns: Indices, known: Mapping[int, Array]) -> Tree:
+    """Return one of scikit-learn's trees, given the place of its columns and levels of some."""
     nodes = predictor.nodes
     inner = nodes["is_leaf"] == 0
     codes = {}

@@ -73,8 +73,9 @@ class FlipCostClassifier(FittedFlipCost):
         Which scores are pooled, weighted by their evidence. "linear": ridge regression on labels of
         -1 and 1, at each penalty. "splines": also linear splines with knots at quantiles of each
         feature, while that keeps within 100 columns. "auto": also gradient boosting, and its
-        averages with these, where there are at least 30 rows of the rarer label and at most 100,000
-        rows. A transformer (Nystroem, splines) is fitted on all rows and feeds linear scores.
+        averages with these, where there are at least 30 rows of the rarer label and more rows than
+        columns; held-out labels choose how many trees. A transformer (Nystroem, splines) is fitted
+        on all rows and feeds linear scores.
     l2s : sequence of floats, default=(0.001, 0.01, 0.1, 0.3, 1.0, 3.0, 10.0)
         Penalties of ridge regression, on standardised features.
     cv : int, splitter or iterable, default=None

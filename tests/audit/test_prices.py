@@ -152,3 +152,32 @@ def test_a_price_that_tells_the_label_is_refused(table):
     leaking = table.append_column("loss", pa.array(np.where(noisy, table["amount"], 0.0)))
     with pytest.raises(TableError, match=r"`fn` tells 'fraud' almost without a mistake"):
         audit(leaking, "fraud", Costs(fn="loss", fp=10), drop=["loss", "truth"])
+
+
+def test_a_rival_that_wins_is_fitted_at_the_rows_costs():
+    """Boosting wins where no sum of columns tells; it is saved, and decides new rows by costs."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 1500))
+    amount = np.exp(rng.normal(size=1500)) * 30
+    fraud = np.where((x * z > 0) ^ (rng.random(1500) < 0.02), "yes", "no")
+    table = pa.table({"x": x, "z": z, "amount": amount, "fraud": fraud})
+    prices = Costs(fn="amount", fp=40)
+    result = audit(table, "fraud", prices, model="linear", noise_rate=0.02)
+    assert result.best.key == "boosting"
+    costs = prices.by_row(table)
+    flagged = result.model.predict(table, prices=costs) == "yes"
+    eta = result.model.predict_proba(table)[:, list(result.model.classes_).index("yes")]
+    np.testing.assert_array_equal(flagged, eta > costs.threshold)
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_columns_without_signal_leave_rows_decided_by_what_they_cost(seed):
+    """Nothing but its costs tells a row apart: these decide, cheaper than either constant."""
+    rng = np.random.default_rng(seed)
+    x, y = rng.normal(size=(3, 1500)), rng.random(1500) < 0.3
+    amount = rng.choice([1.0, 60.0], 1500)
+    table = pa.table({**dict(zip("abc", x, strict=True)), "amount": amount, "bad": y.astype(int)})
+    table = table.append_column("truth", table["bad"])
+    result = audit(table, "bad", Costs(fn="amount", fp=5), truth="truth", model="linear")
+    constants = [result.candidate(key).test.value for key in ("all_positive", "all_negative")]
+    assert result.best.test.value < 0.8 * min(constants)

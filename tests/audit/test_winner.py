@@ -10,8 +10,9 @@ import pytest
 import flipcost as fc
 from flipcost.audit import audit
 from flipcost.cli import main
+from flipcost.core.clean_means import paired_saving
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.information import paired_saving
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.report import headline, render_report
@@ -91,7 +92,7 @@ def test_first_intervals_cover_where_labels_are_right():
         y, a, b = (x[cell].astype(bool) for x in (label, ours, theirs))
         found = (
             rates.cost(ConfusionCounts.from_labels(y, a), cost)[0],
-            paired_saving(y, a, b, cost, rates),
+            paired_saving(y, a, b, RowCosts.of(cost), rates),
         )
         hits += [i.low <= t <= i.high for i, t in zip(found, truth, strict=True)]
     # 95 % less three standard errors of 400 draws.
@@ -105,4 +106,4 @@ def test_the_rival_is_plain_boosting():
     X, y = found.model[:-1].transform(table), np.array(table["ill"]) == "yes"
     rival = boosting_classifier(np.zeros(X.shape[1], bool), 0).fit(X, y)
     called = rival.predict_proba(X)[:, 1] > PRICES.alpha
-    assert np.array_equal(found.candidate("boosting").predict(X), called)
+    assert np.array_equal(found.candidate("boosting").predict(X, RowCosts.of(PRICES)), called)

@@ -5,6 +5,9 @@ import pytest
 from scipy.special import expit, logit
 
 from flipcost.core.checked_rows import CheckedRows, ScoreCells, given_label, score_places
+from flipcost.core.costs import RowCosts
+
+COSTS = RowCosts.of(0.3)
 
 
 def test_cells_share_out_all_rows():
@@ -76,7 +79,7 @@ def test_all_rows_checked_gives_the_cost_itself():
     """With every row checked the model, which counts for a few rows a cell, hardly moves it."""
     labels, called, clean, eta, _ = draw(5000, 0)
     expected = given_label(eta, labels, (0.2, 0.0))
-    found = CheckedRows(np.arange(5000), clean).cost(labels, called, expected, 0.3, score=eta)
+    found = CheckedRows(np.arange(5000), clean).cost(labels, called, expected, COSTS, score=eta)
     assert found.value == pytest.approx(true_cost(clean, called, 0.3), abs=64 * 2 / 5000)
     assert found.low < found.value < found.high
 
@@ -94,7 +97,7 @@ def test_the_interval_covers_however_mistakes_lie(by_label):
         rows = rng.choice(4000, 120, replace=False, p=odds / odds.sum())
         # A model that is wrong: it thinks that labels are right.
         believed = labels.astype(float)
-        found = CheckedRows(rows, clean[rows]).cost(labels, called, believed, 0.3, score=eta)
+        found = CheckedRows(rows, clean[rows]).cost(labels, called, believed, COSTS, score=eta)
         covered += found.low <= true_cost(clean, called, 0.3) <= found.high
     assert covered >= 180
 
@@ -111,7 +114,7 @@ def test_rows_that_look_wrong_do_not_bias_the_cost():
         expected = given_label(eta, labels, (0.3, 0.02))
         wrong = np.where(labels, 1 - expected, expected)
         rows = np.argsort(-wrong)[:200]
-        found = CheckedRows(rows, clean[rows]).cost(labels, called, expected, 0.3, score=eta)
+        found = CheckedRows(rows, clean[rows]).cost(labels, called, expected, COSTS, score=eta)
         off.append(found.value / true_cost(clean, called, 0.3) - 1)
     assert abs(np.mean(off)) < 0.1 + 4 * np.std(off) / np.sqrt(40)
 
@@ -125,9 +128,12 @@ def test_a_saving_is_the_difference_of_two_costs():
         rows = rng.choice(3000, 150, replace=False)
         checked = CheckedRows(rows, clean[rows])
         expected = given_label(eta, labels, (0.3, 0.02))
-        low, high = checked.saving_interval(labels, called, rival, expected, 0.3, score=eta)
+        low, high = checked.saving_interval(labels, called, rival, expected, COSTS, score=eta)
         covered += low <= true_cost(clean, rival, 0.3) - true_cost(clean, called, 0.3) <= high
-        assert checked.saving_interval(labels, called, called, expected, 0.3) == (0.0, 0.0)
+        assert checked.saving_interval(labels, called, called, expected, COSTS) == (
+            0.0,
+            0.0,
+        )
     assert covered >= 51  # fewer of 60 at 95 % has probability below 0.002
 
 

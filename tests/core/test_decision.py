@@ -4,11 +4,14 @@ import numpy as np
 import pytest
 
 from flipcost.core.checked_rows import CheckedRows
+from flipcost.core.clean_means import cost_sums, paired_saving
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.costs import RowCosts
 from flipcost.core.decision import (
     CONSTANTS,
     bayes_calls,
-    choose_at_costs,
+    choose_at_factors,
+    clean_cost,
     count_calls,
     decide,
     decide_minimax,
@@ -38,10 +41,50 @@ def test_many_costs_from_checked_rows_are_decided_as_one_by_one(weighted):
     checked = CheckedRows(rows, clean[rows], design=1.5)
     weight = rng.uniform(0.5, 2.0, 300) if weighted else None
     costs = np.linspace(0.005, 0.995, 25)
-    found = choose_at_costs(labels, eta, costs, POSTERIOR, checked, weight)
+    factors = (1 - costs) / costs / ((1 - costs[12]) / costs[12])
+    found = choose_at_factors(labels, eta, costs[12], factors, POSTERIOR, weight, checked)
     single = [decide(labels, eta, c, POSTERIOR, weight, checked=checked).chosen for c in costs]
     assert found == single
     assert set(found) == {"rule", *CONSTANTS}
+
+
+@pytest.mark.parametrize("by_checks", [False, True])
+def test_one_cost_for_all_rows_is_an_array_of_it(by_checks):
+    """A number, and an array that repeats it, decide, cost and save the same to rounding."""
+    rng = np.random.default_rng(3)
+    for n in (17, 300):
+        labels, eta = rng.random(n) < 0.4, rng.random(n)
+        checked = CheckedRows(np.arange(0, n, 5), ~labels[::5]) if by_checks else None
+        one, each = RowCosts(40.0, 10.0), RowCosts(np.full(n, 40.0), np.full(n, 10.0))
+        decided = [decide(labels, eta, c, POSTERIOR, checked=checked) for c in (one, each)]
+        assert decided[0].chosen == decided[1].chosen
+        for answer, paid in decided[0].costs.items():
+            other = decided[1].costs[answer]
+            assert np.allclose([paid.value, paid.low], [other.value, other.low], atol=1e-12)
+        calls = eta > 0.2, eta > 0.5
+        saved = [paired_saving(labels, *calls, c, POSTERIOR) for c in (one, each)]
+        assert np.allclose([saved[0].value, saved[0].low], [saved[1].value, saved[1].low])
+        factors = [0.1, 1.0, 20.0]
+        found = [
+            choose_at_factors(labels, eta, c, factors, POSTERIOR, checked=checked)
+            for c in (one, each)
+        ]
+        assert found[0] == found[1]
+        money = clean_cost(labels, calls[0], one, POSTERIOR).value
+        share = clean_cost(labels, calls[0], 0.2, POSTERIOR).value
+        assert money == pytest.approx(50 * share)
+
+
+def test_without_signal_rows_are_decided_by_what_they_cost():
+    """Where costs differ by row, one probability for all tells rows apart; a constant does not."""
+    rng = np.random.default_rng(0)
+    flat = RatePosterior(np.zeros((1, 2)), np.ones(1), models={"no_signal": 0.9, "none": 0.1})
+    labels = rng.random(500) < 0.3
+    eta = np.full(500, labels.mean())
+    costs = RowCosts(rng.choice([0.5, 20.0], 500), 2.0)
+    decision = decide(labels, eta, costs, flat)
+    assert decision.chosen == "rule"
+    assert decision.cost.value < min(decision.costs[name].value for name in CONSTANTS)
 
 
 def test_a_dominated_candidate_is_never_chosen():
@@ -86,7 +129,10 @@ def test_the_guard_averages_two_gains(cost, weighted):
         called = bayes_calls(eta, cost, answer)
         expected = ConfusionCounts.from_labels(positive, called, weight)
         np.testing.assert_array_equal(table.counts, expected.counts)
-        assert decision.costs[answer] == POSTERIOR.cost(expected, cost)[0]
+        found, known = decision.costs[answer], POSTERIOR.cost(expected, cost)[0]
+        assert [found.value, found.low, found.high] == pytest.approx(
+            [known.value, known.low, known.high], rel=1e-12, abs=1e-15
+        )
     assert decision.table is decision.tables[decision.chosen]
     assert decision.cost is decision.costs[decision.chosen]
 
@@ -142,13 +188,15 @@ def test_rows_that_stand_for_more_keep_their_counts():
 def test_minimax_takes_the_least_worst_regret(cost):
     """What is decided is the candidate with the least worst regret, the constants last."""
     positive, eta, _ = sample()
-    rules = [count_calls(positive, bayes_calls(eta * k, cost)) for k in (1.0, 0.8)]
-    constants = {name: count_calls(positive, bayes_calls(eta, cost, name)) for name in CONSTANTS}
-    answer, rate, regret = decide_minimax(rules, constants, cost, POSTERIOR)
-    expected = minimax_regret(
-        np.column_stack([POSTERIOR.cost(table, cost)[1] for table in [*rules, *constants.values()]])
+    calls = [bayes_calls(eta * k, cost) for k in (1.0, 0.8)]
+    calls += [bayes_calls(eta, cost, name) for name in CONSTANTS]
+    sums = [cost_sums(positive, called, RowCosts.of(cost)) for called in calls]
+    answer, rate, regret = decide_minimax(
+        sums[:2], dict(zip(CONSTANTS, sums[2:], strict=True)), POSTERIOR
     )
-    np.testing.assert_array_equal(regret.cost, expected.cost)
+    tables = [count_calls(positive, called) for called in calls]
+    expected = minimax_regret(np.column_stack([POSTERIOR.cost(t, cost)[1] for t in tables]))
+    np.testing.assert_allclose(regret.cost, expected.cost, atol=1e-12)
     names = ["rule", "rule", *CONSTANTS]
     assert answer == names[expected.chosen]
     assert rate == (expected.chosen if answer == "rule" else 0)

@@ -3,10 +3,11 @@
 import numpy as np
 import pytest
 
+from flipcost.core.clean_means import paired_saving
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.costs import RowCosts
 from flipcost.core.information import (
     labels_needed,
-    paired_saving,
     probability_wrong,
     value_of_knowing_rate,
 )
@@ -65,7 +66,7 @@ def test_the_paired_saving_by_hand():
     labels = np.tile([True, True, False, False, True, False], 10)
     ours = labels ^ (np.arange(60) % 3 == 0)
     theirs = labels ^ (np.arange(60) % 2 == 0)
-    found = paired_saving(labels, ours, theirs, 0.3, KNOWN)
+    found = paired_saving(labels, ours, theirs, RowCosts.of(0.3), KNOWN)
     cost = lambda called: ConfusionCounts.from_labels(labels, called).cost(0.3, noise_rate=0.2)  # noqa: E731
     assert found.value == pytest.approx(float(cost(theirs) - cost(ours)), rel=1e-12)
     assert found.low < found.value < found.high
@@ -82,7 +83,7 @@ def test_the_interval_of_the_saving_covers():
     true = float(cost(theirs) - cost(ours))
     for _ in range(trials):
         noisy = clean ^ (rng.random(n) < 0.2)
-        found = paired_saving(noisy, ours, theirs, 0.3, KNOWN)
+        found = paired_saving(noisy, ours, theirs, RowCosts.of(0.3), KNOWN)
         inside += found.low <= true <= found.high
     # Rows are fixed here, so the interval, which also counts their sampling, is wide: at least
     # 95 % less three standard errors of the share.

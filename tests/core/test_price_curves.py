@@ -4,7 +4,6 @@ import numpy as np
 import pytest
 
 from flipcost.core.clean_means import LabelSums, cost_sums
-from flipcost.core.cost_curves import confusions_at_costs, mean_costs
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import bayes_calls
 from flipcost.core.noise_posterior import RatePosterior
@@ -73,15 +72,3 @@ def test_net_benefit_is_that_of_each_threshold():
         return LabelSums.of_rows(labels, called * (1 + odds), -odds * called, weight, called, 2)
 
     _check(net_benefit_curve(labels, eta, posterior, cuts, weight), sums, posterior)
-
-
-def test_mean_costs_are_those_of_each_table():
-    """Costs of many tables at once are the values that the posterior gives for each."""
-    rng, eta, labels, weight = _rows(seed=2)
-    posterior, costs = _posterior(rng), np.array([0.1, 0.5, 0.8])
-    tables = confusions_at_costs(labels, eta, costs, weight)
-    one_by_one = [
-        posterior.cost(type(tables)(tables.counts[k], tables.squares[k]), cost)[0].value
-        for k, cost in enumerate(costs)
-    ]
-    np.testing.assert_allclose(mean_costs(tables, costs, posterior), one_by_one, rtol=1e-12)

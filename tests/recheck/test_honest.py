@@ -6,6 +6,7 @@ from scipy.special import expit
 
 from flipcost import FlipCostClassifier
 from flipcost.core.checked_rows import CheckedRows, given_label
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.recheck import draw_rows, spread_order, value_checks
 from flipcost.metrics import weighted_cost
@@ -49,7 +50,7 @@ def test_costs_are_covered_after_three_rounds_of_chosen_rows():
             rows = np.concatenate([rows, draw_rows(choice.chance, order, seed + number)])
         expected = given_label(eta, labels, rates.mean)
         checked = CheckedRows(rows, clean[rows])
-        found = checked.cost(labels, called, expected, COST, score=eta)
+        found = checked.cost(labels, called, expected, RowCosts.of(COST), score=eta)
         paid = np.mean(np.where(clean, (1 - COST) * ~called, COST * called))
         held += found.low <= paid <= found.high
         off.append(found.value - paid)

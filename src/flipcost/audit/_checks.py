@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import rankdata
 
 from flipcost.audit._leaks import Leak, find_leaks
 from flipcost.core.possible import check_total_weight, vanishing_column
@@ -16,10 +17,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._maker import TableFacts
-    from flipcost.core.costs import Costs
+    from flipcost.core.costs import Costs, RowCosts
     from flipcost.tables.reader import ColumnReader
 
 _LEAST_OF_CLASS = 10
+# A price that orders the labels better than this is known from them.
+_PRICE_TELLS = 0.99
 
 
 def check_counts(
@@ -97,3 +100,33 @@ def fact_warnings(facts: TableFacts) -> list[str]:
         shown = shorten([f"{column} ({n:,} rows)" for column, n in facts.unseen.most_common()])
         found.append(f"Categories that the first look missed count as rare ones: {shown}.")
     return found
+
+
+def check_prices(prices: RowCosts | None, positive: NDArray[np.bool_], target: str) -> None:
+    """Refuse a price that tells the label: it is not known where the label is not.
+
+    Examples
+    --------
+    >>> from flipcost.core.costs import RowCosts
+    >>> check_prices(RowCosts(np.array([0.0, 9.0]), np.ones(2)), np.array([False, True]), "fraud")
+    Traceback (most recent call last):
+        ...
+    flipcost.exceptions.TableError: The price `fn` tells 'fraud' almost without a mistake, so that \
+it is known only once the label is; give a price that is known before.
+    """
+    if prices is None or positive.all() or not positive.any():
+        return
+    try:
+        prices.relative()
+    except ValueError as error:  # one kind of mistake is free on all rows
+        raise TableError(str(error)) from error
+    for name in ("fn", "fp"):
+        ranks = rankdata(getattr(prices, name))
+        n = int(positive.sum())
+        area = (ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(positive) - n))
+        if max(area, 1 - area) > _PRICE_TELLS:
+            msg = (
+                f"The price `{name}` tells {target!r} almost without a mistake, so that it is "
+                "known only once the label is; give a price that is known before."
+            )
+            raise TableError(msg)

@@ -20,7 +20,6 @@ from flipcost.audit._effects import (
 )
 from flipcost.audit._facts import column_facts
 from flipcost.audit._judge import judge, value_of_checks
-from flipcost.audit._prices import compare_by_price
 from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._result import AuditResult, Information, Suspect
 from flipcost.core.cost_curves import per_row_cost
@@ -68,10 +67,7 @@ def conclude(
     say("fitting what it is compared with")
     costs, index = cost_grid(classifier.cost_share_)
     truth = _truth(rows, judged.frame)
-    compared = (compare if judged.prices is None else compare_by_price)(
-        rows, classifier, costs, index
-    )
-    candidates = judge(compared, rows, truth, classifier)
+    candidates = judge(compare(rows, classifier, costs, index), rows, truth, classifier)
     say("looking for labels that are wrong")
     pipeline = _pipeline(rows, classifier, candidates[0])
     score = _scorer(rows, pipeline[-1])
@@ -280,6 +276,7 @@ def _pipeline(rows: Audited, classifier: FlipCostClassifier, winner: Candidate) 
     if winner.estimator is not None:
         labels = np.array(rows.labels, dtype=object)[rows.judged.positive.astype(int)]
         model = winner.estimator.set_params(pos_label=rows.labels[1])
-        model.fit(rows.judged.X, labels, sample_weight=rows.judged.weight)
+        given = {} if rows.costs.is_constant else {"prices": rows.costs}
+        model.fit(rows.judged.X, labels, sample_weight=rows.judged.weight, **given)
     maker = rows.maker
     return Pipeline([("columns", maker.reader), ("features", maker.features), ("model", model)])

@@ -207,12 +207,9 @@ def _design(
 
 
 def judged_prices(rows: Audited) -> RowCosts:
-    """Return the prices of the judged rows, also where they are the same for all."""
-    if rows.judged.prices is not None:
-        return rows.judged.prices
-    miss, alarm = rows.options.prices.extra
-    n = len(rows.judged.positive)
-    return RowCosts(np.full(n, miss), np.full(n, alarm))
+    """Return the costs of the judged rows in money."""
+    prices = rows.judged.prices
+    return RowCosts(*rows.options.prices.extra) if prices is None else prices
 
 
 def names_of(frame: Any, column: str, where: str) -> NDArray[Any]:
@@ -352,10 +349,7 @@ def _range(
     def prices_at(price: float) -> RowCosts:
         at = replace(costs.middle, **{name: price})
         by_row = row_prices(at, judged.frame, rows.name)
-        if by_row is not None:
-            return by_row
-        parts = (np.full(len(eta), float(getattr(at, p))) for p in ("fn", "fp", "tp", "tn"))
-        return RowCosts(*parts)
+        return at.by_row() if by_row is None else by_row
 
     def answer(price: float) -> Any:
         return decide(

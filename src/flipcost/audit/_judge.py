@@ -9,10 +9,9 @@ import numpy as np
 
 from flipcost.audit._result import Checks
 from flipcost.core.checked_rows import given_label
-from flipcost.core.clean_means import cost_sums, denoised_mean
-from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.clean_means import cost_sums, denoised_mean, paired_saving
+from flipcost.core.confusion import Interval
 from flipcost.core.decision import clean_cost
-from flipcost.core.information import paired_saving
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.quantiles import largest_first
 from flipcost.core.recheck import value_checks
@@ -129,40 +128,52 @@ def _judged(
 
 
 def _observed(rows: Audited, candidate: Candidate) -> Interval:
-    """Return what calls cost by the labels as they are."""
-    judged, level = rows.judged, rows.options.level
-    if judged.prices is not None:
-        sums = cost_sums(judged.positive, candidate.called, judged.prices, judged.weight)
-        design = judged.design_of(candidate.called, judged.prices, _AS_LABELLED, level)
-        return denoised_mean(sums.thinned(design), None, level)
-    # Its own table of calls, not that of the grid: a saved model may cut elsewhere.
-    table = judged.table(candidate.called)
-    return table.interval("cost", cost=rows.options.prices.alpha, level=level)
+    """Return what decisions cost by the labels as they are."""
+    judged = rows.judged
+    # Its own table of decisions, not that of the grid: a saved model may cut elsewhere.
+    sums = cost_sums(
+        judged.positive,
+        candidate.called,
+        rows.costs,
+        judged.weight,
+        judged.table(candidate.called),
+    )
+    sums = sums.thinned(_design(rows, candidate.called, _AS_LABELLED))
+    return denoised_mean(sums, None, rows.options.level)
+
+
+def _design(
+    rows: Audited,
+    called: NDArray[np.bool_],
+    posterior: RatePosterior,
+    rival_called: NDArray[np.bool_] | None = None,
+) -> float:
+    """Return for how many rows one counts in what decisions cost, beyond what their table says."""
+    if rows.costs.is_constant:
+        return 1.0
+    return rows.judged.design_of(called, rows.costs, posterior, rows.options.level, rival_called)
 
 
 def _tested(
     rows: Audited, candidate: Candidate, truth: NDArray[np.bool_] | None
 ) -> Interval | None:
-    """Return what calls cost by labels that are known to be right, if there are any."""
-    judged, level, prices = rows.judged, rows.options.level, rows.judged.prices
+    """Return what decisions cost by labels that are known to be right, if there are any."""
+    judged, level, costs = rows.judged, rows.options.level, rows.costs
+    design = 1.0
     if truth is not None:
         labels, called, weight = truth, candidate.called, judged.weight
+        if judged.ties is not None and not costs.is_constant:
+            design = judged.ties.mean_design(costs.paid(labels, called), weight, level)
     elif rows.clean is not None:
         tested = rows.clean.frame if candidate.key == "saved" else rows.clean.X
-        prices = row_prices(rows.options.prices, rows.clean.frame, "The test table")
-        given = () if prices is None else (prices,)
-        called = np.asarray(candidate.predict(tested, *given), dtype=bool)
+        of_test = row_prices(rows.options.prices, rows.clean.frame, "The test table")
+        costs = costs if of_test is None else of_test
+        called = np.asarray(candidate.predict(tested, costs), dtype=bool)
         labels, weight = rows.clean.positive, None
     else:
         return None
-    if prices is not None:
-        sums = cost_sums(labels, called, prices, weight)
-        if truth is not None and judged.ties is not None:
-            values = prices.paid(labels, called)
-            sums = sums.thinned(judged.ties.mean_design(values, weight, level))
-        return denoised_mean(sums, None, level)
-    table = ConfusionCounts.from_labels(labels, called, weight)
-    return table.interval("cost", cost=rows.options.prices.alpha, level=level)
+    sums = cost_sums(labels, called, costs, weight).thinned(design)
+    return denoised_mean(sums, None, level)
 
 
 def _times(found: Interval, unit: float) -> Interval:
@@ -175,23 +186,19 @@ def _clean_cost(
     posterior: RatePosterior,
     called: NDArray[np.bool_],
 ) -> Interval:
-    """Return what calls cost on clean labels: on checked rows if there are any, else denoised."""
-    judged, prices, level = rows.judged, rows.judged.prices, rows.options.level
-
-    def call_design(called: NDArray[np.bool_], posterior: RatePosterior) -> float:
-        return 1.0 if prices is None else judged.design_of(called, prices, posterior, level)
-
+    """Return what decisions cost on clean labels: by checked rows if there are any."""
+    judged = rows.judged
     return clean_cost(
         judged.positive,
         called,
-        rows.cost,
+        rows.costs,
         posterior,
         judged.weight,
         table=judged.table(called),
         checked=judged.checked,
         probability=classifier.oof_probability_,
-        call_design=call_design,
-        level=level,
+        call_design=lambda called, posterior: _design(rows, called, posterior),
+        level=rows.options.level,
     )
 
 
@@ -202,21 +209,18 @@ def _saving(
     winner: Candidate,
     rival: Candidate,
 ) -> Interval:
-    """Return what the calls of one save over those of a rival, on the same rows."""
-    judged, cost, level = rows.judged, rows.cost, rows.options.level
+    """Return what the decisions of one save over those of a rival, on the same rows."""
+    judged, costs, level = rows.judged, rows.costs, rows.options.level
     both = (judged.positive, winner.called, rival.called)
     if judged.checked is None:
-        design = 1.0
-        if judged.prices is not None:
-            called = (winner.called, judged.prices, posterior, level, rival.called)
-            design = judged.design_of(*called)
-        elif judged.ties is not None:
+        design = _design(rows, winner.called, posterior, rival.called)
+        if costs.is_constant and judged.ties is not None:
             cells = both[0] + 2 * both[1].astype(np.intp) + 4 * both[2]
             design = judged.ties.design(cells, judged.weight, level)
-        return paired_saving(*both, cost, posterior, judged.weight, level, design)
+        return paired_saving(*both, costs, posterior, judged.weight, level, design)
     score = classifier.oof_probability_
     expected = given_label(score, judged.positive, posterior.mean)
-    low, high = judged.checked.saving_interval(*both, expected, cost, judged.weight, level, score)
+    low, high = judged.checked.saving_interval(*both, expected, costs, judged.weight, level, score)
     ours, theirs = (
         _clean_cost(rows, classifier, posterior, c.called).value for c in (winner, rival)
     )

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost._threads import thread_limits
+from flipcost.audit._checks import check_prices
 from flipcost.audit._dependence import asked_ties, tied
-from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.audit._trusted import check_checked
 from flipcost.core.checked_rows import CheckedRows

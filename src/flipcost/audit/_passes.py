@@ -8,9 +8,9 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.audit._checks import check_prices
 from flipcost.audit._dependence import group_codes, tied_sample
 from flipcost.audit._maker import facts_of, given_weight, was_checked
-from flipcost.audit._prices import check_prices
 from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.estimators.flipcost import CheckedSample, gather
 from flipcost.tables.files import FileTable

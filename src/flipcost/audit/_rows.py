@@ -9,6 +9,7 @@ import numpy as np
 
 from flipcost.core.clean_means import told_costs
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.costs import RowCosts
 from flipcost.exceptions import TableError, shorten
 from flipcost.tables.arrow import as_arrow
 from flipcost.tables.roles import Roles
@@ -24,7 +25,6 @@ if TYPE_CHECKING:
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.core.checked_rows import CheckedRows
-    from flipcost.core.costs import RowCosts
     from flipcost.core.moments import ClassMoments
     from flipcost.core.noise_posterior import RatePosterior
     from flipcost.estimators import FlipCostClassifier
@@ -252,7 +252,7 @@ class Audited:
     leaks: list[Leak]
 
     @property
-    def cost(self) -> float | RowCosts:
-        """What decides: the share that a false positive bears, or the prices of the judged rows."""
+    def costs(self) -> RowCosts:
+        """What wrong decisions on the judged rows cost: in money where that differs by row."""
         prices = self.judged.prices
-        return self.options.prices.alpha if prices is None else prices
+        return RowCosts.of(self.options.prices) if prices is None else prices

@@ -27,7 +27,7 @@ from scipy.special import expit, logit
 from flipcost.core import priors
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import Interval
-from flipcost.core.costs import CostLike, RowCosts, cost_share
+from flipcost.core.costs import RowCosts
 from flipcost.core.possible import agreement, possible_limits
 
 N_SCORE_BINS = 16
@@ -268,80 +268,81 @@ class CheckedRows:
         positive: ArrayLike,
         called: ArrayLike,
         expected: ArrayLike,
-        cost: CostLike,
+        costs: RowCosts,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
         score: ArrayLike | None = None,
     ) -> Interval:
-        """Return the clean cost of a row under calls."""
-        paid = cost_share(cost)
-        cells = ScoreCells.from_rows(
-            positive, expected if score is None else score, expected, sample_weight, called
+        """Return the clean cost of a row under decisions.
+
+        Rows weigh what they cost if the decision is wrong, and a checked row counts for less than
+        one where a few of them weigh most.
+        """
+        cells, paid, told, weight = self._by_cost(
+            positive, called, expected, costs, sample_weight, score
         )
         # What is paid in a cell whose rows are truly positive, and if none is.
-        slope = np.where(cells.called, -paid, 1 - paid)
-        base = np.where(cells.called, paid, 0.0)
-        drawn = base + slope * self.drawn_shares(cells, sample_weight)
+        slope, base = np.where(cells.called, -paid, paid), np.where(cells.called, paid, 0.0)
+        drawn = base + slope * told.drawn_shares(cells, weight)
         value = float((drawn @ cells.share).mean())
-        low, high = self._limits(drawn, cells, sample_weight, level)
-        most = float(cells.share @ np.where(cells.called, paid, 1 - paid))
-        return Interval(*possible_limits(value, low, high, 0.0, most))
+        low, high = told._limits(drawn, cells, weight, level)  # noqa: SLF001 - of this class
+        return Interval(*possible_limits(value, low, high, 0.0, float(cells.share @ paid)))
 
     def mistakes(
         self,
         positive: ArrayLike,
         called: ArrayLike,
         expected: ArrayLike,
+        costs: RowCosts,
         sample_weight: ArrayLike | None = None,
         score: ArrayLike | None = None,
     ) -> tuple[float, float]:
-        """Return the shares of rows that calls miss, and that they call for nothing.
+        """Return what a row costs by misses and by false alarms under decisions.
 
-        At any cost share, the first times one less it and the second times it are what `cost` puts
-        in the middle of its interval: many costs of the same calls need these once.
+        If misses cost so many times as much, the first does: many costs of the same decisions need
+        these two once.
         """
-        cells = ScoreCells.from_rows(
-            positive, expected if score is None else score, expected, sample_weight, called
+        cells, paid, told, weight = self._by_cost(
+            positive, called, expected, costs, sample_weight, score
         )
-        share = self.drawn_shares(cells, sample_weight).mean(axis=0)
-        misses = cells.share @ np.where(cells.called, 0.0, share)
-        alarms = cells.share @ np.where(cells.called, 1 - share, 0.0)
+        share = told.drawn_shares(cells, weight).mean(axis=0)
+        misses = (cells.share * paid) @ np.where(cells.called, 0.0, share)
+        alarms = (cells.share * paid) @ np.where(cells.called, 1 - share, 0.0)
         return float(misses), float(alarms)
 
-    def priced_cost(
+    def _by_cost(
         self,
         positive: ArrayLike,
         called: ArrayLike,
         expected: ArrayLike,
-        prices: RowCosts,
-        sample_weight: ArrayLike | None = None,
-        level: float = 0.95,
-        score: ArrayLike | None = None,
-    ) -> Interval:
-        """Return the clean cost of a row under calls, in the units of prices by row.
+        costs: RowCosts,
+        sample_weight: ArrayLike | None,
+        score: ArrayLike | None,
+    ) -> tuple[ScoreCells, Array, CheckedRows, ArrayLike | None]:
+        """Return cells of rows, what a mistake costs in each, and how much checked rows tell.
 
-        Rows weigh what they cost if the call is wrong, and a checked row counts for less than one
-        where a few of them weigh most.
+        Rows of a decision are weighed by what a mistake on them costs, in units of its mean, so
+        that this mean times the share of such rows in a cell is what is at stake there.
         """
-        paid, told = self._by_price(np.asarray(called, bool), prices, sample_weight)
-        weight = np.ones(len(paid)) if sample_weight is None else np.asarray(sample_weight, float)
-        found = told.cost(positive, called, expected, 0.5, paid, level, score)
-        scale = 2 * float(paid.sum() / weight.sum())
-        return Interval(scale * found.value, scale * found.low, scale * found.high)
-
-    def _by_price(
-        self, called: Flags, prices: RowCosts, sample_weight: ArrayLike | None
-    ) -> tuple[Array, CheckedRows]:
-        """Return rows weighed by what a wrong call costs, and these rows by how much they tell."""
-        weight = 1.0 if sample_weight is None else np.asarray(sample_weight, float)
-        paid = weight * np.maximum(np.where(called, prices.alarm, prices.miss), 0.0)
-        own, side = paid[self.rows], called[self.rows]
-        told = np.zeros(len(own))
-        for call in (False, True):
-            mine = own * (side == call)
-            squares = float((mine**2).sum())
-            told += mine * (mine.sum() / squares if squares > 0 else 0.0)
-        return np.asarray(paid), replace(self, weight=told)
+        calls = np.asarray(called, dtype=bool)
+        told, weight, means = self, sample_weight, np.array(costs.mean(sample_weight))
+        if not costs.is_constant:
+            rows, at_stake = _weights(sample_weight, len(calls)), costs.if_wrong(calls)
+            relative, told_weight = np.ones(len(calls)), np.ones(len(self.rows))
+            for call in (False, True):
+                own, checked = calls == call, calls[self.rows] == call
+                mass = float(rows[own] @ at_stake[own])
+                if not mass > 0:
+                    means[int(call)] = 0.0
+                    continue
+                means[int(call)] = mass / rows[own].sum()
+                relative[own] = at_stake[own] / means[int(call)]
+                told_weight[checked] = _told(rows[self.rows][checked], relative[self.rows][checked])
+            weight, told = rows * relative, replace(self, weight=told_weight)
+        cells = ScoreCells.from_rows(
+            positive, expected if score is None else score, expected, weight, calls
+        )
+        return cells, means[cells.called.astype(np.intp)], told, weight
 
     def saving_interval(
         self,
@@ -349,7 +350,7 @@ class CheckedRows:
         called: ArrayLike,
         rival_called: ArrayLike,
         expected: ArrayLike,
-        cost: CostLike | RowCosts,
+        costs: RowCosts,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
         score: ArrayLike | None = None,
@@ -360,14 +361,13 @@ class CheckedRows:
         """
         ours, theirs = (np.asarray(calls, bool) for calls in (called, rival_called))
         rows = _weights(sample_weight, len(ours))
-        told, weight = self, rows
-        if isinstance(cost, RowCosts):
-            # A row weighs what both mistakes on it cost, and is compared with its own threshold.
-            weight, alarms = rows * (cost.miss + cost.alarm), rows * cost.alarm
-            own = np.maximum(weight[self.rows], 0.0)
-            told = replace(self, weight=own * (own.sum() / max(float((own**2).sum()), 1e-300)))
-        else:
-            alarms = rows * cost_share(cost)
+        # A row weighs what both mistakes on it cost, and is compared with its own threshold.
+        unit = sum(costs.mean(rows))
+        told, both, alarms = self, (costs.miss + costs.alarm) / unit, rows * costs.alarm / unit
+        weight = rows * both
+        if not costs.is_constant:
+            at_stake = np.maximum(both[self.rows], 0.0)
+            told = replace(self, weight=_told(rows[self.rows], at_stake))
         cells = ScoreCells.from_rows(
             positive, expected if score is None else score, expected, weight, ours != theirs
         )
@@ -383,7 +383,7 @@ class CheckedRows:
         )
         saved = turned * told.drawn_shares(cells, weight) - paid
         low, high = told._limits(saved, cells, weight, level)  # noqa: SLF001 - of this class
-        scale = float(weight.sum() / rows.sum())
+        scale = unit * float(weight.sum() / rows.sum())
         return scale * low, scale * high
 
     def drawn_shares(
@@ -407,6 +407,13 @@ class CheckedRows:
         shares = rng.dirichlet(cells.share * effective + 1e-9, size=len(drawn))
         low, high = np.quantile((shares * drawn).sum(axis=1), [(1 - level) / 2, (1 + level) / 2])
         return float(low), float(high)
+
+
+def _told(weight: Array, at_stake: Array) -> Array:
+    """Return weights of checked rows that count for less where few have most at stake."""
+    squares = float((weight * at_stake**2).sum())
+    total = float((weight * at_stake).sum())
+    return np.asarray(weight * at_stake * (total / squares if squares > 0 else 0.0))
 
 
 def _weights(sample_weight: ArrayLike | None, n: int) -> Array:

@@ -10,21 +10,18 @@ given the class. Only sums by label are needed, and these merge.
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
-from flipcost.core.confusion import Interval
+from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.costs import RowCosts
 from flipcost.core.mixtures import mixture_intervals
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.possible import possible_bands, possible_limits
-
-if TYPE_CHECKING:
-    from flipcost.core.costs import RowCosts
 
 
 @dataclass(frozen=True, eq=False)
@@ -42,6 +39,9 @@ class LabelSums:
         Sums of squared weight times the products of these.
     reach : ndarray of shape (..., G, 2)
         Sums of weight times the slopes below nothing, and above: how far the mean can be moved.
+    usual : ndarray of shape (..., G, 2) or None
+        Slope and base of a usual row of each group, also of one without rows; when None, such
+        groups stay empty.
 
     Examples
     --------
@@ -54,6 +54,26 @@ class LabelSums:
     first: Array
     second: Array
     reach: Array
+    usual: Array | None = None
+
+    @classmethod
+    def of_groups(
+        cls, counts: ArrayLike, squares: ArrayLike, slope: ArrayLike, base: ArrayLike
+    ) -> LabelSums:
+        """Return sums where slope and base, shape (..., G), are the same in all rows of a group.
+
+        `counts` and `squares`, shape (..., G, 2), are sums of weights and of their squares.
+        """
+        own = np.stack(np.broadcast_arrays(slope, base), axis=-1).astype(float)
+        vector = np.concatenate([np.ones((*own.shape[:-1], 1)), own], axis=-1)[..., None, :]
+        by_label, second = (np.asarray(part, dtype=float)[..., None] for part in (counts, squares))
+        ends = np.stack([np.minimum(own[..., 0], 0.0), np.maximum(own[..., 0], 0.0)], axis=-1)
+        return cls(
+            by_label * vector,
+            second[..., None] * (vector[..., :, None] * vector[..., None, :]),
+            by_label.sum(axis=-2) * ends,
+            own,
+        )
 
     @classmethod
     def of_rows(
@@ -103,7 +123,10 @@ class LabelSums:
     def merge(self, other: LabelSums) -> LabelSums:
         """Return the sums over both sets of rows; also ``a + b``."""
         return LabelSums(
-            self.first + other.first, self.second + other.second, self.reach + other.reach
+            self.first + other.first,
+            self.second + other.second,
+            self.reach + other.reach,
+            self.usual,
         )
 
     __add__ = merge
@@ -116,7 +139,14 @@ class LabelSums:
         design : float
             How many rows count for one.
         """
-        return self if design == 1.0 else LabelSums(self.first, design * self.second, self.reach)
+        return self if design == 1.0 else replace(self, second=design * self.second)
+
+    @property
+    def n_effective(self) -> float:
+        """Rows of equal weight that would leave as much to chance."""
+        first = self.first[..., 0].sum(axis=(-2, -1)).reshape(-1)[0]
+        second = self.second[..., 0, 0].sum(axis=(-2, -1)).reshape(-1)[0]
+        return float(first**2 / second) if second > 0 else 0.0
 
     @property
     def noisy_share(self) -> float:
@@ -155,7 +185,7 @@ class LabelSums:
         return value, np.sqrt(np.maximum(variance, 0.0)) / weight
 
     def smooth(self) -> LabelSums:
-        """Return the same with half a typical row of each label in every group that has rows.
+        """Return the same with half a typical row of each label in every group.
 
         So that a cell that happens to be empty does not pass for certainty.
         """
@@ -163,13 +193,18 @@ class LabelSums:
         typical = self.second[..., 0, 0].sum(axis=(-2, -1)) / total
         mass = self.first[..., 0].sum(axis=-1)
         mean = self.first.sum(axis=-2) / np.where(mass > 0, mass, 1.0)[..., None]
-        used = (mass > 0)[..., None, None]
-        row, half = mean[..., None, :] * used, 0.5 * typical[..., None, None, None]
+        extra = np.zeros_like(self.reach)
+        if self.usual is not None:
+            empty = mass == 0
+            mean[empty, 0], mean[empty, 1:] = 1.0, self.usual[empty]
+            ends = np.stack([np.minimum(mean[..., 1], 0), np.maximum(mean[..., 1], 0)], axis=-1)
+            extra[empty] = (typical[..., None, None] * ends)[empty]
+        row, half = mean[..., None, :], 0.5 * typical[..., None, None, None]
         first = self.first + half * row
         products = row[..., :, None] * row[..., None, :]
         second = self.second + (half * typical[..., None, None, None])[..., None] * products
         more = 1 + typical[..., None] / np.where(mass > 0, mass, 1.0)
-        return LabelSums(first, second, self.reach * more[..., None])
+        return LabelSums(first, second, self.reach * more[..., None] + extra)
 
     def limits(self) -> tuple[float, float]:
         """Return the least and the most that the mean can be, whatever is truly positive."""
@@ -209,6 +244,8 @@ class LabelSums:
         value = self.by_rate(posterior) @ posterior.weight
         unmix, weight = posterior.unmixings(self.noisy_share, wide=True)
         least, most = np.moveaxis(self._limits(), -1, 0)
+        if posterior.doubt(self.n_effective) is not None:
+            return possible_bands(value, least, most, least, most)
         values, errors = self.smooth().at(unmix)
         errors = np.minimum(errors, ((most - least) / 2)[..., None])
         flat = (-1, len(weight))
@@ -273,33 +310,34 @@ def denoised_mean(sums: LabelSums, noise_rate: NoiseRateLike, level: float = 0.9
 def cost_sums(
     positive: ArrayLike,
     called: ArrayLike,
-    prices: RowCosts,
+    costs: RowCosts,
     sample_weight: ArrayLike | None = None,
+    table: ConfusionCounts | None = None,
 ) -> LabelSums:
-    """Sum up what calls cost above right decisions.
+    """Sum up what decisions cost above right ones.
 
-    Parameters
-    ----------
-    positive, called : array-like of bool, shape (n,)
-        Noisy labels, and calls on rows that the rule was not trained on.
-    prices : RowCosts
-        Of the rows.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
+    Where all rows cost the same, counts tell everything: `table`, of labels against decisions, when
+    these were counted already.
 
     Examples
     --------
-    >>> from flipcost.core.costs import RowCosts
-    >>> prices = RowCosts(np.array([9.0, 7.0, 5.0]), np.array([1.0, 2.0, 3.0]))
-    >>> sums = cost_sums([True, False, True], [False, True, True], prices)
+    >>> costs = RowCosts(np.array([9.0, 7.0, 5.0]), np.array([1.0, 2.0, 3.0]))
+    >>> sums = cost_sums([True, False, True], [False, True, True], costs)
     >>> clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
     >>> print(round(sums.mean(clean).value, 4))  # (9 + 2) / 3
     3.6667
     """
     calls = np.asarray(called, dtype=bool)
-    slope = np.where(calls, -prices.alarm, prices.miss)
-    base = np.where(calls, prices.alarm, 0.0)
-    return LabelSums.of_rows(positive, slope, base, sample_weight, calls, 2)
+    miss, alarm = costs.mean(sample_weight)
+    usual = (np.array([miss, -alarm]), np.array([0.0, alarm]))
+    if costs.is_constant:
+        if table is None:
+            table = ConfusionCounts.from_labels(positive, calls, sample_weight)
+        return LabelSums.of_groups(table.counts.T, table.squares.T, *usual)
+    slope = np.where(calls, -costs.alarm, costs.miss)
+    base = np.where(calls, costs.alarm, 0.0)
+    sums = LabelSums.of_rows(positive, slope, base, sample_weight, calls, 2)
+    return replace(sums, usual=np.stack(usual, axis=-1))
 
 
 def told_costs(
@@ -316,7 +354,6 @@ def told_costs(
 
     Examples
     --------
-    >>> from flipcost.core.costs import RowCosts
     >>> prices = RowCosts(np.array([9.0, 9.0]), np.array([1.0, 1.0]))
     >>> told_costs([True, False], [False, False], prices, 0.25)
     array([13.5, -4.5])
@@ -333,22 +370,69 @@ def saving_sums(
     positive: ArrayLike,
     called: ArrayLike,
     rival_called: ArrayLike,
-    prices: RowCosts,
+    costs: RowCosts,
     sample_weight: ArrayLike | None = None,
 ) -> LabelSums:
-    """Sum up what calls save over those of a rival on the same rows.
+    """Sum up what decisions save over those of a rival on the same rows.
 
     Examples
     --------
-    >>> from flipcost.core.costs import RowCosts
-    >>> prices = RowCosts(np.array([9.0, 7.0]), np.array([1.0, 2.0]))
-    >>> sums = saving_sums([True, False], [True, True], [False, True], prices)
+    >>> costs = RowCosts(np.array([9.0, 7.0]), np.array([1.0, 2.0]))
+    >>> sums = saving_sums([True, False], [True, True], [False, True], costs)
     >>> clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
     >>> sums.mean(clean).value
     4.5
     """
     ours, theirs = np.asarray(called, dtype=bool), np.asarray(rival_called, dtype=bool)
-    sign = ours.astype(float) - theirs
-    slope, base = sign * (prices.miss + prices.alarm), -sign * prices.alarm
     group = np.where(ours == theirs, 0, np.where(ours, 1, 2))
+    if costs.is_constant:
+        labels = np.asarray(positive, dtype=bool)
+        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        cell, sign = 2 * group + labels, np.array([0.0, 1.0, -1.0])
+        counts, squares = (np.bincount(cell, weight**k, 6).reshape(3, 2) for k in (1, 2))
+        slope, base = sign * (costs.miss + costs.alarm), -sign * costs.alarm
+        return replace(LabelSums.of_groups(counts, squares, slope, base), usual=None)
+    by_row = ours.astype(float) - theirs
+    slope, base = by_row * (costs.miss + costs.alarm), -by_row * costs.alarm
     return LabelSums.of_rows(positive, slope, base, sample_weight, group, 3)
+
+
+def paired_saving(
+    positive: ArrayLike,
+    called: ArrayLike,
+    rival_called: ArrayLike,
+    costs: RowCosts,
+    posterior: RatePosterior,
+    sample_weight: ArrayLike | None = None,
+    level: float = 0.95,
+    design: float = 1.0,
+) -> Interval:
+    """Estimate what a row costs less on clean labels under one rule than under another.
+
+    Both decide the same rows, so that what is common to them cancels: far sharper than the two
+    costs on their own. Positive when the first one costs less; `design` is the design effect of
+    the rows (`flipcost.core.dependence`).
+
+    Examples
+    --------
+    >>> known = RatePosterior(np.array([[0.0, 0.0]]), np.ones(1))
+    >>> labels = np.tile([True, False], 50)
+    >>> saving = paired_saving(labels, labels, np.ones(100, bool), RowCosts.of(0.2), known)
+    >>> print(f"{saving.value:.2f} in [{saving.low:.2f}, {saving.high:.2f}]")
+    0.10 in [0.08, 0.12]
+    """
+    ours, theirs = (
+        cost_sums(positive, calls, costs, sample_weight).thinned(design)
+        for calls in (called, rival_called)
+    )
+    both = saving_sums(positive, called, rival_called, costs, sample_weight).thinned(design)
+    at_ours, at_theirs = (sums.by_rate(posterior) @ posterior.weight for sums in (ours, theirs))
+    unmix, share = posterior.unmixings(both.noisy_share, wide=True)
+    (own, _), (rival, _) = (sums.smooth().at(unmix) for sums in (ours, theirs))
+    # No saving is larger than what both mistakes cost on all rows that the two decide differently.
+    apart = float((both.reach[..., 1] - both.reach[..., 0]).sum() / both.first[..., 0].sum())
+    values = np.clip(rival - own, -apart, apart)
+    errors = np.minimum(both.at(unmix)[1], apart / 2)
+    low, high = mixture_intervals(values[None], errors[None], share, level)
+    saving = float(at_theirs - at_ours)
+    return Interval(*possible_limits(saving, float(low[0]), float(high[0]), -apart, apart))

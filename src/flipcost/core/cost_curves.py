@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -13,7 +12,6 @@ from flipcost.core.arrays import Array
 from flipcost.core.confusion import (
     ConfusionCounts,
     Interval,
-    cut_to_calls,
     half_a_row_more,
     measure,
     possible_counts,
@@ -21,9 +19,6 @@ from flipcost.core.confusion import (
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.possible import not_identified
-
-if TYPE_CHECKING:
-    from flipcost.core.noise_posterior import RatePosterior
 
 
 def confusions_at_costs(
@@ -97,40 +92,6 @@ def costs_at_rates(table: ConfusionCounts, cost: CostLike, rates: Sequence[Noise
     """
     tables = [possible_counts(table, rate) for rate in rates]
     return measure(np.array(tables).reshape(-1, 2, 2), "cost", cost)
-
-
-def mean_costs(tables: ConfusionCounts, costs: ArrayLike, posterior: RatePosterior) -> Array:
-    """Return the clean cost of a row by each of several tables, each at a cost of its own.
-
-    Parameters
-    ----------
-    tables : ConfusionCounts of shape (K, 2, 2)
-        Noisy labels of the same rows against calls.
-    costs : array-like of shape (K,)
-        Shares of the cost that a false positive bears.
-    posterior : RatePosterior
-        Over the noise rates, which are integrated out.
-
-    Returns
-    -------
-    ndarray of shape (K,)
-        What `RatePosterior.cost` gives for each, without intervals.
-
-    Examples
-    --------
-    >>> from flipcost.core.noise_posterior import RatePosterior
-    >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
-    >>> tables = confusions_at_costs([0, 1, 1, 0, 1], [0.1, 0.4, 0.9, 0.6, 0.8], [0.2, 0.5])
-    >>> mean_costs(tables, [0.2, 0.5], known).round(4)
-    array([0.03  , 0.1875])
-    """
-    counts = tables.counts
-    share = float(counts[0, 1].sum() / counts[0].sum())
-    unmix, weight = posterior.unmixings(share, wide=False)
-    clean = cut_to_calls(unmix @ counts[:, None], counts[:, None])
-    miss, alarm = (clean[..., i, 1 - i] / counts.sum(axis=(1, 2))[:, None] for i in (1, 0))
-    paid = np.asarray(costs, dtype=float)[:, None]
-    return np.asarray(((1 - paid) * miss + paid * alarm) @ weight)
 
 
 def confusion_cells(

@@ -248,10 +248,10 @@ class RowCosts:
     (array([0.048, 0.714]), array([ 5.5, -4.3]))
     """
 
-    fn: Array
-    fp: Array
-    tp: Array = 0.0  # type: ignore[assignment]
-    tn: Array = 0.0  # type: ignore[assignment]
+    fn: Any
+    fp: Any
+    tp: Any = 0.0
+    tn: Any = 0.0
 
     def __post_init__(self) -> None:
         given = {name: np.asarray(getattr(self, name), dtype=float) for name in PRICE_NAMES}
@@ -288,7 +288,7 @@ class RowCosts:
     @property
     def is_constant(self) -> bool:
         """Whether all rows cost the same, and these are numbers."""
-        return self.fn.ndim == 0
+        return bool(self.fn.ndim == 0)
 
     @property
     def n_rows(self) -> int | None:

@@ -1,11 +1,10 @@
 r"""The one place where it is decided what to answer: by the rule, or always the same.
 
-At a cost :math:`c`, the share that a false positive bears, the Bayes rule calls a row positive
-where the clean probability exceeds :math:`c` (`bayes_calls`); with prices by row, where it exceeds
-the row's own threshold, and costs are then in the units of these. Beside it stand two constants,
-"all negative" and "all positive". Which of the three is used is the guard's decision (`decide`),
-or, by minimax regret, the one whose worst regret over the plausible rates is least
-(`decide_minimax`). Both decide at one cost; for a grid of costs they are called once for each.
+The Bayes rule flags a row where the clean probability exceeds the row's threshold, which follows
+from its costs (`bayes_calls`). Beside it stand two constants, "all negative" and "all positive".
+Which of the three is used is decided by comparing what they cost (`decide`, and `choose_at_factors`
+at many costs), or, by minimax regret, the one whose worst regret over the plausible rates is least
+(`decide_minimax`).
 """
 
 from __future__ import annotations
@@ -18,7 +17,8 @@ import numpy as np
 from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.costs import CostLike, RowCosts, cost_share
+from flipcost.core.costs import AnyCosts, RowCosts
+from flipcost.core.price_curves import break_even, sums_at_factors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -31,10 +31,10 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     CallSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
     CallDesign: TypeAlias = Callable[[NDArray[np.bool_], RatePosterior], float]
-    Priced: TypeAlias = CostLike | RowCosts
 
 Answer: TypeAlias = Literal["rule", "all_negative", "all_positive"]
 CONSTANTS: tuple[Answer, Answer] = ("all_negative", "all_positive")
+ANSWERS: tuple[Answer, ...] = ("rule", *CONSTANTS)
 # Gains below rounding are none: the rule and a constant that it equals differ by 1e-17 or so.
 _TIE = 1e-9
 # With so many checked rows the difference that they show weighs half of what it weighs with many.
@@ -71,7 +71,9 @@ class Decision:
         return self.costs[self.chosen]
 
 
-def bayes_calls(probability: ArrayLike, cost: Priced, answer: Answer = "rule") -> NDArray[np.bool_]:
+def bayes_calls(
+    probability: ArrayLike, cost: AnyCosts, answer: Answer = "rule"
+) -> NDArray[np.bool_]:
     """Return which rows are called positive: where the probability exceeds the cost, or a constant.
 
     Parameters
@@ -96,9 +98,7 @@ def bayes_calls(probability: ArrayLike, cost: Priced, answer: Answer = "rule") -
     """
     eta = np.asarray(probability, dtype=float)
     if answer == "rule":
-        if isinstance(cost, RowCosts):
-            return np.asarray(cost.gain(eta) > 0)
-        return np.asarray(eta > cost_share(cost))
+        return RowCosts.of(cost).flags(eta)
     return np.full(eta.shape, answer == "all_positive")
 
 
@@ -135,7 +135,7 @@ def count_calls(
 def decide(
     positive: ArrayLike,
     probability: ArrayLike,
-    cost: Priced,
+    cost: AnyCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     *,
@@ -144,7 +144,7 @@ def decide(
     call_design: CallDesign | None = None,
     level: float = 0.95,
 ) -> Decision:
-    """Decide between the Bayes rule and the two constants at one cost, by the guard.
+    """Decide between the Bayes rule and the two constants.
 
     Parameters
     ----------
@@ -178,63 +178,56 @@ def decide(
     >>> decide(labels, eta, 0.2, known).chosen, decide(labels, eta, 0.05, known).chosen
     ('rule', 'all_positive')
     """
-    answers: tuple[Answer, ...] = ("rule", *CONSTANTS)
+    costs = RowCosts.of(cost)
+    called = {answer: bayes_calls(probability, costs, answer) for answer in ANSWERS}
     tables = {
-        answer: count_calls(
-            positive, bayes_calls(probability, cost, answer), sample_weight, call_squares
-        )
-        for answer in answers
+        answer: count_calls(positive, calls, sample_weight, call_squares)
+        for answer, calls in called.items()
     }
-    costs = {
+    paid = {
         answer: clean_cost(
             positive,
-            bayes_calls(probability, cost, answer),
-            cost,
+            calls,
+            costs,
             posterior,
             sample_weight,
-            table=table,
+            table=tables[answer],
             checked=checked,
             probability=probability,
             call_design=call_design,
             level=level,
         )
-        for answer, table in tables.items()
+        for answer, calls in called.items()
     }
-    told = 1.0 if checked is None else _told(checked)
-    chosen = guard(
-        probability, cost, costs, sample_weight, told=told, no_signal=posterior.has_no_signal
+    chosen = fallback_to_constant(
+        probability,
+        costs,
+        {answer: [found.value] for answer, found in paid.items()},
+        sample_weight,
+        evidence_weight=_evidence_weight(checked),
+        no_signal=posterior.has_no_signal,
     )
-    return Decision(chosen, tables, costs)
+    return Decision(chosen[0], tables, paid)
 
 
-def _told(checked: CheckedRows) -> float:
-    """Return how much checked rows are believed, from 0 to 1."""
-    return len(checked.rows) / (len(checked.rows) + _CHECKED_ROWS)
+def _evidence_weight(checked: CheckedRows | None) -> float:
+    """Return the weight of the checked rows' estimate, n / (n + n0); 1 without any."""
+    return 1.0 if checked is None else len(checked.rows) / (len(checked.rows) + _CHECKED_ROWS)
 
 
-def choose_at_costs(
+def choose_at_factors(
     positive: ArrayLike,
     probability: ArrayLike,
-    costs: ArrayLike,
+    cost: AnyCosts,
+    factors: ArrayLike,
     posterior: RatePosterior,
-    checked: CheckedRows,
     sample_weight: ArrayLike | None = None,
+    checked: CheckedRows | None = None,
 ) -> list[Answer]:
-    """Return what `decide` chooses at each of many costs, from checked rows.
+    """Return what `decide` chooses if misses cost so many times as much, at each of many factors.
 
-    What calls miss, and call for nothing, does not depend on the cost: of the constants it is found
-    once, and of the rule wherever a cost changes a call.
-
-    Parameters
-    ----------
-    positive, probability, posterior, checked, sample_weight
-        As in `decide`.
-    costs : array-like of shape (K,)
-        Shares of the cost that a false positive bears.
-
-    Returns
-    -------
-    list of str
+    Sums over rows that turn between two factors tell all; with checked rows, what a decision misses
+    and flags in vain is found once for each set of flagged rows.
 
     Examples
     --------
@@ -243,39 +236,51 @@ def choose_at_costs(
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> checked = CheckedRows(np.arange(20), labels[:20])
-    >>> choose_at_costs(labels, eta, [0.2, 0.01], known, checked)
+    >>> choose_at_factors(labels, eta, 0.2, [1.0, 25.0], known, checked=checked)
     ['rule', 'all_positive']
     """
-    expected = given_label(probability, positive, posterior.mean)
-    found: dict[bytes, tuple[float, float]] = {}
+    costs, times = RowCosts.of(cost), np.asarray(factors, dtype=float)
+    even = break_even(probability, costs)
+    if checked is None:
+        sums = sums_at_factors(positive, even, costs, times, sample_weight)
+        order: tuple[Answer, ...] = ("rule", "all_positive", "all_negative")
+        paid = {
+            answer: one.by_rate(posterior) @ posterior.weight
+            for answer, one in zip(order, sums, strict=True)
+        }
+    else:
+        expected = given_label(probability, positive, posterior.mean)
+        found: dict[bytes, tuple[float, float]] = {}
 
-    def paid(cost: float, answer: Answer) -> Interval:
-        called = bayes_calls(probability, cost, answer)
-        key = called.tobytes()
-        if key not in found:
-            found[key] = checked.mistakes(positive, called, expected, sample_weight, probability)
-        misses, alarms = found[key]
-        value = (1 - cost) * misses + cost * alarms
-        return Interval(value, value, value)
+        def value(factor: float, called: NDArray[np.bool_]) -> float:
+            key = called.tobytes()
+            if key not in found:
+                found[key] = checked.mistakes(
+                    positive, called, expected, costs, sample_weight, probability
+                )
+            return factor * found[key][0] + found[key][1]
 
-    told, no_signal = _told(checked), posterior.has_no_signal
-    return [
-        guard(
-            probability,
-            cost,
-            {answer: paid(cost, answer) for answer in ("rule", *CONSTANTS)},
-            sample_weight,
-            told=told,
-            no_signal=no_signal,
-        )
-        for cost in np.asarray(costs, dtype=float).tolist()
-    ]
+        constant = {name: bayes_calls(even, costs, name) for name in CONSTANTS}
+        paid = {"rule": np.array([value(factor, even < factor) for factor in times])}
+        paid |= {
+            name: np.array([value(factor, called) for factor in times])
+            for name, called in constant.items()
+        }
+    return fallback_to_constant(
+        probability,
+        costs,
+        paid,
+        sample_weight,
+        times,
+        evidence_weight=_evidence_weight(checked),
+        no_signal=posterior.has_no_signal,
+    )
 
 
 def clean_cost(
     positive: ArrayLike,
     called: NDArray[np.bool_],
-    cost: Priced,
+    cost: AnyCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     *,
@@ -322,83 +327,90 @@ def clean_cost(
     ...       round(clean_cost(labels, all_called, 0.2, known).value, 6))
     1.0 0.1
     """
+    costs = RowCosts.of(cost)
     if checked is not None:
         expected = given_label(probability, positive, posterior.mean)  # type: ignore[arg-type]
-        if isinstance(cost, RowCosts):
-            return checked.priced_cost(
-                positive, called, expected, cost, sample_weight, level, probability
-            )
-        return checked.cost(positive, called, expected, cost, sample_weight, level, probability)
-    if isinstance(cost, RowCosts):
-        design = 1.0 if call_design is None else call_design(called, posterior)
-        sums = cost_sums(positive, called, cost, sample_weight).thinned(design)
-        return sums.mean(posterior, level)
-    if table is None:
-        table = count_calls(positive, called, sample_weight)
-    return posterior.cost(table, cost, level)[0]
+        return checked.cost(positive, called, expected, costs, sample_weight, level, probability)
+    sums = cost_sums(positive, called, costs, sample_weight, table)
+    if call_design is not None:
+        sums = sums.thinned(call_design(called, posterior))
+    return sums.mean(posterior, level)
 
 
-def guard(
+def fallback_to_constant(
     probability: ArrayLike,
-    cost: Priced,
-    costs: Mapping[Answer, Interval],
+    costs: RowCosts,
+    estimates: Mapping[Answer, ArrayLike],
     sample_weight: ArrayLike | None = None,
+    factors: ArrayLike = (1.0,),
     *,
-    told: float = 1.0,
+    evidence_weight: float = 1.0,
     no_signal: bool = False,
-) -> Answer:
-    """Return the rule if it is estimated to beat the better constant, else that constant.
+) -> list[Answer]:
+    """Return the rule where it is estimated to beat the better constant, else that constant.
 
     Two estimates of the gain are averaged: what the probabilities promise, which is never negative
     but trusts the model, and the denoised difference out of fold, which does not but is noisy. The
-    guard is insurance and has a price. Over five tables and five rates (20 splits) the mean noise
-    tax was 0.133 without one, 0.149 with this one, and 0.163 when the denoised difference decided
-    alone; on 300 rows without any signal, where the constant costs 0.120, the mean cost was 0.149,
-    0.140 and 0.133.
+    fallback is insurance and has a price. Over five tables and five rates (20 splits) the mean
+    noise tax was 0.133 without one, 0.149 with this one, and 0.163 when the denoised difference
+    decided alone; on 300 rows without any signal, where the constant costs 0.120, the mean cost was
+    0.149, 0.140 and 0.133.
 
     Parameters
     ----------
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
-    cost : float, Costs or RowCosts
-        Share of the cost that a false positive bears, or prices by row.
-    costs : dict of Interval
-        Denoised cost of a row under the rule and under each constant.
+    costs : RowCosts
+        Of the rows.
+    estimates : dict of array-like of shape (K,)
+        Denoised cost of a row under the rule and under each constant, at each factor.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
-    told : float, default=1.0
+    factors : array-like of shape (K,), default=(1.0,)
+        What misses cost times as much.
+    evidence_weight : float, default=1.0
         How far the denoised difference is believed, from 0 to 1: few checked rows tell little.
     no_signal : bool, default=False
-        Whether the scores say nothing about the labels: then there is no rule to keep.
+        Whether the scores say nothing about the labels. What is left to decide by is the costs of
+        a row: where they differ, rows can be told apart by these at one probability for all, and
+        where they do not there is no rule to keep.
 
     Examples
     --------
-    >>> costs = {"rule": Interval(0.12, 0.1, 0.2), "all_negative": Interval(0.4, 0.3, 0.5),
-    ...          "all_positive": Interval(0.1, 0.1, 0.1)}
-    >>> guard([0.1, 0.9], 0.2, costs), guard([0.19, 0.9], 0.2, costs)
-    ('rule', 'all_positive')
+    >>> paid = {"rule": [0.12], "all_negative": [0.4], "all_positive": [0.1]}
+    >>> costs = RowCosts.of(0.2)
+    >>> [fallback_to_constant([eta, 0.9], costs, paid)[0] for eta in (0.1, 0.19)]
+    ['rule', 'all_positive']
     """
-    eta = np.asarray(probability, dtype=float)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    if isinstance(cost, RowCosts):
-        alarm, miss = cost.alarm, cost.miss
-    else:
-        alarm = np.asarray(cost_share(cost))
-        miss = 1 - alarm
-    if_negative, if_positive = miss * eta, 1 - eta
-    if_positive *= alarm
-    by_constant = [_mean(paid, weight) for paid in (if_negative, if_positive)]
-    constant = CONSTANTS[int(by_constant[1] < by_constant[0])]
+    eta, times = np.asarray(probability, dtype=float), np.asarray(factors, dtype=float)
+    weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    by_constant, by_rule = _expected_costs(eta, costs, times, weight)
+    better = np.argmin(by_constant, axis=0)
+    least = by_constant.min(axis=0)
+    shown = np.where(
+        better == 1, np.asarray(estimates["all_positive"]), np.asarray(estimates["all_negative"])
+    ) - np.asarray(estimates["rule"])
+    tie = _TIE * sum(costs.mean(sample_weight))
+    keeps = least - by_rule + evidence_weight * shown > tie
     if no_signal:
-        return constant
-    by_rule = _mean(np.minimum(if_positive, if_negative, out=if_positive), weight)
-    promised = min(by_constant) - by_rule
-    denoised = costs[constant].value - costs["rule"].value
-    return "rule" if promised + told * denoised > _TIE else constant
+        usual = np.full(len(eta), np.average(eta, weights=weight))
+        flat_constant, flat_rule = _expected_costs(usual, costs, times, weight)
+        keeps &= flat_constant.min(axis=0) - flat_rule > tie
+    return ["rule" if keep else CONSTANTS[k] for keep, k in zip(keeps, better, strict=True)]
 
 
-def _mean(values: Array, weight: Array | None) -> float:
-    return float(values.mean() if weight is None else values @ weight / weight.sum())
+def _expected_costs(
+    eta: Array, costs: RowCosts, factors: Array, weight: Array
+) -> tuple[Array, Array]:
+    """Return what probabilities promise at each factor: of both constants, and of the rule."""
+    ascending = np.argsort(factors, kind="stable")
+    cell = np.searchsorted(factors[ascending], break_even(eta, costs), side="right")
+    n, total = len(factors) + 1, weight.sum()
+    alarms = np.cumsum(np.bincount(cell, weight * costs.alarm * (1 - eta), n)) / total
+    misses = np.cumsum(np.bincount(cell, weight * costs.miss * eta, n)) / total
+    by_rule = np.empty(len(factors))
+    by_rule[ascending] = alarms[:-1] + factors[ascending] * (misses[-1] - misses[:-1])
+    return np.stack([factors * misses[-1], np.full(len(factors), alarms[-1])]), by_rule
 
 
 @dataclass(frozen=True, eq=False)
@@ -441,21 +453,16 @@ def minimax_regret(cost: ArrayLike) -> Regret:
 
 
 def decide_minimax(
-    rules: Sequence[ConfusionCounts] | Sequence[LabelSums],
-    constants: Mapping[Answer, ConfusionCounts] | Mapping[Answer, LabelSums],
-    cost: Priced,
-    states: RatePosterior,
+    rules: Sequence[LabelSums], constants: Mapping[Answer, LabelSums], states: RatePosterior
 ) -> tuple[Answer, int, Regret]:
     """Decide between the rules of several rates and the two constants, by minimax regret.
 
     Parameters
     ----------
-    rules : sequence of ConfusionCounts, or of LabelSums
-        Noisy labels against the calls of the rule of each rate, or what these cost.
-    constants : dict of ConfusionCounts, or of LabelSums
+    rules : sequence of LabelSums
+        What the rule of each rate costs.
+    constants : dict of LabelSums
         The same for the two constants.
-    cost : float, Costs or RowCosts
-        Share of the cost that a false positive bears, or prices by row, which need `LabelSums`.
     states : RatePosterior
         The rates that are plausible, one for each rule.
 
@@ -472,19 +479,15 @@ def decide_minimax(
     --------
     >>> from flipcost.core.noise_posterior import RatePosterior
     >>> states = RatePosterior(np.array([[0.1, 0.1], [0.2, 0.2]]), np.array([0.7, 0.3]))
-    >>> labels = np.tile([True, False], 50)
-    >>> rules = [count_calls(labels, labels), count_calls(labels, ~labels)]
-    >>> constants = {name: count_calls(labels, bayes_calls(np.ones(100), 0.5, name))
+    >>> labels, costs = np.tile([True, False], 50), RowCosts.of(0.5)
+    >>> rules = [cost_sums(labels, labels, costs), cost_sums(labels, ~labels, costs)]
+    >>> constants = {name: cost_sums(labels, bayes_calls(np.ones(100), costs, name), costs)
     ...              for name in CONSTANTS}
-    >>> decide_minimax(rules, constants, 0.5, states)[:2]
+    >>> decide_minimax(rules, constants, states)[:2]
     ('rule', 0)
     """
-    tables = [*rules, *(constants[name] for name in CONSTANTS)]
-    paid = [
-        t.by_rate(states) if isinstance(t, LabelSums) else states.cost(t, cost)[1]  # type: ignore[arg-type]
-        for t in tables
-    ]
-    regret = minimax_regret(np.column_stack(paid))
+    sums = [*rules, *(constants[name] for name in CONSTANTS)]
+    regret = minimax_regret(np.column_stack([one.by_rate(states) for one in sums]))
     past_rules = regret.chosen - len(rules)
     if past_rules < 0:
         return "rule", regret.chosen, regret

@@ -7,12 +7,9 @@ from typing import TYPE_CHECKING
 import numpy as np
 from scipy.special import ndtri
 
-from flipcost.core.clean_means import saving_sums
-from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.costs import CostLike, RowCosts, cost_share
+from flipcost.core.costs import AnyCosts, RowCosts
 from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_eta, rate_pair
-from flipcost.core.noise_posterior import RatePosterior, mixture_interval
-from flipcost.core.possible import possible_limits
+from flipcost.core.noise_posterior import RatePosterior
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -132,7 +129,7 @@ def _wrong_given(
 def value_of_knowing_rate(
     given: ArrayLike,
     weight: ArrayLike,
-    cost: CostLike | RowCosts,
+    cost: AnyCosts,
     sample_weight: ArrayLike | None = None,
 ) -> float:
     r"""Return what a row would cost less if the noise rate were known exactly.
@@ -178,82 +175,9 @@ def value_of_knowing_rate(
     0.0050 0.0000
     """
     eta = np.asarray(given, dtype=float)
-    excess = -cost.gain(eta) if isinstance(cost, RowCosts) else cost_share(cost) - eta
+    excess = -RowCosts.of(cost).gain(eta)
     share = np.asarray(weight, dtype=float)
     unsure = np.minimum(share @ excess, 0.0)
     sure = share @ np.minimum(excess, 0.0)
     rows = np.ones_like(sure) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     return max(0.0, float(np.average(unsure - sure, weights=rows)))
-
-
-def paired_saving(
-    positive: ArrayLike,
-    called: ArrayLike,
-    rival_called: ArrayLike,
-    cost: CostLike | RowCosts,
-    posterior: RatePosterior,
-    sample_weight: ArrayLike | None = None,
-    level: float = 0.95,
-    design: float = 1.0,
-) -> Interval:
-    """Estimate what a row costs less on clean labels under one classifier than under another.
-
-    Both are judged on the same rows, so that what is common to them cancels: far sharper than the
-    two costs on their own.
-
-    Parameters
-    ----------
-    positive : array-like of bool, shape (n,)
-        Which labels are positive, as observed.
-    called, rival_called : array-like of bool, shape (n,)
-        Rows that each classifier calls positive, out of fold.
-    cost : float, Costs or RowCosts
-        Share of the cost that a false positive bears, or prices by row.
-    posterior : RatePosterior
-        Over the noise rates.
-    sample_weight : array-like of shape (n,), optional
-        Weights of the rows.
-    level : float, default=0.95
-        Level of the interval, for sampling and for not knowing the rate.
-    design : float, default=1.0
-        Design effect of the rows (`flipcost.core.dependence`).
-
-    Returns
-    -------
-    Interval
-        Positive when the first classifier costs less.
-
-    Examples
-    --------
-    >>> known = RatePosterior(np.array([[0.0, 0.0]]), np.ones(1))
-    >>> labels = np.tile([True, False], 50)
-    >>> saving = paired_saving(labels, labels, np.ones(100, bool), 0.2, known)
-    >>> print(f"{saving.value:.2f} in [{saving.low:.2f}, {saving.high:.2f}]")
-    0.10 in [0.08, 0.12]
-    """
-    if isinstance(cost, RowCosts):
-        sums = saving_sums(positive, called, rival_called, cost, sample_weight).thinned(design)
-        return sums.mean(posterior, level)
-    labels, ours, theirs = (
-        np.asarray(a, bool).astype(np.intp) for a in (positive, called, rival_called)
-    )
-    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
-    # Only the label and the two calls matter: eight cells in place of all rows.
-    cell = 4 * labels + 2 * ours + theirs
-    total = np.bincount(cell, weight, minlength=8).reshape(2, 2, 2)
-    squares = design * np.bincount(cell, weight**2, minlength=8).reshape(2, 2, 2)
-    # The table of each classifier, and what a row of each label costs it more under each rate.
-    tables = [ConfusionCounts(total.sum(axis=k), squares.sum(axis=k)) for k in (2, 1)]
-    at_ours, at_theirs = (posterior.cost(table, cost)[0].value for table in tables)
-    (own, _, share), (rival, _, _) = (posterior.wide_costs(table, cost) for table in tables)
-    unmix, fp = posterior.unmixing(float(total[1].sum() / total.sum())), cost_share(cost)
-    paid = np.einsum("rcl,ck->rlk", unmix, [[0.0, fp], [1 - fp, 0.0]])
-    gain = paid[:, :, None, :] - paid[:, :, :, None]
-    mean = (gain * total).sum(axis=(1, 2, 3), keepdims=True) / total.sum()
-    errors = np.sqrt(((gain - mean) ** 2 * squares).sum(axis=(1, 2, 3))) / total.sum()
-    # No saving is larger than all rows that the two call differently cost.
-    apart = (total[:, 0, 1] + total[:, 1, 0]).sum() / total.sum()
-    values, errors = np.clip(rival - own, -apart, apart), np.minimum(errors, apart / 2)
-    low, high = mixture_interval(values, errors, share, level)
-    saving = float(at_theirs - at_ours)
-    return Interval(*possible_limits(saving, low, high, -apart, apart))

@@ -8,7 +8,7 @@ clean label, so that they are denoised as means (`clean_means`).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -89,7 +89,13 @@ def net_benefit_curve(
     base = np.stack([np.zeros(len(cuts)), -odds], axis=-1)
     every = _all_called(tables)
     none = ConfusionCounts(every.counts[..., ::-1], every.squares[..., ::-1])
-    own, called, left = (_sums_of_tables(one, slope, base) for one in (tables, every, none))
+    own, called, left = (
+        replace(LabelSums.of_groups(*by_call, slope, base), usual=None)
+        for by_call in (
+            (np.swapaxes(one.counts, -1, -2), np.swapaxes(one.squares, -1, -2))
+            for one in (tables, every, none)
+        )
+    )
     return _curve(cuts, own.thinned(design), called, left, posterior, level)
 
 
@@ -97,18 +103,6 @@ def _all_called(tables: ConfusionCounts) -> ConfusionCounts:
     """Return the same rows, all of them called."""
     parts = (t.sum(axis=-1, keepdims=True) for t in (tables.counts, tables.squares))
     return ConfusionCounts(*(np.concatenate([0 * part, part], axis=-1) for part in parts))
-
-
-def _sums_of_tables(tables: ConfusionCounts, slope: Array, base: Array) -> LabelSums:
-    """Return sums from tables of shape (K, 2, 2) and what is the same for a call, shape (K, 2)."""
-    vector = np.stack([np.ones_like(slope), slope, base], axis=-1)[..., None, :]
-    counts, squares = (np.swapaxes(t, -1, -2)[..., None] for t in (tables.counts, tables.squares))
-    reach = np.stack([np.minimum(slope, 0.0), np.maximum(slope, 0.0)], axis=-1)
-    return LabelSums(
-        counts * vector,
-        squares[..., None] * (vector[..., :, None] * vector[..., None, :]),
-        counts.sum(axis=-2) * reach,
-    )
 
 
 def price_curve(
@@ -142,29 +136,42 @@ def price_curve(
     array([0.2, 0.5, 0.5])
     """
     times = np.asarray(factors, dtype=float)
-    own, called, left = _priced_sums(
-        positive, np.asarray(probability, dtype=float), prices, times, sample_weight
-    )
+    even = break_even(probability, prices)
+    own, called, left = sums_at_factors(positive, even, prices, times, sample_weight)
     return _curve(times, own.thinned(design), called, left, posterior, level)
 
 
-def _priced_sums(
+def break_even(probability: ArrayLike, costs: RowCosts) -> Array:
+    """Return how many times as dear misses must be for flagging a row to pay, more than that.
+
+    Examples
+    --------
+    >>> break_even([0.5, 0.2], RowCosts(4.0, 1.0))
+    array([0.25, 1.  ])
+    """
+    eta = np.asarray(probability, dtype=float)
+    gained, lost = costs.miss * eta, costs.alarm * (1 - eta)
+    even = np.where(lost < 0, -np.inf, np.inf)
+    np.divide(lost, gained, out=even, where=gained > 0)
+    # At the costs as they are it is the threshold that decides, to the last digit.
+    flagged = costs.flags(eta)
+    return np.where(flagged, np.minimum(even, np.nextafter(1.0, 0.0)), np.maximum(even, 1.0))
+
+
+def sums_at_factors(
     positive: ArrayLike,
-    eta: Array,
-    prices: RowCosts,
+    even: Array,
+    costs: RowCosts,
     factors: Array,
     sample_weight: ArrayLike | None,
 ) -> tuple[LabelSums, LabelSums, LabelSums]:
-    """Return sums of costs over factors: of the best calls, of all rows called, and of none.
+    """Return sums of costs over factors: of the best decisions, of all rows flagged, and of none.
 
-    A row is called at the factors above the one that it breaks even at, so that sums over the rows
+    A row is flagged at the factors above the one that it breaks even at, so that sums over the rows
     between two factors are all that is needed.
     """
     n, labels = len(factors), np.asarray(positive, dtype=np.intp)
-    w = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    gained, lost = prices.miss * eta, prices.alarm * (1 - eta)
-    even = np.where(lost < 0, -np.inf, np.inf)
-    np.divide(lost, gained, out=even, where=gained > 0)
+    w = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     ascending = np.argsort(factors, kind="stable")
     cell = np.searchsorted(factors[ascending], even, side="right") + (n + 1) * labels
 
@@ -175,7 +182,7 @@ def _priced_sums(
         sums = [np.bincount(cell, part, 2 * (n + 1)).reshape(2, n + 1).T for part in parts]
         return np.stack(sums, axis=-1)
 
-    of_alarms, of_misses = between(prices.alarm), between(prices.miss)
+    of_alarms, of_misses = between(costs.alarm), between(costs.miss)
     called, left = np.empty((2, n, 2, 7))
     called[ascending] = np.cumsum(of_alarms, axis=0)[:-1]
     left[ascending] = np.cumsum(of_misses[::-1], axis=0)[::-1][1:]

@@ -6,12 +6,12 @@ and puts all that was found together in one `FitResult`, whichever way the rows 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from flipcost.core.checked_rows import given_label
-from flipcost.core.clean_means import cost_sums
+from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import (
@@ -19,7 +19,6 @@ from flipcost.core.decision import (
     Answer,
     Regret,
     bayes_calls,
-    count_calls,
     decide,
     decide_minimax,
 )
@@ -131,17 +130,14 @@ def _least_regret(
     likely = np.flatnonzero(share > _PLAUSIBLE * share.max())
     states = RatePosterior(posterior.rates[likely], share[likely] / share[likely].sum())
 
-    cost = options.cost if rows.prices is None else rows.prices
+    cost = RowCosts.of(options.cost if rows.prices is None else rows.prices)
 
-    def count(probability: Array, answer: Answer = "rule") -> Any:
-        called = bayes_calls(probability, cost, answer)
-        if isinstance(cost, RowCosts):
-            return cost_sums(rows.positive, called, cost, rows.weight)
-        return count_calls(rows.positive, called, rows.weight)
+    def count(probability: Array, answer: Answer = "rule") -> LabelSums:
+        return cost_sums(rows.positive, bayes_calls(probability, cost, answer), cost, rows.weight)
 
     rules = [count(eta) for eta in calibration.probabilities(rows.scores, likely)]
     constants = {name: count(rows.scores[0], name) for name in CONSTANTS}
-    answer, rate, regret = decide_minimax(rules, constants, cost, states)
+    answer, rate, regret = decide_minimax(rules, constants, states)
     if rows.prices is None:
         unit = options.unit
         regret = Regret(

@@ -6,7 +6,7 @@ from scipy.special import expit
 
 from flipcost.core.noise import flip, noisy_eta
 from flipcost.paper.forward import pair_of_rates, symmetric_rate
-from flipcost.paper.newton import Design
+from flipcost.paper.losses import Design
 
 TRUE = np.array([1.5, -0.7, 0.3])
 

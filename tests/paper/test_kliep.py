@@ -18,7 +18,6 @@ from flipcost.paper.kliep import (
     kliep,
     kliep_posterior_search,
     kliep_reference,
-    kliep_search,
     training_scales,
 )
 
@@ -168,57 +167,38 @@ def test_wrong_input_is_named():
     with pytest.raises(ValueError, match="folds for 3 rows"):
         random_folds(np.zeros(3), 4, np.random.default_rng(0))
     with pytest.raises(ValueError, match="`folds` must give"):
-        kliep_search(phi, phi, [1.0], [0, 0, 0])
+        kliep_posterior_search([phi, phi], [True, True, False], [1.0], [0, 0, 0])
     with pytest.raises(ValueError, match="both classes"):
         kliep_posterior_search([phi, phi], [True] * 3, [1.0], [0, 1, 2])
 
 
-def test_search_equals_a_plain_loop():
-    """Scores are the held-out mean logs of separate cold fits, up to the tolerance of the fits."""
-    num, den, rng = shifted_pair(8)
-    sq_num, sq_den = squared_distances(num, num[:40]), squared_distances(den, num[:40])
-    folds, widths = random_folds(np.zeros(300), 5, rng), np.array([2.0, 0.2, 1.0])
-    search = kliep_search(sq_num, sq_den, widths, folds, tol=1e-12)
-    for width, score in zip(widths, search.scores, strict=True):
-        phi = gaussian_kernel(sq_num, width)
-        mean = gaussian_kernel(sq_den, width).mean(axis=0)
-        logs = np.empty(300)
-        for fold in range(5):
-            fit = kliep(phi[folds != fold], mean, tol=1e-12)
-            ratio = phi[folds == fold] @ fit.weights
-            logs[folds == fold] = np.log(np.maximum(ratio, 1e-300))
-        # The ratio at a held-out row is the root of the objective's accuracy: 1e-6 of itself.
-        np.testing.assert_allclose(score, logs.mean(), atol=1e-5)
-    assert search.width == widths[search.scores.argmax()]
-    assert search.gaps.shape == (3, 5)
-    np.testing.assert_allclose(search.start.sum(), 1)
+def search_of(num, den, centers, widths, n_folds, rng, tol=1e-6):
+    """Search with the same centres for the ratios of both samples to all rows."""
+    X, upper = np.vstack([num, den]), np.arange(len(num) + len(den)) < len(num)
+    sq, folds = squared_distances(X, centers), random_folds(upper, n_folds, rng)
+    search = kliep_posterior_search([sq, sq], upper, widths, folds, tol=tol)
+    return search, sq, upper, folds
 
 
 def test_every_fit_of_the_search_is_certified():
-    """All 45 fits on a centile grid reach the tolerance, and so does the warm final fit."""
+    """All 90 fits on a centile grid reach the tolerance, and so does the warm final fit."""
     num, den, rng = shifted_pair(9, n_rows=500, n_features=10)
     centers = choose_centers(num, 100, rng)
-    sq_num, sq_den = squared_distances(num, centers), squared_distances(den, centers)
     widths = centile_widths(np.vstack([num, den]), rng)
-    search = kliep_search(sq_num, sq_den, widths, random_folds(np.zeros(500), 5, rng))
-    assert search.gaps.shape == (9, 5)
+    search, sq, upper, _ = search_of(num, den, centers, widths, 5, rng)
+    assert search.gaps.shape == (2, 9, 5)
     assert search.gaps.max() <= 1e-6
-    final = kliep(
-        gaussian_kernel(sq_num, search.width),
-        gaussian_kernel(sq_den, search.width).mean(axis=0),
-        start=search.start,
-    )
+    phi = gaussian_kernel(sq, search.width)
+    final = kliep(phi[upper], phi.mean(axis=0), start=search.starts[1][search.best])
     assert final.gap <= 1e-6
 
 
 def test_search_survives_widths_that_reach_nothing():
     """A width at which left-out rows, or all rows, are out of reach scores badly, without fuss."""
     num, den, rng = shifted_pair(10, n_rows=60)
-    sq_num = squared_distances(num, num[:10])
-    sq_den = squared_distances(np.vstack([num, den]), num[:10])
-    search = kliep_search(sq_num, sq_den, [1e-6, 1.0], random_folds(np.zeros(60), 3, rng))
-    assert search.best == 1
-    assert search.scores[0] <= np.log(1e-300) * 50 / 60
+    search, *_ = search_of(num, den, num[:10], [1e-6, 1.0], 3, rng)
+    assert search.class_best[1] == 1
+    assert search.class_scores[1, 0] <= np.log(1e-300) * 50 / 60
     assert search.gaps.max() <= 1e-6
 
 
@@ -227,16 +207,15 @@ def test_search_takes_rows_at_any_distance(offset):
     """A row whose kernel values are 1e-27, 1e-43, 1e-56 or nothing moves no score by a jump."""
     num, den, rng = shifted_pair(13, n_rows=120, n_features=1)
     centers, num[0] = num[1:30], num[1:30].max() + offset
-    sq_num, sq_den = squared_distances(num, centers), squared_distances(den, centers)
-    folds = random_folds(np.zeros(120), 3, rng)
-    search = kliep_search(sq_num, sq_den, [1.0], folds, tol=1e-10)
+    search, sq, upper, folds = search_of(num, den, centers, [1.0], 3, rng, tol=1e-10)
     assert search.gaps.max() <= 1e-10
-    phi, mean = gaussian_kernel(sq_num, 1.0), gaussian_kernel(sq_den, 1.0).mean(axis=0)
+    phi = gaussian_kernel(sq, 1.0)
+    mean, own, inside = phi.mean(axis=0), phi[upper], folds[upper]
     logs = np.empty(120)
     for fold in range(3):
-        weights = kliep(phi[folds != fold], mean, tol=1e-10).weights
-        logs[folds == fold] = np.log(np.maximum(phi[folds == fold] @ weights, 1e-300))
-    np.testing.assert_allclose(search.scores[0], logs.mean(), rtol=1e-4)
+        weights = kliep(own[inside != fold], mean, tol=1e-10).weights
+        logs[inside == fold] = np.log(np.maximum(own[inside == fold] @ weights, 1e-300))
+    np.testing.assert_allclose(search.class_scores[1, 0], logs.mean(), rtol=1e-4)
 
 
 def test_posterior_search_equals_a_plain_loop():
@@ -257,11 +236,10 @@ def test_posterior_search_equals_a_plain_loop():
         eta = combine_ratios(ratios[1], ratios[0], np.average(y, weights=weight))
         logs = np.log(np.where(y, eta, 1 - eta))
         np.testing.assert_allclose(score, np.average(logs, weights=weight), atol=1e-5)
+        own = [np.average(np.log(r[y == c]), weights=weight[y == c]) for c, r in enumerate(ratios)]
+        place = list(search.widths).index(width)
+        np.testing.assert_allclose(search.class_scores[:, place], own, atol=1e-4)
     assert search.gaps.max() <= 1e-6
-    lcv = kliep_search(
-        bases[1][y], bases[1], [1.5, 0.7], folds[y], sample_weight=weight[y], den_weight=weight
-    )
-    np.testing.assert_allclose(search.class_scores[1], lcv.scores, atol=1e-4)
 
 
 def exact_ratios():

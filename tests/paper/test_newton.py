@@ -6,8 +6,14 @@ from scipy import sparse
 from scipy.optimize import minimize
 from sklearn.linear_model import LogisticRegression, Ridge
 
-from flipcost.paper.losses import LINK_LOSSES, exponential, link_rows, logistic
-from flipcost.paper.newton import MAX_FEATURES, Design
+from flipcost.paper.losses import (
+    LINK_LOSSES,
+    MAX_FEATURES,
+    Design,
+    exponential,
+    link_rows,
+    logistic,
+)
 
 LOSSES = sorted(LINK_LOSSES)
 

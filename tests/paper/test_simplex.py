@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 from scipy.optimize import minimize
 
-from flipcost.paper.simplex import maximize_mixture
+from flipcost.paper.kliep import maximize_mixture
 
 
 def random_problem(seed, n_rows=60, n_components=12):

@@ -17,7 +17,7 @@ from flipcost.core.rates import (
 )
 from flipcost.noise._columns import noise_rate, read_labels, read_probabilities, read_scores
 from flipcost.paper.forward import LARGEST_RATE, LARGEST_SUM, pair_of_rates, symmetric_rate
-from flipcost.paper.newton import Design
+from flipcost.paper.losses import Design
 
 # Scores in so many bins, each with as many rows, lose less than sampling error ever shows.
 _N_BINS = 256

@@ -9,7 +9,7 @@ product rests too: it is `flipcost.UnevenMarginClassifier`.
 - `forward`: the noise rate by likelihood in a logistic model
 - `lspc`: least-squares probabilities
 - `kliep`: probabilities from density ratios
-- `losses`, `newton`, `kernels`, `simplex`: what these are made of
+- `losses`, `kernels`: what these are made of
 - `theory`: every statement, printed and corrected, computed exactly
 - `experiments`: the 23 tables regenerated
 

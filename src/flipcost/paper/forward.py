@@ -30,8 +30,7 @@ from flipcost.core.costs import Costs, RowCosts, cost_share, log_odds, log_odds_
 from flipcost.core.noise import rate_pair
 from flipcost.core.rates import NoiseRate
 from flipcost.paper.logistic import PricedLinearClassifier
-from flipcost.paper.losses import forward_rate_slope, forward_rows
-from flipcost.paper.newton import Design, LinearFit
+from flipcost.paper.losses import Design, LinearFit, forward_rate_slope, forward_rows
 
 # Rates that are tried. At one half, or a sum of one, labels say nothing and there is no model.
 LARGEST_RATE = 0.49
@@ -123,7 +122,7 @@ def symmetric_rate(
 
     Examples
     --------
-    >>> from flipcost.paper.newton import Design
+    >>> from flipcost.paper.losses import Design
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(4000, 1))
     >>> clean = rng.random(4000) < 1 / (1 + np.exp(-4 * x[:, 0]))
@@ -163,7 +162,7 @@ def pair_of_rates(
 
     Examples
     --------
-    >>> from flipcost.paper.newton import Design
+    >>> from flipcost.paper.losses import Design
     >>> rng = np.random.default_rng(0)
     >>> x = rng.normal(size=(4000, 1))
     >>> clean = rng.random(4000) < 1 / (1 + np.exp(-4 * x[:, 0]))

@@ -36,6 +36,7 @@ from flipcost.estimators.priced import PricedScoreMixin
 from flipcost.exceptions import DenoisingWarning
 from flipcost.paper.losses import (
     LINK_LOSSES,
+    Design,
     above_rows,
     convex_costs,
     even_odd_rows,
@@ -45,7 +46,6 @@ from flipcost.paper.losses import (
     weighted_logistic_eta,
     weighted_logistic_rows,
 )
-from flipcost.paper.newton import Design
 
 
 class LinearScoreClassifier(LinearClassifier):

@@ -21,7 +21,7 @@ from flipcost.paper.experiments.problems import (
     possible_rate,
     scores_of,
 )
-from flipcost.paper.experiments.units import Unit, all_units, run_unit
+from flipcost.paper.experiments.run import Unit, all_units, run_unit
 from flipcost.paper.resampling import margin_grid
 
 

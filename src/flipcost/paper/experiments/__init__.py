@@ -6,8 +6,14 @@ table and the pages made of it.
 
 from flipcost.paper.experiments.problems import TABLES, Table
 from flipcost.paper.experiments.results import summarize, tidy, verdict
-from flipcost.paper.experiments.run import Reproduction, needed_units, reproduce
-from flipcost.paper.experiments.units import Unit, all_units, run_unit
+from flipcost.paper.experiments.run import (
+    Reproduction,
+    Unit,
+    all_units,
+    needed_units,
+    reproduce,
+    run_unit,
+)
 
 __all__ = [
     "TABLES",

@@ -72,9 +72,8 @@ from flipcost.paper.logistic import (
     UnbiasedLogisticClassifier,
     WeightedLogisticClassifier,
 )
-from flipcost.paper.losses import LINK_LOSSES, LinkLoss, link_rows
+from flipcost.paper.losses import LINK_LOSSES, Design, LinkLoss, link_rows
 from flipcost.paper.lspc import LSPClassifier, RidgeSpectrum, lspc_probabilities, lspc_search
-from flipcost.paper.newton import Design
 from flipcost.paper.resampling import kept_negatives, margin_grid, negative_ratio
 
 # The set of scheme 1's margins in section D is never given.

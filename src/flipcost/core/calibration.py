@@ -1,13 +1,20 @@
 r"""Scores to clean probabilities, for given noise rates.
 
 A score s whose ordering label noise does not disturb tells how noisy labels are once it is bent to
-probabilities that can be clean ones. The model, one score at a time, standardised:
+probabilities that can be clean ones. But a score gives an order of rows, not a scale of log-odds:
+a least-squares score of a rare class follows the probability, so its log-odds flatten at the top,
+which one fixed curve can only explain by missed positives. So the model takes ranks, as normal
+scores :math:`z = \Phi^{-1}(\mathrm{rank}(s))`, and a family of shapes that rise more or less
+steeply at the ends,
 
 .. math::
 
-    P(\tilde y = 1 \mid s) = \rho_- + (1 - \rho_+ - \rho_-)\,\sigma(a s + b), \qquad a > 0 .
+    P(\tilde y = 1 \mid s) = \rho_- + (1 - \rho_+ - \rho_-)\,\sigma(a\,h_g(z) + b),
+    \qquad h_g(z) = z - g \log\cosh z , \qquad a > 0 ,
 
-Priors are weak and proper: :math:`a` is half-Cauchy with scale 1, and :math:`\sigma(b)`, the clean
+each standardised. The shapes g of `priors.CURVE_SHAPES` are integrated out; g = 0 with rare
+positives is the ROC curve of two normal distributions of equal variance. Priors are weak and
+proper: :math:`a` is half-Cauchy with scale 1, and :math:`\sigma(b)`, the clean
 share of positives at the mean score, is uniform. Labels enter through counts in bins of the score,
 which merge, so the cost does not depend on the number of rows.
 
@@ -35,15 +42,15 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import xlog1py, xlogy
+from scipy.special import ndtri, xlog1py, xlogy
 
+from flipcost.core import priors
 from flipcost.core.arrays import Array
 
 N_BINS = 64
 _REACH = 4.0  # scores beyond this many standard deviations share the outermost bins
 # The curve of clean probability is tabulated on these standardised scores.
 TABLE = np.linspace(-6.0, 6.0, 121)
-_TABLE = TABLE.astype(np.float32)
 _TABLE_STEP = 0.1
 _BLOCK_ROWS = 16_384  # rows binned at a time, for the cache
 _CHUNK = 8  # pairs integrated at a time, for the cache
@@ -150,6 +157,24 @@ class ScoreBins:
         fewer = self.tempered(1 / design)
         return fewer if self.checked is None else replace(fewer, checked=self.checked / design)
 
+    def shaped(self) -> tuple[Array, Array]:
+        """Return what curves are logistic in, at the bins (G, n_bins) and on `TABLE` (G, 121).
+
+        Normal scores of the ranks, straight beyond the outermost bins, bent by each of G shapes.
+        """
+        total = self.positive + self.negative
+        filled = np.flatnonzero(total > 0)
+        at, weight = self.centre[filled], total[filled]
+        rank = (np.cumsum(weight) - weight / 2) / weight.sum()
+        z = _along(at, ndtri(rank), np.concatenate([self.centre, TABLE]))
+        bend = np.asarray(priors.CURVE_SHAPES)[:, None]
+        x = z - bend * (np.abs(z) + np.log1p(np.exp(-2 * np.abs(z))) - np.log(2))
+        own = x[:, filled]
+        mean = own @ weight / weight.sum()
+        spread = np.sqrt((own - mean[:, None]) ** 2 @ weight / weight.sum())
+        x = (x - mean[:, None]) / np.where(spread > 0, spread, 1.0)[:, None]
+        return x[:, : len(total)], x[:, len(total) :]
+
     @property
     def flips(self) -> Array:
         """Checked rows by right label and label, shape (2, 2)."""
@@ -164,6 +189,19 @@ class ScoreBins:
     def rarer(self) -> float:
         """Rows of the rarer label."""
         return float(min(self.positive.sum(), self.negative.sum()))
+
+
+def _along(at: Array, values: Array, points: Array) -> Array:
+    """Interpolate; beyond both ends go on with the mean slope of the half that ends there."""
+    if len(at) < 2:
+        return points
+    found = np.interp(points, at, values)
+    middle = len(at) // 2
+    for end, beyond in ((0, points < at[0]), (-1, points > at[-1])):
+        inner = middle if at[middle] != at[end] else -1 - end
+        slope = (values[end] - values[inner]) / (at[end] - at[inner])
+        found[beyond] = values[end] + slope * (points[beyond] - at[end])
+    return found
 
 
 def _place(standardised: Array) -> NDArray[np.intp]:
@@ -217,6 +255,20 @@ class Calibration:
         for name, share in zip(self.models, weight, strict=False):
             found[name] = found.get(name, 0.0) + float(share)
         return dict(sorted(found.items(), key=lambda item: -item[1]))
+
+    def over_shapes(self, shaped: NDArray[np.intp], n_scores: int) -> Calibration:
+        """Integrate shapes out: which of all scores and shapes these are, and how many scores."""
+        n_shapes = len(priors.CURVE_SHAPES)
+        evidence = np.full((n_scores, len(self.rates)), -np.inf)
+        curves = np.zeros((n_scores, *self.curves.shape[1:]))
+        of_score = shaped // n_shapes
+        for m in np.unique(of_score):
+            own = self.log_evidence[of_score == m]
+            evidence[m] = log_sum(own, axis=0)
+            share = np.exp(own - np.where(np.isfinite(evidence[m]), evidence[m], 0.0))
+            share /= np.maximum(share.sum(axis=0), 1e-300)
+            curves[m] = np.einsum("gr,grt->rt", share, self.curves[of_score == m])
+        return replace(self, log_evidence=evidence - np.log(n_shapes), curves=curves)
 
     def probability(self, standardised: Sequence[Array], rate: int | None = None) -> Array:
         """Return clean probabilities from one standardised score array for each scorer."""
@@ -286,9 +338,10 @@ class TablePlaces:
 def calibrate(
     bins: Sequence[ScoreBins], rates: ArrayLike, log_prior: ArrayLike | None = None
 ) -> Calibration:
-    """Integrate slope and offset out for each score and each rate."""
-    modes = find_modes(bins, np.asarray(rates, dtype=float).reshape(-1, 2), log_prior)
-    return integrate_modes(bins, modes)
+    """Integrate shape, slope and offset out for each score and each rate."""
+    stack = BinStack.from_bins(bins)
+    modes = find_modes(stack, np.asarray(rates, dtype=float).reshape(-1, 2), log_prior)
+    return integrate_modes(stack, modes).over_shapes(np.arange(len(stack)), len(bins))
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,17 +370,17 @@ class Modes:
 
 
 def find_modes(
-    bins: Sequence[ScoreBins] | BinStack,
+    bins: BinStack,
     rates: ArrayLike,
     log_prior: ArrayLike | None = None,
     start: Array | None = None,
 ) -> Modes:
-    """Find the mode of slope and offset for each score and rate."""
+    """Find the mode of slope and offset for each shape of a score and each rate."""
     grid: Array = np.asarray(rates, dtype=float)
     shape = (len(bins), grid.shape[-2])
     uniform = np.full(shape[1], -np.log(shape[1]))
     prior = uniform if log_prior is None else np.asarray(log_prior, dtype=float)
-    fits = _stacked(bins).at(grid)
+    fits = bins.at(grid)
     begin = np.zeros((shape[0] * shape[1], 2)) if start is None else start.reshape(-1, 2)
     theta, value, curvature = fits.modes(begin, np.tile(prior, shape[0]))
     laplace = value + np.log(2 * np.pi) - 0.5 * log_det(curvature)
@@ -341,7 +394,7 @@ def find_modes(
 
 
 def integrate_modes(
-    bins: Sequence[ScoreBins] | BinStack,
+    bins: BinStack,
     modes: Modes,
     least: float | None = None,
     *,
@@ -353,23 +406,25 @@ def integrate_modes(
     heavy = laplace >= min(least, laplace.max())
     kept = np.flatnonzero(heavy)
     theta, curvature = modes.theta.reshape(-1, 2), modes.curvature.reshape(-1, 2, 2)
-    fits = _stacked(bins).at(modes.rates)
+    fits = bins.at(modes.rates)
     evidence = laplace - np.tile(modes.log_prior, len(bins))
     plain = evidence[kept]
-    scores = _TABLE if curves else _TABLE[:0]
-    found = np.empty((len(laplace), len(scores)))
+    n_table = len(TABLE) if curves else 0
+    found = np.empty((len(laplace), n_table))
     for chunk in np.array_split(kept, -(-len(kept) // _CHUNK)):
         part = fits.take(chunk)
-        evidence[chunk], found[chunk] = part.integrate(theta[chunk], curvature[chunk], scores)
+        evidence[chunk], found[chunk] = part.integrate(
+            theta[chunk], curvature[chunk], curves=curves
+        )
     weight = np.exp(laplace[kept] - laplace.max())
     evidence[~heavy] += np.average(evidence[kept] - plain, weights=weight)
-    light = np.exp(theta[~heavy, :1]) * TABLE[: len(scores)] + theta[~heavy, 1:]
-    found[~heavy] = expit(light)
+    own = np.repeat(bins.table[:, :n_table], modes.log_evidence.shape[1], axis=0)[~heavy]
+    found[~heavy] = expit(np.exp(theta[~heavy, :1]) * own + theta[~heavy, 1:])
     shape = modes.log_evidence.shape
     return Calibration(
         modes.rates,
         evidence.reshape(shape) + modes.log_prior,
-        found.reshape(*shape, len(scores)),
+        found.reshape(*shape, n_table),
     )
 
 
@@ -380,21 +435,19 @@ def light_evidence(log_evidence: Array) -> float:
     return float(order[int(np.searchsorted(mass, (1 - _LIGHT) * mass[-1]))])
 
 
-def _stacked(bins: Sequence[ScoreBins] | BinStack) -> BinStack:
-    return bins if isinstance(bins, BinStack) else BinStack.from_bins(bins)
-
-
 @dataclass(frozen=True, eq=False)
 class BinStack:
-    """Counts of M scores in their bins, side by side; what several stacks of problems share.
+    """Counts of scores in their bins, side by side, once for each shape of the curve.
 
     Attributes
     ----------
     x : ndarray of shape (M, n)
-        Mean standardised score of each bin. Bins without rows add nothing: those with rows come
-        first, as many as any score has.
+        What the curve is logistic in, at each bin. Bins without rows add nothing: those with rows
+        come first, as many as any score has.
     ones, zeros : ndarray of shape (M, n)
         Weight of positive and of negative labels, but for those of checked rows.
+    table : ndarray of float32, shape (M, 121)
+        The same as `x`, on the scores of `TABLE`.
     right_ones, right_zeros : ndarray of shape (M, n) or None
         Weight of the right labels of checked rows, if there are any.
     """
@@ -402,30 +455,35 @@ class BinStack:
     x: Array
     ones: Array
     zeros: Array
+    table: NDArray[np.float32]
     right_ones: Array | None = None
     right_zeros: Array | None = None
 
     @classmethod
     def from_bins(cls, bins: Sequence[ScoreBins]) -> BinStack:
         """Put the bins of several scores side by side."""
-        x = np.stack([b.centre for b in bins])
+        shaped = [b.shaped() for b in bins]
+        x = np.concatenate([at for at, _ in shaped])
+        table = np.concatenate([on for _, on in shaped]).astype(np.float32)
         ones = np.stack([b.positive for b in bins])
         zeros = np.stack([b.negative for b in bins])
-        columns = [x, ones, zeros]
+        columns = [ones, zeros]
         empty = ones + zeros == 0
         if any(b.checked is not None for b in bins):
-            none = np.zeros((2, 2, x.shape[1]))
+            none = np.zeros((2, 2, ones.shape[1]))
             checked = np.stack([none if b.checked is None else b.checked for b in bins])
             # P(y | noisy y, s) divides by the probability of the label, so checked labels count
             # off.
             given, right = checked.sum(axis=1), checked.sum(axis=2)
-            columns[1:] = [ones - given[:, 1], zeros - given[:, 0]]
+            columns = [ones - given[:, 1], zeros - given[:, 0]]
             if checked.any():
                 columns += [right[:, 1], right[:, 0]]
         most = max(1, int((~empty).sum(axis=1).max()))
         order = np.argsort(empty, axis=1, kind="stable")[:, :most]
-        rows = np.arange(len(x))[:, None]
-        return cls(*(column[rows, order] for column in columns))
+        rows, each = np.arange(len(bins))[:, None], len(x) // len(bins)
+        ones, zeros, *right = (np.repeat(c[rows, order], each, axis=0) for c in columns)
+        own = np.repeat(order, each, axis=0)
+        return cls(np.take_along_axis(x, own, axis=1), ones, zeros, table, *right)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -435,17 +493,9 @@ class BinStack:
         """Weight of the labels of each bin, but for those of checked rows."""
         return np.asarray(self.ones + self.zeros)
 
-    @cached_property
-    def powers(self) -> Array:
-        """Columns x, 1 and x squared of the first score, shape (n, 3)."""
-        powers = np.ones((self.x.shape[1], 3))
-        powers[:, 0] = self.x[0]
-        powers[:, 2] = self.x[0] ** 2
-        return powers
-
     def take(self, scores: NDArray[Any]) -> BinStack:
         """Return the bins of some of the scores."""
-        parts = (self.x, self.ones, self.zeros, self.right_ones, self.right_zeros)
+        parts = (self.x, self.ones, self.zeros, self.table, self.right_ones, self.right_zeros)
         return BinStack(*(None if part is None else part[scores] for part in parts))  # type: ignore[arg-type]
 
     def at(self, rates: Array) -> CurveFits:
@@ -470,9 +520,7 @@ class CurveFits:
 
     def __init__(self, stack: BinStack, score: NDArray[np.intp], rates: Array):
         self._stack, self._score, self.rates = stack, score, rates
-        # A single score's bins are shared by all problems: no copies, and products of matrices.
-        self._shared = len(stack) == 1
-        self._bins = stack if self._shared else stack.take(score)
+        self._bins = stack.take(score)
         half = 0.5 * (1 - rates[:, 0] - rates[:, 1])
         # P(noisy) = middle + half * tanh(line / 2).
         self._half, self._middle = half[:, None], (rates[:, 1] + half)[:, None]
@@ -582,14 +630,10 @@ class CurveFits:
 
     def _sum(self, values: Array, weight: Array) -> Array:
         """Sum over bins, weighted; shape (P,)."""
-        if self._shared:
-            return np.asarray(values @ weight[0])
         return np.asarray(np.einsum("pn,pn->p", values, weight))
 
     def _powers(self, values: Array, n: int) -> Array:
         """Sum values times x, 1 and x squared over bins: the first n of these, shape (P, n)."""
-        if self._shared:
-            return np.asarray(values @ self._bins.powers[:, :n])
         x = self._bins.x
         found = np.empty((len(values), n))
         np.einsum("pn,pn->p", values, x, out=found[:, 0])
@@ -600,26 +644,25 @@ class CurveFits:
         return found
 
     def integrate(
-        self, mode: Array, curvature: Array, table: NDArray[np.float32]
+        self, mode: Array, curvature: Array, *, curves: bool = True
     ) -> tuple[Array, Array]:
-        """Return log evidences (P,) and curves (P, len(table)) by a product rule around the modes.
+        """Return log evidences (P,) and curves (P, 121) by a product rule around the modes.
 
-        The curves are posterior means of the clean probability at the scores of a table, which is
-        of float32: probabilities to seven digits will do, in half the time. A table without scores
-        leaves the curves out.
+        The curves are posterior means of the clean probability at the scores of `TABLE`, in
+        float32: probabilities to seven digits will do, in half the time.
         """
         theta = mode[:, None, :] + _NODES @ np.swapaxes(_spread(curvature), 1, 2)
         joint = self.log_joint(theta)
         area = 2 * np.log(_STEP) - 0.5 * log_det(curvature)
         evidence = log_sum(joint, axis=1)
-        if not len(table):
+        if not curves:
             return evidence + area, np.empty((len(mode), 0))
         weight = np.exp(joint - evidence[:, None]).astype(np.float32)
         line = theta.astype(np.float32)
-        eta = expit(np.exp(line[..., :1]) * table + line[..., 1:])
-        curves = weight[:, None] @ eta
+        eta = expit(np.exp(line[..., :1]) * self._bins.table[:, None] + line[..., 1:])
+        found = weight[:, None] @ eta
         # Rounded to seven digits, weights may add up to a little more than one.
-        return evidence + area, np.minimum(curves[:, 0].astype(float), 1.0)
+        return evidence + area, np.minimum(found[:, 0].astype(float), 1.0)
 
 
 def log_sum(values: Array, axis: int | None = None) -> Array:

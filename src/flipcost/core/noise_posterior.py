@@ -70,7 +70,9 @@ _THIN = 1e-4
 # Shares of none or all are possible under some rates, but have no log-odds.
 _LEAST = 1e-6
 _REFINEMENTS = 6
-_PEAK_POINTS = 9
+# Points of a first look along a line of rates, and of each look after it.
+_LINE_POINTS = 6
+_PEAK_POINTS = 7
 _PEAK_STEPS = 6
 # A grid is fine enough when no cell of it holds more than this share of its posterior.
 _COARSE = {1: 0.35, 2: 0.2}
@@ -78,7 +80,9 @@ _COARSE = {1: 0.35, 2: 0.2}
 _MINOR_MODEL = 1e-3
 # Models this many nats behind on the first grid are not refined.
 _HIDDEN = 50.0
-# Scores this many nats behind the best, each at its own rate, are dropped.
+# Shapes of scores this many nats behind at a first look are not looked at again.
+_OUT_OF_REACH = 200.0
+# Shapes of scores this many nats behind the best, each at its own rate, are dropped.
 _FAR_BEHIND = 10.0
 # A score whose peak is so many nats higher than what it reaches in these cells lays its own.
 _ELSEWHERE = 2.0
@@ -149,25 +153,44 @@ class RateGrid:
     @cached_property
     def rates(self) -> Array:
         """Pairs ``(rho_pos, rho_neg)`` in the middles of the cells, shape (R, 2)."""
-        share, u = self.noisy_share, self.relative
-        none = np.zeros(len(u))
+        own = self.relative * self._bounds
+        none = np.zeros(len(own))
         if self.model == "none":
             return np.zeros((1, 2))
         if self.model == "symmetric":
-            return np.column_stack([u[:, 0], u[:, 0]]) * min(share, 1 - share)
+            return np.column_stack([own[:, 0], own[:, 0]])
         if self.model == "missed_positives":
-            return np.column_stack([u[:, 0] * (1 - share), none])
+            return np.column_stack([own[:, 0], none])
         if self.model == "wrong_negatives":
-            return np.column_stack([none, u[:, 0] * share])
-        return np.asarray(u * np.array([1 - share, share]))
+            return np.column_stack([none, own[:, 0]])
+        return np.asarray(own)
 
     @property
     def log_mass(self) -> Array:
         """Log prior mass of each cell; the masses of a whole grid add up to one."""
-        u = self.relative
-        covered = np.prod([(h - a) / _REACH for a, h in zip(self.low, self.high, strict=True)])
-        typical = np.log(-np.expm1(-priors.RATE_FALL * _REACH) / (priors.RATE_FALL * _REACH))
-        return np.asarray(np.log(covered / len(u)) - (priors.RATE_FALL * u + typical).sum(axis=1))
+        if not self.low:
+            return np.zeros(1)
+        steps = np.array([axis[1] - axis[0] for axis in self._axes])
+
+        def above(u: Array) -> Array:
+            return np.asarray(np.exp(priors.RATE_BETA * np.log1p(-self._bounds * u)))
+
+        inside = above(self.relative - steps / 2) - above(self.relative + steps / 2)
+        whole = 1 - above(np.full(len(steps), _REACH))
+        return np.asarray(np.log(inside / whole).sum(axis=1))
+
+    @property
+    def _bounds(self) -> Array:
+        """The largest value of each free rate."""
+        share = self.noisy_share
+        return np.array(
+            {
+                "none": [],
+                "symmetric": [min(share, 1 - share)],
+                "missed_positives": [1 - share],
+                "wrong_negatives": [share],
+            }.get(self.model, [1 - share, share])
+        )
 
     def zoom(self, weight: ArrayLike) -> RateGrid:
         """Return a finer grid over the cells with weight, and one cell around them."""
@@ -284,37 +307,48 @@ def _power(bins: ScoreBins, rows: float) -> float:
     return float(min(1.0, 1 / (1 + bins.rarer / rows) + checked))
 
 
-def _heights(bins: BinStack, share: float) -> Array:
-    """Return how well each score explains the labels, by Laplace, at its own symmetric rate.
+def _heights(bins: BinStack, share: float, *, coarse: bool) -> Array:
+    """Return how well each shape of each score explains the labels, by Laplace, at its own rates.
 
     With many rows a peak is narrower than any fixed grid, and a score that explains the labels
-    best can look bad between two points of it. So each score searches its own.
+    best can look bad between two points of it. So each searches its own, along the lines of the
+    models with one rate: shapes that need missed positives, or none, have theirs there. Coarse is
+    a first look, which will do for tempered labels.
     """
-    if len(bins) == 1:
-        return np.zeros(1)
-    low, high = np.zeros(len(bins)), np.full(len(bins), 0.98 * min(share, 1 - share))
-    rows, best = np.arange(len(bins)), np.full(len(bins), -np.inf)
-    start = None
-    for _ in range(_PEAK_STEPS):
-        grid = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _PEAK_POINTS)
-        modes = find_modes(bins, np.stack([grid, grid], axis=-1), start=start)
+    lines = np.array([[min(share, 1 - share)] * 2, [1 - share, 0.0], [0.0, share]]) * _REACH
+    first = np.linspace(0, 1, _LINE_POINTS)
+    grid = np.concatenate([np.zeros((1, 2)), *(first[1:, None] * line for line in lines)])
+    modes = find_modes(bins, grid)
+    evidence = modes.log_evidence - modes.log_prior
+    rows, place = np.arange(len(bins)), evidence.argmax(axis=1)
+    best = evidence[rows, place]
+    near = np.flatnonzero(best > best.max() - _OUT_OF_REACH)
+    line = lines[np.maximum(place[near] - 1, 0) // (_LINE_POINTS - 1)]
+    at = np.where(place[near] > 0, first[1 + (place[near] - 1) % (_LINE_POINTS - 1)], 0.0)
+    step, start = 1 / (_LINE_POINTS - 1), modes.theta[near, place[near]]
+    stack, rows = bins.take(near), np.arange(len(near))
+    for _ in range(0 if coarse else _PEAK_STEPS):
+        low, high = np.maximum(at - step, 0.0), np.minimum(at + step, 1.0)
+        share_of = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _PEAK_POINTS)
+        begin = np.repeat(start[:, None], _PEAK_POINTS, axis=1)
+        modes = find_modes(stack, share_of[..., None] * line[:, None], start=begin)
         evidence = modes.log_evidence - modes.log_prior
         place = evidence.argmax(axis=1)
-        peak, step = grid[rows, place], (high - low) / (_PEAK_POINTS - 1)
-        gained = float(np.max(evidence[rows, place] - best))
-        best = np.maximum(best, evidence[rows, place])
+        gained = float(np.max(evidence[rows, place] - best[near]))
+        best[near] = np.maximum(best[near], evidence[rows, place])
         if gained < 1.0:
             break
-        low, high = np.maximum(peak - step, 0.0), np.minimum(peak + step, high)
-        start = np.repeat(modes.theta[rows, place][:, None], _PEAK_POINTS, axis=1)
-    return best
+        at, step = share_of[rows, place], step * 2 / (_PEAK_POINTS - 1)
+        start = modes.theta[rows, place]
+    return np.asarray(best)
 
 
 class _Search:
     """The modes of all scores that count, under each noise model, where the rates have mass.
 
-    One score lays the grids: the best. The others are looked at in the cells that matter to it,
-    which holds nearly all of their mass too; one whose peak lies elsewhere lays grids of its own.
+    One score lays the grids, its shapes together: the best. The others are looked at in the cells
+    that matter to it, which hold nearly all of their mass too; shapes of a score whose peak lies
+    elsewhere lay grids of their own.
     """
 
     def __init__(
@@ -328,22 +362,22 @@ class _Search:
     ):
         self._bins, self._prior, self._known, self._prevalence = bins, prior, known, prevalence
         self._stack = BinStack.from_bins(bins)
-        heights = _heights(self._stack, bins[0].noisy_share)
+        heights = _heights(self._stack, bins[0].noisy_share, coarse=coarse)
         waiting = np.flatnonzero(heights > heights.max() - _FAR_BEHIND)
         self._found: list[tuple[Indices, str, Modes]] = []
+        n_shapes = len(priors.CURVE_SHAPES)
         while len(waiting):
             lead = waiting[heights[waiting].argmax()]
-            cells = self._cells(int(lead), coarse=coarse)
-            found = cells
-            if len(waiting) > 1:
-                parts = {name: (modes.rates, modes.log_prior) for name, modes in cells.items()}
-                starts = {name: modes.theta for name, modes in cells.items()}
-                found = self._modes(waiting, parts, starts)
+            leads = waiting[waiting // n_shapes == lead // n_shapes]
+            cells = self._cells(leads, coarse=coarse)
+            parts = {name: (modes.rates, modes.log_prior) for name, modes in cells.items()}
+            starts = {name: modes.theta[leads == lead] for name, modes in cells.items()}
+            found = cells if len(leads) == len(waiting) else self._modes(waiting, parts, starts)
             reached = np.max(
                 [(m.log_evidence - m.log_prior).max(axis=1) for m in found.values()], axis=0
             )
             short = heights[waiting] - reached
-            inside = short <= short[waiting == lead] + _ELSEWHERE
+            inside = short <= max(float(short[waiting == lead][0]), 0.0) + _ELSEWHERE
             self._found += [
                 (waiting[inside], name, _of_scores(modes, inside)) for name, modes in found.items()
             ]
@@ -362,15 +396,13 @@ class _Search:
         parts = []
         for scores, name, modes in found:
             fit = integrate_modes(self._stack.take(scores), modes, least, curves=curves)
-            evidence = np.full((len(self._bins), len(fit.rates)), -np.inf)
-            every = np.zeros((len(self._bins), *fit.curves.shape[1:]))
-            evidence[scores], every[scores] = fit.log_evidence, fit.curves
-            parts.append(Calibration(fit.rates, evidence, every, (name,) * len(fit.rates)))
+            fit = fit.over_shapes(scores, len(self._bins))
+            parts.append(replace(fit, models=(name,) * len(fit.rates)))
         return _joined(parts)
 
-    def _cells(self, lead: int, *, coarse: bool) -> dict[str, Modes]:
-        """Return the modes of one score in the cells of each model that hold nearly all mass."""
-        scores, share = np.array([lead]), self._bins[lead].noisy_share
+    def _cells(self, scores: Indices, *, coarse: bool) -> dict[str, Modes]:
+        """Return modes of one score's shapes where each model has nearly all of its mass."""
+        share = self._bins[0].noisy_share
         start = find_modes(self._stack.take(scores), np.zeros((1, 2))).theta
         grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in self._prior}
         starts = {name: _matched(start[:, 0], grid.rates) for name, grid in grids.items()}
@@ -386,7 +418,7 @@ class _Search:
             found |= self._on_grids(scores, finer, starts)
             grids |= finer
         least = max(modes.log_evidence.max() for modes in found.values()) + np.log(_THIN)
-        kept = {name: modes.log_evidence[0] > least for name, modes in found.items()}
+        kept = {name: modes.log_evidence.max(axis=0) > least for name, modes in found.items()}
         return {name: _of_rates(found[name], cells) for name, cells in kept.items() if cells.any()}
 
     def _on_grids(
@@ -440,7 +472,7 @@ def _finer(grid: RateGrid, modes: Modes) -> RateGrid | None:
     """Return a finer grid over the mass, or None when no cell holds too much of it."""
     if not grid.low:
         return None
-    by_rate = modes.log_evidence[0]  # of the score that lays the grids
+    by_rate = log_sum(modes.log_evidence, axis=0)  # of the shapes of the score that lays the grids
     if not np.isfinite(by_rate).any():
         return None
     weight = np.exp(by_rate - log_sum(by_rate))

@@ -65,7 +65,7 @@ FIRST = {
     "no_signal": "The columns say nothing about 'ill'",
     "noisy": "About ",
     "small": "Only 14 rows are labelled 'yes'",
-    "undecided": "Between ",
+    "undecided": ("Between ", "Anything up to "),
 }
 
 

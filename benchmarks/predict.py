@@ -122,11 +122,11 @@ def from_file(n_rows: int, repeats: int) -> None:
     model.fit(some, np.where(y[:_TRAIN], "yes", "no"))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)
-        save(model, folder / "model.skops")
+        save(model, folder / "model.json")
         pq.write_table(table, folder / "rows.parquet")
 
         def predict(out: str) -> None:
-            arguments = [str(folder / name) for name in ("model.skops", "rows.parquet")]
+            arguments = [str(folder / name) for name in ("model.json", "rows.parquet")]
             options = ["--out", str(folder / out), "--overwrite", "--quiet"]
             if command(["predict", *arguments, *options]) != 0:
                 msg = "`flipcost predict` failed."

@@ -103,7 +103,7 @@ def run(*args: str) -> None:
 
 def model_file(folder: Path) -> Path:
     """Return the model that an audit saved."""
-    return next(folder / name for name in ("model.json", "model.skops") if (folder / name).exists())
+    return folder / "model.json"
 
 
 def interval(found: Any) -> list[float | None]:

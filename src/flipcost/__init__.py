@@ -22,7 +22,6 @@ if TYPE_CHECKING:
         scale,
         theory,
     )
-    from flipcost._persist import load, save
     from flipcost.core.costs import CostRange, Costs
     from flipcost.core.moments import ClassMoments
     from flipcost.estimators import (
@@ -31,6 +30,7 @@ if TYPE_CHECKING:
         UnevenMarginClassifier,
         UnevenMarginClassifierCV,
     )
+    from flipcost.model import load, save
     from flipcost.noise import judge, judge_difference
     from flipcost.paper.forward import ForwardLogisticClassifier
     from flipcost.paper.kliep import KLIEPClassifier
@@ -96,12 +96,12 @@ _WHERE = {
     "export": "flipcost.export",
     "judge": "flipcost.noise",
     "judge_difference": "flipcost.noise",
-    "load": "flipcost._persist",
+    "load": "flipcost.model",
     "metrics": "flipcost.metrics",
     "noise": "flipcost.noise",
     "plot": "flipcost.plot",
     "recheck": "flipcost.recheck",
-    "save": "flipcost._persist",
+    "save": "flipcost.model",
     "scale": "flipcost.scale",
     "theory": "flipcost.theory",
 }

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import _fit_context as fit_context
+from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.metrics._scorer import _Scorer as Scorer
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import assert_all_finite, column_or_1d
@@ -22,6 +23,7 @@ from flipcost.exceptions import FlipCostError
 __all__ = [
     "HasMethods",
     "Interval",
+    "LinearClassifierMixin",
     "Scorer",
     "StrOptions",
     "assert_all_finite",

@@ -150,14 +150,6 @@ class ModelFileError(FlipCostError):
     """A model file cannot be loaded; the message says why, and what to do."""
 
 
-class UnreadableError(FlipCostError):
-    """Bytes hold what no such file holds; the message says what, without naming the file."""
-
-
-class StrangerError(FlipCostError):
-    """A model file asks for a type that no model consists of; the message is its name."""
-
-
 class ExportError(FlipCostError):
     """A model cannot be written in another form; the message says which part of it, and why."""
 

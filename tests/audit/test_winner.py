@@ -45,8 +45,8 @@ def test_a_clearly_cheaper_candidate_wins(result):
 
 def test_the_winner_is_what_is_saved(result, tmp_path):
     """The saved model calls rows as boosting does, at the cost, on rows that it has not seen."""
-    fc.save(result.model, tmp_path / "model.skops")
-    model = fc.load(tmp_path / "model.skops")
+    fc.save(result.model, tmp_path / "model.json")
+    model = fc.load(tmp_path / "model.json")
     fresh = crossed(2000, seed=1)
     x = np.column_stack([fresh["a"], fresh["b"]])
     called = model.predict(fresh) == "yes"
@@ -64,7 +64,7 @@ def test_predict_takes_the_winner(tmp_path, capsys):
         == 0
     )
     assert json.loads((tmp_path / "out" / "summary.json").read_text())["winner"] == "boosting"
-    model, out = tmp_path / "out" / "model.skops", tmp_path / "p.csv"
+    model, out = tmp_path / "out" / "model.json", tmp_path / "p.csv"
     assert main(["predict", str(model), str(tmp_path / "a.csv"), "--out", str(out)]) == 0
     assert "1,500 rows" in capsys.readouterr().out
     assert pc.read_csv(out).column_names[-1] == "probability_positive"

@@ -12,10 +12,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
-from scipy.special import logit
 
 import flipcost
-from flipcost._persist import load
 from flipcost.cli import main
 from flipcost.datasets import list_datasets
 from flipcost.tables.reader import ColumnReader
@@ -24,7 +22,7 @@ from flipcost.tables.reading import read_table
 CORPUS = Path(__file__).parent / "corpus"
 GOOD = CORPUS / "good.csv"
 OPTIONS = ["--target", "ill", "--cost-fn", "4", "--cost-fp", "1"]
-FILES = {"report.html", "summary.json", "model.skops", "suspects.csv"}
+FILES = {"report.html", "summary.json", "model.json", "suspects.csv"}
 OUTPUTS = FILES | {"recheck.csv", "recheck-pool.parquet"}
 
 
@@ -227,30 +225,10 @@ def test_boosting_and_saved_models(rich_table, tmp_path, capsys):
     drop = ["--drop", "again", "--drop", "checked", "--drop", "key", "--drop", "w"]
     found = summary_of(capsys, tmp_path, path, *OPTIONS, *drop, "--model", "boosting")
     assert found["candidates"][0]["key"] == "flipcost"
-    saved = (tmp_path / "out" / "model.skops").rename(tmp_path / "saved.skops")
+    saved = (tmp_path / "out" / "model.json").rename(tmp_path / "saved.json")
     again = summary_of(capsys, tmp_path, path, *OPTIONS, *drop, "--model", saved)
     assert again["candidates"][-1]["key"] == "saved"
     assert any("judged on all rows" in warning for warning in again["warnings"])
-
-
-def test_an_unfitted_estimator_can_be_given(tmp_path, capsys):
-    """A classifier that was saved before it was fitted scores the rows."""
-    from sklearn.ensemble import RandomForestClassifier
-
-    from flipcost._persist import save
-
-    forest = RandomForestClassifier(n_estimators=30, min_samples_leaf=10, random_state=0)
-    save(forest, tmp_path / "forest.skops")
-    summary_of(capsys, tmp_path, GOOD, *OPTIONS, "--model", tmp_path / "forest.skops")
-    model = load(tmp_path / "out" / "model.skops")
-    assert isinstance(model[-1].estimator, RandomForestClassifier)
-    # Its scores are those of a forest of thirty trees that was fitted to the rows.
-    forest = model[-1].scorer_.estimator
-    assert len(forest.estimators_) == 30
-    X = model[:-1].transform(read_table(GOOD))
-    score = logit(np.clip(forest.predict_proba(X)[:, 1], 1e-6, 1 - 1e-6))
-    order = np.argsort(score)
-    assert np.all(np.diff(model[-1].predict_proba(X)[order, 1]) >= -1e-12)
 
 
 def test_large_tables_are_sampled(tmp_path, capsys):

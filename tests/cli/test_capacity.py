@@ -33,7 +33,7 @@ def folder(tmp_path_factory):
 
 
 def predict(folder, name, out, *more):
-    model = str(folder / "audit" / "model.skops")
+    model = str(folder / "audit" / "model.json")
     return main(["predict", model, str(folder / name), "--out", str(out), "--quiet", *more])
 
 

@@ -50,7 +50,7 @@ def test_a_table_of_a_duckdb_file_is_audited(file, tmp_path, capsys):
     assert audit(f"{file}::calls", *PRICES, "--out", out) == 0
     summary = json.loads((out / "summary.json").read_text())
     written = {path.name for path in out.iterdir()}
-    assert written >= {"model.skops", "report.html", "summary.json", "suspects.csv"}
+    assert written >= {"model.json", "report.html", "summary.json", "suspects.csv"}
     import pyarrow.parquet as pq
 
     pq.write_table(calls(), tmp_path / "calls.parquet")

@@ -153,7 +153,7 @@ def test_models_made_in_passes_and_in_memory_predict_alike(rows, capsys, in_memo
     for folder in (rows / "out", in_memory):
         args = [
             "predict",
-            folder / "model.skops",
+            folder / "model.json",
             rows / "a.csv",
             "--overwrite",
             "--out",

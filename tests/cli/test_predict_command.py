@@ -8,8 +8,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flipcost._persist import load, save
+from flipcost import UnevenMarginClassifier
 from flipcost.cli import main
+from flipcost.model import load, save
 from flipcost.tables.reading import read_table
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -21,7 +22,7 @@ def model(tmp_path_factory):
     out = tmp_path_factory.mktemp("audit")
     args = ["audit", str(GOOD), "--target", "ill", "--cost-fn", "4", "--cost-fp", "1", "--quiet"]
     assert main([*args, "--out", str(out)]) == 0
-    return out / "model.skops"
+    return out / "model.json"
 
 
 def read(path):
@@ -120,16 +121,14 @@ def test_mistakes_are_answered_in_one_line(model, content, options, words, tmp_p
     assert [p.name for p in tmp_path.iterdir()] == ["new.csv"]
 
 
-def test_only_models_that_read_tables_are_taken(tmp_path, capsys):
-    """A bare estimator, and a file that is no model, are refused with a sentence."""
-    from sklearn.linear_model import LogisticRegression
-
-    save(LogisticRegression().fit([[0.0], [1.0]], [0, 1]), tmp_path / "bare.skops")
-    (tmp_path / "text.skops").write_text("not a model")
+def test_only_models_are_taken(tmp_path, capsys):
+    """What is no model, and a model of columns that are not there, are refused with a sentence."""
+    save(UnevenMarginClassifier().fit([[0.0], [1.0]], [0, 1]), tmp_path / "bare.json")
+    (tmp_path / "text.json").write_text("not a model")
     for name, words in (
-        ("bare.skops", "does not read tables"),
-        ("text.skops", "is not a model"),
-        ("none.skops", "does not exist"),
+        ("bare.json", "no column 'x0'"),
+        ("text.json", "is not a model"),
+        ("none.json", "does not exist"),
     ):
         assert main(["predict", str(tmp_path / name), str(GOOD)]) == 2
         assert words in capsys.readouterr().err

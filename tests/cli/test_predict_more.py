@@ -22,7 +22,7 @@ def make_rows(n, seed=0):
 
 @pytest.fixture(scope="module")
 def model(tmp_path_factory):
-    path = tmp_path_factory.mktemp("model") / "model.skops"
+    path = tmp_path_factory.mktemp("model") / "model.json"
     fc.save(audit(make_rows(300), "ill", 0.3, model="linear").model, path)
     return path
 

@@ -37,7 +37,7 @@ def test_rows_are_audited_and_predicted_at_their_own_prices(rows, tmp_path, caps
     """The screen speaks of the column; predictions show each row's threshold and follow it."""
     assert run(rows, tmp_path / "out") == 0
     assert "each row is decided" in " ".join(capsys.readouterr().out.split())
-    model = str(tmp_path / "out" / "model.skops")
+    model = str(tmp_path / "out" / "model.json")
     assert main(["predict", model, str(rows), "--out", str(tmp_path / "p.csv"), "--quiet"]) == 0
     with (tmp_path / "p.csv").open() as file:
         found = list(csv.DictReader(file))
@@ -66,7 +66,7 @@ def test_new_rows_without_a_price_are_refused(rows, tmp_path, capsys):
     assert run(rows, tmp_path / "out", "--drop", "amount", "--quiet") == 0
     lines = [",".join(np.delete(line.split(","), 1)) for line in rows.read_text().splitlines()]
     (tmp_path / "new.csv").write_text("\n".join(lines))
-    model, out = str(tmp_path / "out" / "model.skops"), tmp_path / "p.csv"
+    model, out = str(tmp_path / "out" / "model.json"), tmp_path / "p.csv"
     assert main(["predict", model, str(tmp_path / "new.csv"), "--out", str(out)]) == 2
     assert "no column 'amount'" in capsys.readouterr().err
     assert not out.exists()

@@ -127,7 +127,7 @@ def test_little_room_is_enough(table, room):
     """Where the libraries fit, a small table does, too; a large one ends in a sentence."""
     out = table.parent / "out"
     assert flipcost("audit", table, *AUDIT, "--out", out, room=room).returncode == 0
-    predict = ["predict", out / "model.skops", table, "--quiet"]
+    predict = ["predict", out / "model.json", table, "--quiet"]
     assert flipcost(*predict, "--out", out / "p.csv", room=room).returncode == 0
     rows = np.random.default_rng(0).normal(size=(40_000, 200)).round(3)
     large = table.parent / "large.csv"

@@ -229,7 +229,7 @@ def test_overwriting_removes_a_pool_without_rows_to_check(folder, tmp_path, monk
     pool.write_bytes(whole)
     assert main([*args, "--overwrite"]) == 0
     left = {path.name for path in tmp_path.iterdir()}
-    assert left == {"report.html", "summary.json", "model.skops", "suspects.csv"}
+    assert left == {"report.html", "summary.json", "model.json", "suspects.csv"}
 
 
 def test_a_kill_leaves_whole_files_only(folder, tmp_path):

@@ -10,7 +10,7 @@ import pytest
 from flipcost.cli import main
 from tests.fuzz import tables
 
-RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv")
+RESULTS = ("report.html", "summary.json", "model.json", "suspects.csv")
 OPTIONS = ["--target", "ill", "--cost-fn", "5", "--cost-fp", "1", "--drop", "key", "--quiet"]
 
 

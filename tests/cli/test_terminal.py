@@ -73,7 +73,7 @@ def test_spreadsheets_find_no_formula(tmp_path, capsys):
     write_table(path, labels=["-no", "=yes"], ids="@SUM")
     args = ["audit", str(path), "--target", "ill", "--id", "key", *PRICES, "--quiet"]
     assert main([*args, "--out", str(out)]) == 0
-    args = ["predict", str(out / "model.skops"), str(path), "--id", "key", "--out"]
+    args = ["predict", str(out / "model.json"), str(path), "--id", "key", "--out"]
     assert main([*args, str(tmp_path / "p.csv"), "--quiet"]) == 0
     capsys.readouterr()
     for file, names in ((out / "suspects.csv", ("id", "label", "suggested")),

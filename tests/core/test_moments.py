@@ -1,6 +1,5 @@
 """Class moments: gathered, merged, denoised, saved."""
 
-import os
 import pickle
 import stat
 
@@ -458,7 +457,7 @@ def test_every_cut_is_refused(saved):
     whole = path.read_bytes()
     for length in range(0, len(whole), 23):
         path.write_bytes(whole[:length])
-        with pytest.raises(ValueError, match=r"that `save` wrote.*damaged.*[Gg]ather"):
+        with pytest.raises(ValueError, match=r"that `save` wrote.*[Gg]ather"):
             ClassMoments.load(path)
 
 
@@ -481,74 +480,26 @@ def test_every_flipped_bit_is_refused_or_harmless(saved):
     assert refused > len(whole) / 6
 
 
-def test_changed_numbers_with_a_valid_archive_are_refused(saved):
-    """An archive rewritten with another number does not match its checksum."""
+def test_foreign_and_later_files_are_refused(saved):
+    """Files of something else, of version 0.1 or of a later version are refused and say so."""
     _, path = saved
-    with np.load(path) as archive:
-        content = dict(archive)
-    content["weight"] = content["weight"] + 1
-    np.savez(path, **content)
-    with pytest.raises(ValueError, match=r"checksum does not match"):
-        ClassMoments.load(path)
-    del content["weight"]
-    np.savez(path, **content)
-    with pytest.raises(ValueError, match=r"checksum does not match"):
-        ClassMoments.load(path)
-
-
-class _Trap:
-    """Leaves a trace when it is unpickled."""
-
-    def __init__(self, path):
-        self.path = path
-
-    def __reduce__(self):
-        return (os.mkdir, (self.path,))
-
-
-def test_pickles_are_not_opened(saved):
-    """A pickle, bare or inside an archive, is refused without being run."""
-    _, path = saved
-    trace = str(path.with_name("trace"))
-    path.write_bytes(pickle.dumps(_Trap(trace)))
-    with pytest.raises(ValueError, match=r"damaged"):
-        ClassMoments.load(path)
-    with np.errstate(all="ignore"):
-        np.savez(path, format=np.array("flipcost.ClassMoments"), n_rows=np.array([_Trap(trace)]))
-    with pytest.raises(ValueError, match=r"damaged"):
-        ClassMoments.load(path)
-    assert not path.with_name("trace").exists()
-
-
-@pytest.mark.parametrize(
-    ("content", "message"),
-    [
-        ({"a": np.ones(3)}, "does not hold class moments"),
-        ({"format": np.array("flipcost.ClassMoments")}, "version None"),
-        ({"format": np.array("flipcost.ClassMoments"), "version": np.array(2)}, "version 2.*reads"),
-        ({"format": np.array("flipcost.ClassMoments"), "version": np.array([1, 2])}, "version"),
-    ],
-)
-def test_foreign_and_later_files_are_refused(tmp_path, content, message):
-    """Archives of something else, or of a later version, are refused and say so."""
-    path = tmp_path / "other.npz"
-    np.savez(path, **content)
-    with pytest.raises(ValueError, match=message):
-        ClassMoments.load(path)
-
-
-def test_files_of_other_kinds_are_refused(tmp_path):
-    """Text, a bare array and an empty file are refused; a missing file is said to be missing."""
-    path = tmp_path / "file"
-    for write in (
-        lambda: path.write_text("count,weight\n1,2\n"),
-        lambda: (
-            np.save(path.with_suffix(".npy"), np.ones(3)) or path.with_suffix(".npy").replace(path)
-        ),
-        lambda: path.write_bytes(b""),
+    good = path.read_bytes()
+    line, rest = good.split(b"\n", 1)
+    name, version, d, checksum = line.split()
+    larger = int(d) + 1
+    for content, words in (
+        (b"%s %s %d %s\n" % (name, version, larger, checksum) + rest, "checksum does not match"),
+        (b"%s %s 9999 %s\n" % (name, version, checksum) + rest, "checksum does not match"),
+        (b"%s 3 %s %s\n" % (name, d, checksum) + rest, r"version 3; this flipcost reads"),
+        (good[:-8] + b"\0" * 8, "checksum does not match"),
+        (good + b"\0" * 8, "checksum does not match"),
+        (b"PK\3\4" + good, r"written by flipcost 0\.1"),
+        (b"count,weight\n1,2\n", "does not hold class moments"),
+        (pickle.dumps({"n_rows": [1, 2]}), "does not hold class moments"),
+        (b"", "does not hold class moments"),
     ):
-        write()
-        with pytest.raises(ValueError, match=r"not an npz archive"):
+        path.write_bytes(content)
+        with pytest.raises(ValueError, match=words):
             ClassMoments.load(path)
     path.unlink()
     with pytest.raises(FileNotFoundError):
@@ -560,12 +511,11 @@ def test_a_crash_while_saving_leaves_the_old_file(saved, monkeypatch):
     moments, path = saved
     before = path.read_bytes()
 
-    def fail(stream, **arrays):
-        stream.write(b"half")
+    def fail(*_):
         msg = "disk full"
         raise OSError(msg)
 
-    monkeypatch.setattr(np, "savez", fail)
+    monkeypatch.setattr(type(path), "replace", fail)
     with pytest.raises(OSError, match=r"disk full"):
         moments.save(path)
     assert path.read_bytes() == before
@@ -577,7 +527,7 @@ def forged(path, **arrays):
     from flipcost.core import _moments_file
 
     whole = ClassMoments.from_rows(np.arange(12.0).reshape(6, 2) ** 2, np.arange(6) % 2 > 0)
-    fields = {name: getattr(whole, name) for name in _moments_file.FIELDS}
+    fields = {name: getattr(whole, name) for name in ("n_rows", "weight", "mean", "scatter")}
     _moments_file.write(path, {**fields, **arrays})
     return path
 
@@ -587,18 +537,14 @@ def forged(path, **arrays):
     [
         {"n_rows": np.array([-3, 3])},
         {"n_rows": np.array([0, 3])},
-        {"n_rows": np.array(["a", "b"])},
         {"weight": np.array([-3.0, 3.0])},
         {"weight": np.array([np.nan, 3.0])},
         {"mean": np.full((2, 2), np.inf)},
-        {"mean": np.zeros((2, 3))},
-        {"mean": np.zeros(())},
         {"scatter": -np.ones((2, 2, 2))},
         {"scatter": np.array([[[1.0, 2.0], [2.0, 1.0]]] * 2)},
         {"scatter": np.array([[[1.0, 0.5], [-0.5, 1.0]]] * 2)},
         {"scatter": np.array([[[0.0, 1.0], [1.0, 1.0]]] * 2)},
         {"scatter": np.full((2, 2, 2), np.nan)},
-        {"scatter": np.ones((2, 2))},
     ],
     ids=lambda arrays: next(iter(arrays)),
 )
@@ -634,21 +580,6 @@ def test_denoised_moments_are_not_saved_when_they_would_not_be_loaded(tmp_path):
     with pytest.raises(ValueError, match="No rows can have these moments"):
         moments.save(tmp_path / "m.npz")
     assert not list(tmp_path.iterdir())
-
-
-def test_a_small_file_of_moments_does_not_fill_the_memory(tmp_path):
-    """A file that unpacks to a thousand times its size is refused before it is unpacked."""
-    import tracemalloc
-
-    path = tmp_path / "m.npz"
-    np.savez_compressed(path, format=np.array("x"), scatter=np.zeros((2, 1000, 1000)))
-    tracemalloc.start()
-    try:
-        with pytest.raises(ValueError, match="unpacks to far more"):
-            ClassMoments.load(path)
-        assert tracemalloc.get_traced_memory()[1] < 1e6
-    finally:
-        tracemalloc.stop()
 
 
 @pytest.mark.parametrize("weighted", [False, True])

@@ -29,7 +29,7 @@ POOLS = {
     "--id": NAMES,
     "--sample-weight": NAMES,
     "--test": ["TABLE", "nothing.csv", ".", "/dev/null", ""],
-    "--model": ["linear", "linear", "auto", "nothing.skops", "TABLE", "MODEL", ""],
+    "--model": ["linear", "linear", "auto", "nothing.json", "TABLE", "MODEL", ""],
     "--delimiter": [",", ";", "", ",,", "\n", '"', "a", "é"],
     "--encoding": ["utf-8", "latin-1", "utf-16", "ascii", "nothing", "", "rot13", "idna", "hex"],
     "--max-rows": ["100", "99", "0", "-5", "1e3", "99999999999999999999", "x"],

@@ -112,7 +112,7 @@ def _intervals(node, path=""):
 def check_results(folder):
     """Check the files of an audit, and return the summary."""
     names = {path.name for path in folder.iterdir()}
-    if not {"report.html", "summary.json", "model.skops", "suspects.csv"} <= names:
+    if not {"report.html", "summary.json", "model.json", "suspects.csv"} <= names:
         raise Fault(f"results are not whole: {sorted(names)}")
     summary = strict_json((folder / "summary.json").read_text("utf-8"))
     check_summary(summary)

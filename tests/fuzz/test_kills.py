@@ -13,7 +13,7 @@ from flipcost.cli import main
 from tests.fuzz import tables
 from tests.fuzz.oracles import Fault
 
-RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv")
+RESULTS = ("report.html", "summary.json", "model.json", "suspects.csv")
 TIMES = 100
 
 

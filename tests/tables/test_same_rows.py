@@ -85,7 +85,7 @@ def test_predictions_have_a_row_for_each_row(tmp_path, capsys):
     prices = ["--target", "ill", "--cost-fn", "4", "--cost-fp", "1", "--model", "linear", "--quiet"]
     assert main(["audit", str(tmp_path / "plain.csv"), *prices, "--out", str(tmp_path / "o")]) == 0
     for name in ("plain", "blank"):
-        args = ["predict", str(tmp_path / "o" / "model.skops"), str(tmp_path / f"{name}.csv")]
+        args = ["predict", str(tmp_path / "o" / "model.json"), str(tmp_path / f"{name}.csv")]
         assert main([*args, "--out", str(tmp_path / f"p-{name}.csv"), "--quiet"]) == 0
     assert (tmp_path / "p-plain.csv").read_bytes() == (tmp_path / "p-blank.csv").read_bytes()
     capsys.readouterr()

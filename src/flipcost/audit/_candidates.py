@@ -38,6 +38,7 @@ from flipcost.estimators.flipcost.boosting import (
     few_folds,
     plain_scores,
 )
+from flipcost.model import Formula
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -169,7 +170,9 @@ def compare(
 
 
 def is_fitted(model: Any) -> bool:
-    """Tell whether this is a model, not the name of one, and is fitted."""
+    """Tell whether this is a model, not the name of one, and is fitted; a file holds no other."""
+    if isinstance(model, Formula):
+        return True
     try:
         check_is_fitted(model)
     except (NotFittedError, TypeError):

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
+from contextlib import suppress
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.core.costs import takes_prices
-from flipcost.exceptions import TableError
-from flipcost.tables.roles import row_prices
+from flipcost.exceptions import ExportError, TableError
+from flipcost.model import formula_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -32,12 +32,10 @@ def saved_calls(rows: Audited, model: Any) -> Callable[..., NDArray[np.bool_]]:
         "The saved model is judged on all rows; if it was trained on some of them, it looks better "
         "than it is."
     )
-    steps = getattr(model, "steps", None)
-    cost = getattr(steps[-1][1] if steps else model, "cost", None)
+    with suppress(ExportError):  # ours: as data it makes its own costs of the columns of rows
+        model = formula_of(model)
 
     def predict(table: Any, _: Any = None) -> NDArray[np.bool_]:
-        prices = row_prices(cost, table, "the table") if takes_prices(model) else None
-        given = {} if prices is None else {"prices": prices.table()}
-        return np.array([str(label) == positive for label in model.predict(table, **given)])
+        return np.array([str(label) == positive for label in model.predict(table)])
 
     return predict

@@ -16,7 +16,6 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from flipcost._persist import load, save
 from flipcost.audit import MODELS, AuditResult, audit, audit_files, audit_sql, check_width
 from flipcost.cli._database import Database, find_database
 from flipcost.cli._echo import echo, readable_name
@@ -31,6 +30,7 @@ from flipcost.core.noise import rate_pair
 from flipcost.core.noise_posterior import PrevalencePrior
 from flipcost.core.possible import finite_only
 from flipcost.exceptions import FlipCostError, UserError
+from flipcost.model import load, save
 from flipcost.recheck import POOL_FILE, CheckPool, unused_batches
 from flipcost.report import render_report
 from flipcost.tables.files import exceeds_memory, expected_rows
@@ -42,7 +42,7 @@ from flipcost.tables.spreadsheet import guard_cell
 # Rows of a file that are held; where there are more, all are read in passes.
 _HELD_ROWS = 200_000
 # The files of an audit.
-RESULTS = ("report.html", "summary.json", "model.skops", "suspects.csv", POOL_FILE)
+RESULTS = ("report.html", "summary.json", "model.json", "suspects.csv", POOL_FILE)
 
 
 def run_audit(
@@ -242,7 +242,7 @@ def _write(result: AuditResult, place: Path) -> None:
         finite_only(result.summary()), indent=1, ensure_ascii=False, allow_nan=False
     )
     (place / "summary.json").write_text(summary + "\n", encoding="utf-8")
-    save(result.model, place / "model.skops")
+    save(result.model, place / "model.json")
     heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
     with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -37,25 +37,22 @@ def export_command(
 ) -> None:
     """Write a saved model as SQL, ONNX or JSON, to score rows where they are."""
     from flipcost import export
-    from flipcost.cli._predict_run import load_pipeline
+    from flipcost.model import load
 
     if to not in _FORMS:
         msg = f"--to must be sql, onnx or json; got {to!r}."
         raise UserError(msg)
     place = out or model.with_suffix(f".{to}")
     check_file(place, overwrite=overwrite, inputs=[model])
-    pipeline = load_pipeline(model)
-    if decision and export.read_model(pipeline).threshold is None:
-        msg = f"The prices of {model} differ by row; give --no-decision for the probability alone."
-        raise UserError(msg)
+    formula = load(model)
     if to == "sql":
         options = {"table": table, "keep": keep or (), "decision": decision}
-        query = export.to_sql(pipeline, dialect, **options)  # type: ignore[arg-type]
+        query = export.to_sql(formula, dialect, **options)  # type: ignore[arg-type]
         content = query.encode()
     elif to == "json":
-        content = export.to_json(pipeline, decision=decision).encode()
+        content = export.to_json(formula, decision=decision).encode()
     else:
-        content = export.to_onnx(pipeline, decision=decision).SerializeToString()
+        content = export.to_onnx(formula, decision=decision).SerializeToString()
     with staged_file(place, overwrite=overwrite, inputs=[model]) as staged:
         staged.write_bytes(content)
     if not quiet:

@@ -16,8 +16,8 @@ RESULTS = "Results"
 
 PredictCommand = grouped(
     {
-        ROWS: "flipcost predict flipcost-audit/model.skops new.csv --id claim",
-        RESULTS: "flipcost predict flipcost-audit/model.skops new.csv --out calls.parquet",
+        ROWS: "flipcost predict flipcost-audit/model.json new.csv --id claim",
+        RESULTS: "flipcost predict flipcost-audit/model.json new.csv --out calls.parquet",
     }
 )
 

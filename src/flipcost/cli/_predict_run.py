@@ -15,21 +15,16 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyarrow import csv
 
-from flipcost._persist import load
 from flipcost.cli._capacity import GROUP, Limit, mark_within, read_limit, same_prices
 from flipcost.cli._echo import echo
 from flipcost.cli._output import check_file, staged_file
-from flipcost.core.costs import takes_prices
 from flipcost.exceptions import CellError, FlipCostError, ModelFileError, TableError, UserError
+from flipcost.model import Formula, load
 from flipcost.tables.arrow import as_text, take_column
 from flipcost.tables.paths import is_many, list_files
-from flipcost.tables.reader import ColumnReader
 from flipcost.tables.reading import read_batches
-from flipcost.tables.roles import row_prices
 from flipcost.tables.spreadsheet import guard_column
 
-# What the reader makes of a level that was not there when the model was made.
-_UNSEEN = -1.0
 # Before the names of columns that are kept, so that they are not taken for predictions.
 _KEPT = "kept "
 _SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".bz2", ".zst", ".xz", ".zip")
@@ -56,7 +51,7 @@ def run_predict(
         raise UserError(msg)
     files = files_of(data)
     check_file(out, overwrite=overwrite, inputs=[*files, model])
-    pipeline = load_pipeline(model)
+    formula = load(model)
     text: dict[str, Any] = {"delimiter": delimiter, "encoding": encoding, "max_bytes": max_bytes}
     batches = chain.from_iterable(read_batches(path, **text) for path in files)
     limit = read_limit(capacity, capacity_by)
@@ -64,16 +59,16 @@ def run_predict(
         place = stack.enter_context(staged_file(out, overwrite=overwrite, inputs=[*files, model]))
         unseen: Counter[str] = Counter()
         known = (id_column, data, limit, unseen)
-        scored = _scored(pipeline, batches, *known, keep_columns=keep_columns)
+        scored = _scored(formula, batches, *known, keep_columns=keep_columns)
         if limit is not None:
             spill = place.with_name("scored")  # it goes with what is written aside
-            scored = mark_within(scored, limit, spill, _labels(pipeline[-1]))
+            scored = mark_within(scored, limit, spill, formula.labels)
         rows, called = _write(place, scored)
         if not rows:
             msg = f"{data} holds no rows; give at least one."
             raise TableError(msg)
     if not quiet:
-        label = pipeline[-1].pos_label
+        label = formula.pos_label
         which = "" if limit is None else ", those whose call saves most"
         echo(f"{rows:,} rows, {called:,} of them called {label!r}{which}, written to {out}")
         if unseen:
@@ -109,7 +104,7 @@ def _applying(data: Path) -> Iterator[None]:
 
 
 def _scored(
-    pipeline: Any,
+    formula: Formula,
     batches: Iterable[pa.RecordBatch],
     id_column: str | None,
     data: Path,
@@ -122,7 +117,7 @@ def _scored(
     rows, schema = 0, None
     for batch in batches:
         with _applying(data):
-            found = _score(pipeline, batch, rows, id_column, data, limit, unseen)
+            found = _score(formula, batch, rows, id_column, data, limit, unseen)
         rows += batch.num_rows
         if keep_columns:
             found = _with_columns(batch, found, schema)
@@ -198,28 +193,8 @@ def _writing(place: Path) -> Iterator[None]:
         raise TableError(msg) from error
 
 
-def _labels(classifier: Any) -> tuple[str, str]:
-    """Return the negative label and the positive one."""
-    positive = classifier.pos_label
-    negative = next(label for label in classifier.classes_ if label != positive)
-    return str(negative), str(positive)
-
-
-def load_pipeline(path: Path) -> Any:
-    """Load a model that reads tables."""
-    model = load(path)
-    steps = getattr(model, "steps", None)
-    if not steps or not isinstance(steps[0][1], ColumnReader):
-        msg = (
-            f"{path} holds a {type(model).__name__} that does not read tables; "
-            "give a model written by `flipcost audit`."
-        )
-        raise ModelFileError(msg)
-    return model
-
-
 def _score(
-    pipeline: Any,
+    formula: Formula,
     batch: pa.RecordBatch,
     start: int,
     id_column: str | None,
@@ -230,34 +205,24 @@ def _score(
     """Return the predictions of a batch of rows."""
     table = pa.Table.from_batches([batch])
     try:
-        numbers = pipeline[0].transform(table)
+        cells = formula.cells(table)
+        prices = formula.prices(table)
     except TableError as error:
         said = error.at(start) if isinstance(error, CellError) else str(error)
         msg = f"{data}: {said}"
         raise TableError(msg) from error
-    for j, (name, place) in enumerate(pipeline[0].sources()):
-        if pipeline[0].schema_[place]["kind"] == "category":
-            unseen[name] += int(np.count_nonzero(numbers[:, j] == _UNSEEN))
-    unseen += Counter()  # columns without any go
-    X = np.asarray(pipeline[1].transform(numbers), dtype=float)
-    classifier = pipeline[-1]
-    place = int(np.flatnonzero(classifier.classes_ == classifier.pos_label)[0])
-    prices = None
-    if takes_prices(classifier):
-        prices = row_prices(getattr(classifier, "cost", None), table, str(data))
-    predicted = classifier.predict(X) if prices is None else classifier.predict(X, prices=prices)
-    columns = {"row": pa.array(np.arange(start + 1, start + len(X) + 1))}
+    unseen.update(formula.unseen(cells))
+    scored = formula.scored(cells)
+    probability, called = scored[1], formula.decide(scored, prices)
+    columns = {"row": pa.array(np.arange(start + 1, start + len(cells) + 1))}
     if id_column is not None:
         column = take_column(table, id_column, str(data))
         columns["id"] = as_text(column, id_column, "names of rows")
-    labels = pa.array([str(label) for label in classifier.classes_])
-    called = predicted == classifier.pos_label
-    columns["prediction"] = labels.take(pa.array(np.where(called, place, 1 - place)))
+    columns["prediction"] = pa.array(formula.labels).take(pa.array(called.astype(int)))
     columns["called_positive"] = pa.array(called)
-    probability = classifier.predict_proba(X)[:, place]
     columns["probability_positive"] = pa.array(probability)
     if prices is None and limit is not None:
-        prices = same_prices(getattr(classifier, "cost", 0.5), len(X))
+        prices = same_prices(formula.decision.costs, len(cells))
     if prices is not None:
         columns["threshold"] = pa.array(prices.threshold)
         columns["expected_saving"] = pa.array(prices.gain(probability))

@@ -59,7 +59,7 @@ def print_audit(result: AuditResult, folder: Path | None, batch: str | None = No
     echo()
     if folder is not None:
         more = f", {batch}" if batch else ""
-        _say(f"Written: {folder}/report.html, summary.json, model.skops, suspects.csv{more}")
+        _say(f"Written: {folder}/report.html, summary.json, model.json, suspects.csv{more}")
 
 
 def _print_recheck(result: AuditResult) -> None:

@@ -14,7 +14,7 @@ Rows and moments
 - `dependence`: rows that depend on each other, and for how many they count
 - `memory`: the one limit of memory
 - `arrays`: names of kinds of arrays, for signatures
-- `archive`: files of arrays, unpacked within bounds
+- `files`: whole files of strangers, opened once, regular ones only
 
 Noise
 -----

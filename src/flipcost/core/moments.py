@@ -352,7 +352,7 @@ class ClassMoments:
             raise ValueError(msg)
 
     def save(self, path: str | Path) -> None:
-        """Write the moments to one file: a versioned ``npz`` archive with a checksum, no pickle.
+        """Write the moments to one file: a line that says what they are, and their numbers.
 
         The file is written aside and renamed, so that a crash leaves the old one or none. Moments
         that no rows can have (see `check`) are not written, since `load` would refuse them: save
@@ -376,8 +376,8 @@ class ClassMoments:
         Raises
         ------
         ValueError
-            When the file is not one of ours, was cut or altered, is of a later version, unpacks to
-            more than moments of its size can be, or holds moments that no rows can have.
+            When the file is not one of ours, was cut or altered, is of another version, or holds
+            moments that no rows can have.
         """
         arrays = _moments_file.read(path)
         try:

@@ -31,7 +31,7 @@ _WHOLE = r"^-?\d{1,18}$"
 # More digits than a float has.
 _LONG = r"(\d\.?){16,}"
 # Day before month where both readings fit, as in most of the world; ISO comes first.
-_DATE_FORMATS = (
+DATE_FORMATS = (
     "%Y-%m-%d",
     "%Y-%m-%dT%H:%M:%S",
     "%Y-%m-%d %H:%M:%S",
@@ -218,7 +218,7 @@ def _date_format(distinct: Any) -> str | None:
     """Return the format that reads every value, if there is one."""
     if not pc.all(pc.match_substring_regex(distinct, r"^\d{1,4}[-/.]\d{1,2}[-/.]\d")).as_py():
         return None
-    for written in _DATE_FORMATS:
+    for written in DATE_FORMATS:
         if not _read_dates(distinct, written, strict=False).null_count:
             return written
     if not _read_iso(distinct, strict=False).null_count:

@@ -3,22 +3,25 @@
 import numpy as np
 import pytest
 
-from flipcost.export import read_model, to_onnx
-from flipcost.tables.reader import ColumnReader
+from flipcost.export import to_onnx
+from flipcost.model import formula_of
+from flipcost.tables.encoder import Column
 
 onnxruntime = pytest.importorskip("onnxruntime")
 
 
 def feeds(model, table):
     """Return the columns of a table as inputs: what a service would send."""
-    found = {}
-    for column in read_model(model).columns:
+    formula, found = formula_of(model), {}
+    for column in (formula.columns[k] for k in formula.used):
         if column.kind == "category":
             texts = ["" if value is None else value for value in table[column.name].to_pylist()]
             found[column.name] = np.array(texts, dtype=object)[:, None]
         else:
-            reader = ColumnReader([column.name]).fit(table)
-            found[column.name] = reader.transform(table)[:, :1]
+            reader = Column(column.name, column.kind, column.format)
+            found[column.name] = reader.read(table[column.name].combine_chunks())[:, :1]
+    if formula.decides_by_costs:
+        found |= {name: np.array(table[name])[:, None] for name in formula.cost_columns}
     return found
 
 
@@ -34,5 +37,5 @@ def test_onnxruntime_gives_the_same_probabilities_and_decisions(model, fresh, ex
     probability, called, prediction = run(to_onnx(model), feeds(model, fresh))
     expected, labels = expected_of(model, fresh)
     np.testing.assert_allclose(probability, expected, rtol=0, atol=1e-9)
-    assert called.tolist() == (labels == model[-1].pos_label).tolist()
+    assert called.tolist() == (labels == formula_of(model).pos_label).tolist()
     assert prediction.tolist() == labels.tolist()

@@ -53,34 +53,29 @@
     return Number.isFinite(number) ? number : refuse(column, value);
   }
 
-  function readNumber(feature, read) {
-    let value = read[feature.column];
-    if (feature.part > 0) {
-      const period = feature.part < 3 ? 365.2425 : 7;
-      if (feature.part >= 3) value -= period * Math.floor(value / period);
+  // A number of a row; that of a category is the place of its level.
+  function readNumber(number, read) {
+    let value = read[number.column];
+    if (number.part > 0) {
+      const period = number.part < 3 ? 365.2425 : 7;
+      if (number.part >= 3) value -= period * Math.floor(value / period);
       const angle = (2 * Math.PI * value) / period;
-      value = feature.part % 2 ? Math.sin(angle) : Math.cos(angle);
+      value = number.part % 2 ? Math.sin(angle) : Math.cos(angle);
     }
-    if (Number.isNaN(value) && feature.fill !== null) value = feature.fill;
-    return (value - feature.centre) / feature.scale;
+    if (Number.isNaN(value) && number.fill !== null) value = number.fill;
+    if (number.low !== null && value < number.low) value = number.low;
+    if (number.high !== null && value > number.high) value = number.high;
+    return (value - number.centre) / number.scale;
   }
 
-  // Where in a table of levels, others and missing values a value stands.
-  function placeIn(table, value) {
-    return table.values.length > 2 ? value : Number.isNaN(value) ? 1 : 0;
-  }
-
-  function lookUp(table, column, value) {
-    return table.values[column.kind === "category" ? value : placeIn(table, value)];
-  }
-
-  function walk(tree, features) {
-    while (Array.isArray(tree)) {
-      const value = features[tree[0]];
-      const left = Number.isNaN(value) ? tree[2] : value <= tree[1];
-      tree = left ? tree[3] : tree[4];
+  function walk(tree, numbers) {
+    let node = 0;
+    while (tree.left[node]) {
+      const value = numbers[tree.number[node]], goes = tree.goes[node];
+      const left = goes ? goes[value] : Number.isNaN(value) ? tree.missing_left[node] : value <= tree.threshold[node];
+      node = left ? tree.left[node] : tree.right[node];
     }
-    return tree;
+    return tree.value[node];
   }
 
   function readCurve(curve, score) {
@@ -91,11 +86,14 @@
   }
 
   function readLink(link, score) {
-    if (link.kind === "logistic") return 1 / (1 + Math.exp(-score));
-    const { cost, margin } = link;
-    const s = Math.min(Math.max(score, -1 / margin), 1);
-    const above = cost * (1 + margin * s);
-    return above / (above + (1 - cost) * (1 - s));
+    let found = 1 / (1 + Math.exp(-score));
+    if (link.kind === "uneven") {
+      const s = Math.min(Math.max(score, -1 / link.margin), 1);
+      const above = link.cost * (1 + link.margin * s);
+      found = above / (above + (1 - link.cost) * (1 - s));
+    }
+    if (link.low === 0 && link.high === 1) return found;
+    return Math.min(Math.max((found - link.low) / (link.high - link.low), 0), 1);
   }
 
   function addUp(model, read) {
@@ -103,36 +101,61 @@
     const add = (values, factor) => {
       for (let m = 0; m < scores.length; m += 1) scores[m] += factor * values[m];
     };
-    for (const term of model.numbers) {
-      const z = readNumber(term, read);
+    const numbers = model.numbers.map((number) => readNumber(number, read));
+    for (const term of model.number_terms) {
+      const z = numbers[term.number];
       add(term.slopes, z);
       term.knots.forEach((knot, k) => { if (z > knot) add(term.bends[k], z - knot); });
     }
-    for (const term of model.tables) add(lookUp(term, model.columns[term.column], read[term.column]), 1);
-    if (model.trees.length) {
-      const features = model.features.map((feature) =>
-        feature.values ? lookUp(feature, model.columns[feature.column], read[feature.column]) : readNumber(feature, read));
-      add(model.share, model.trees.reduce((sum, tree) => sum + walk(tree, features), model.baseline));
+    for (const term of model.level_terms) {
+      const value = read[term.column], isCategory = model.columns[term.column].kind === "category";
+      add(term.values[isCategory ? value : Number.isNaN(value) ? 1 : 0], 1);
+    }
+    for (const forest of model.forests) {
+      add(forest.share, forest.trees.reduce((sum, tree) => sum + walk(tree, numbers), forest.baseline));
     }
     return scores;
   }
 
+  // A cost, by steps whose operands come first.
+  function compute(steps, row) {
+    const values = [], run = {
+      "+": (a, b) => a + b, "-": (a, b) => a - b, "*": (a, b) => a * b, "/": (a, b) => a / b,
+      negate: (a) => -a, abs: Math.abs, min: Math.min, max: Math.max,
+    };
+    for (const [kind, value, n] of steps) {
+      if (kind === "number") values.push(value);
+      else if (kind === "column") values.push(isMissing(row[value]) ? NaN : Number(row[value]));
+      else values.push(run[value](...values.splice(values.length - n)));
+    }
+    if (!Number.isFinite(values[0])) throw new TypeError("A cost of the row is missing, or no number.");
+    return values[0];
+  }
+
+  function decide(model, row, score, probability) {
+    const { by, threshold } = model.decision;
+    if (by === "always" || by === "never") return by === "always";
+    if (by === "score") return score > 0;
+    if (threshold !== null) return probability > threshold;
+    const [fn, fp, tp, tn] = model.steps.map((steps) => compute(steps, row));
+    if (fn < 0 || fp < 0) throw new TypeError("The cost of a mistake must be at least 0.");
+    return (fn - tp) * probability - (fp - tn) * (1 - probability) > 0;
+  }
+
   function score(model, row) {
-    if (model.format !== "flipcost.formula" || model.version !== 1) {
+    if (model.format !== "flipcost.formula" || model.version !== 1 || !model.used) {
       throw new TypeError("The model must be one that flipcost.export.to_json wrote, of version 1.");
     }
-    const read = model.columns.map((column) => readValue(column, row[column.name]));
+    const read = model.columns.map(() => NaN);
+    for (const k of model.used) read[k] = readValue(model.columns[k], row[model.columns[k].name]);
     const scores = addUp(model, read);
     const probability = model.curves
       ? scores.reduce((sum, s, m) => sum + readCurve(model.curves[m], s), 0)
       : readLink(model.link, scores[0]);
     const result = { probability_positive: probability };
-    if (model.labels) {
-      const called = model.constant === null
-        ? (model.link && model.link.kind === "uneven" ? scores[0] > 0 : probability > model.threshold)
-        : model.constant;
-      result.called_positive = called;
-      result.prediction = model.labels[called ? 1 : 0];
+    if (model.decision) {
+      result.called_positive = decide(model, row, scores[0], probability);
+      result.prediction = model.labels[result.called_positive ? 1 : 0];
     }
     return result;
   }

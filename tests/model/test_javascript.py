@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 from flipcost.export import scorer_source, to_json
+from flipcost.model import formula_of
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
@@ -46,4 +47,6 @@ def test_node_gives_the_same_probabilities_and_decisions(model, fresh, expected_
         [row["probability_positive"] for row in found], probability, rtol=0, atol=1e-9
     )
     assert [row["prediction"] for row in found] == labels.tolist()
-    assert [row["called_positive"] for row in found] == (labels == model[-1].pos_label).tolist()
+    assert [row["called_positive"] for row in found] == (
+        labels == formula_of(model).pos_label
+    ).tolist()

@@ -9,7 +9,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from flipcost.exceptions import ExportError
-from flipcost.export import read_model, to_sql
+from flipcost.export import to_sql
+from flipcost.model import formula_of
 from tests.tables.engines.servers import running_postgresql
 
 duckdb = pytest.importorskip("duckdb")
@@ -31,19 +32,19 @@ def test_duckdb_gives_the_same_probabilities_and_decisions(model, fresh, expecte
     probability, labels = expected_of(model, fresh)
     np.testing.assert_allclose(found["probability_positive"].to_numpy(), probability, atol=1e-9)
     assert found["prediction"].to_pylist() == labels.tolist()
-    positive = labels == model[-1].pos_label
+    positive = labels == formula_of(model).pos_label
     assert found["called_positive"].to_pylist() == positive.tolist()
 
 
 def test_boosting_has_a_share_in_the_tests(train):
     """The pooled model of these tests has trees, bends, tables and flags in it."""
-    from tests.export.conftest import CLASSIFIERS, make_pipeline
+    from tests.model.conftest import CLASSIFIERS, make_pipeline
 
-    formula = read_model(make_pipeline(*train, CLASSIFIERS["auto"]()))
-    assert formula.trees
+    formula = formula_of(make_pipeline(*train, CLASSIFIERS["auto"]()))
+    assert formula.forests
     assert {column.kind for column in formula.columns} == {"number", "boolean", "category", "date"}
-    bends = read_model(make_pipeline(*train, CLASSIFIERS["splines"]()))
-    assert any(len(term.knots) for term in bends.numbers)
+    bends = formula_of(make_pipeline(*train, CLASSIFIERS["splines"]()))
+    assert any(term.knots for term in bends.number_terms)
 
 
 def test_names_and_texts_are_quoted(train):
@@ -52,7 +53,7 @@ def test_names_and_texts_are_quoted(train):
     evil = 'x"; DROP TABLE new_rows; --'
     levels = np.where(table["ratio"].to_numpy() > 0, "'; DROP TABLE new_rows; --", "\\' OR 1=1")
     odd = pa.table({"key": table["key"], evil: table["ratio"], "level": pa.array(levels)})
-    from tests.export.conftest import CLASSIFIERS, make_pipeline
+    from tests.model.conftest import CLASSIFIERS, make_pipeline
 
     model = make_pipeline(odd, labels, CLASSIFIERS["closed form"]())
     found = run(to_sql(model, table="new_rows", keep=["key"]), odd)
@@ -68,7 +69,7 @@ def test_names_and_texts_are_quoted(train):
 
 @pytest.fixture(scope="module")
 def closed_form(train):
-    from tests.export.conftest import CLASSIFIERS, make_pipeline
+    from tests.model.conftest import CLASSIFIERS, make_pipeline
 
     return make_pipeline(*train, CLASSIFIERS["closed form"]())
 
@@ -106,7 +107,7 @@ def test_warehouses_get_the_same_query(warehouse, model, fresh, expected_of):
     check_brought_back(warehouse[2], model, fresh, expected_of)
 
 
-COMMON = {"CAST", "COALESCE", "COS", "EXP", "FLOOR", "LOWER", "NULLIF", "SIN"}
+COMMON = {"ABS", "CAST", "COALESCE", "COS", "EXP", "FLOOR", "LOWER", "NULLIF", "SIN"}
 # What these have, as far as we know; sqlglot writes, and reads back, names that they have not.
 DOCUMENTED = {
     "bigquery": COMMON | {"GREATEST", "IS_NAN", "PARSE_TIMESTAMP", "UNIX_SECONDS"},
@@ -147,7 +148,18 @@ def postgres():
 @pytest.mark.slow
 def test_postgres_gives_the_same_probabilities_and_decisions(model, fresh, expected_of, postgres):
     """To 1e-9 on a real server, missing and unseen values included."""
-    types = ["bigint", "float8", "float8", "bigint", "text", "text", "text", "date", "text"]
+    types = [
+        "bigint",
+        "float8",
+        "float8",
+        "float8",
+        "bigint",
+        "text",
+        "text",
+        "text",
+        "date",
+        "text",
+    ]
     columns = ", ".join(f'"{n}" {t}' for n, t in zip(fresh.column_names, types, strict=True))
     with postgres.cursor() as cursor:
         cursor.execute(f"DROP TABLE IF EXISTS new_rows; CREATE TABLE new_rows ({columns})")
@@ -159,7 +171,8 @@ def test_postgres_gives_the_same_probabilities_and_decisions(model, fresh, expec
     probability, labels = expected_of(model, fresh)
     np.testing.assert_allclose([row[1] for row in found], probability, atol=1e-9)
     assert [row[3] for row in found] == labels.tolist()
-    assert [row[2] for row in found] == (labels == model[-1].pos_label).tolist()
+    positive = labels == formula_of(model).pos_label
+    assert [row[2] for row in found] == positive.tolist()
 
 
 @pytest.fixture(scope="module")

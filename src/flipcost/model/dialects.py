@@ -22,28 +22,9 @@ _SPARK = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "s
 class Dialect:
     """An engine's way to write numbers, names, texts and dates.
 
-    Attributes
-    ----------
-    real : str
-        Its type of double precision.
-    text : str
-        Its type of text.
-    literal : str
-        A number of double precision, ``{}`` being digits with an exponent.
-    is_nan : str
-        Whether ``{}`` is not a number.
-    seconds : str
-        Seconds since 1970 of a date or a point in time.
-    seconds_of_text : str
-        The same of text; ``{}`` is the text, and ``{format}`` how it is written.
-    letters : dict
-        What stands for year, month, ... in a format; as in Python when empty.
-    quotes : str
-        What names stand in.
-    backslash : bool
-        Whether a backslash in a text means something.
-    fence : str
-        Written after ``AS`` of a part that must not be computed anew wherever it is used.
+    `{}` stands for a value, `{format}` for how a date is written, whose `letters` stand for year,
+    month, ... (as in Python when empty). A `fence` after ``AS`` keeps a part from being computed
+    anew wherever it is used.
     """
 
     real: str

@@ -8,21 +8,22 @@ from typing import Any
 import numpy as np
 
 from flipcost.core.arrays import Array
+from flipcost.core.expressions import Expression
 from flipcost.exceptions import ExportError
-from flipcost.export._dialects import TRANSPILED, Dialect, DialectName, dialect_of
-from flipcost.export._formula import (
+from flipcost.model.convert import formula_of
+from flipcost.model.dialects import TRANSPILED, Dialect, DialectName, dialect_of
+from flipcost.model.formula import (
     WEEK_DAYS,
     YEAR_DAYS,
+    Column,
     Formula,
-    Link,
+    LevelTerm,
+    Number,
     NumberTerm,
-    Split,
-    TableTerm,
+    TreeData,
     check_decision,
 )
-from flipcost.export._read_model import read_model
 from flipcost.tables.columns import FALSE_WORDS, TRUE_WORDS
-from flipcost.tables.plain import Column, NumberFeature
 
 
 def to_sql(
@@ -37,8 +38,8 @@ def to_sql(
 
     Parameters
     ----------
-    model : Pipeline, FlipCostClassifier, UnevenMarginClassifier or UnevenMarginClassifierCV
-        Fitted; a pipeline as `flipcost audit` saves it.
+    model : estimator, AuditResult or Formula
+        Whatever `flipcost.save` takes, or what `flipcost.load` gives.
     dialect : {"duckdb", "postgres", "spark", "bigquery", "snowflake"}, default="duckdb"
         The engine. The last two are transpiled by sqlglot, which is needed for them only.
     table : str, default="rows"
@@ -73,7 +74,7 @@ def to_sql(
     >>> duckdb.sql(query).fetchall()[0][2:]
     (True, 'True')
     """
-    engine, formula = dialect_of(dialect), read_model(model)
+    engine, formula = dialect_of(dialect), formula_of(model)
     if decision:
         check_decision(formula)
     query = _Writer(formula, engine).query(table, keep, decision=decision)
@@ -94,14 +95,14 @@ class _Writer:
 
     def __init__(self, formula: Formula, dialect: Dialect) -> None:
         self.formula, self.dialect = formula, dialect
-        self.features = _unique_numbers(formula)
 
     def query(self, table: str, keep: Sequence[str], *, decision: bool) -> str:
         kept = [self.dialect.name(name) for name in keep]
+        priced = decision and self.formula.decides_by_costs
         source = ".".join(self.dialect.name(part) for part in table.split("."))
         stages = [
-            ("fc_read", self.read()),
-            ("fc_encoded", self.encoded()),
+            ("fc_read", self.read() | (self.price_columns() if priced else {})),
+            ("fc_encoded", self.encoded() | (self.priced() if priced else {})),
             ("fc_scored", self.scored()),
             ("fc_placed", self.placed()),
             ("fc_result", {"probability_positive": self.probability()} | self.score_kept()),
@@ -117,7 +118,9 @@ class _Writer:
                 f"{name} AS {self.dialect.fence}(\n  SELECT\n    {body}\n  FROM {source}\n)"
             )
             source = name
-        chosen = [*kept, "probability_positive"]
+            if priced and name == "fc_encoded":
+                kept = [*kept, "fc_miss", "fc_alarm"]
+        chosen = [*kept[: len(keep)], "probability_positive"]
         if decision:
             chosen += [_named(text, column) for column, text in self.decision().items()]
         body = ",\n  ".join(chosen)
@@ -125,7 +128,7 @@ class _Writer:
 
     def read(self) -> dict[str, str]:
         """Return the columns: numbers and days of double precision, texts; NULL is missing."""
-        return {f"fc_c{k}": self._column(c) for k, c in enumerate(self.formula.columns)}
+        return {f"fc_c{k}": self._column(self.formula.columns[k]) for k in self.formula.used}
 
     def _column(self, column: Column) -> str:
         engine, name = self.dialect, self.dialect.name(column.name)
@@ -138,15 +141,67 @@ class _Writer:
             return f"CASE WHEN {word} IN ({yes}) THEN {one} WHEN {word} IN ({no}) THEN {zero} END"
         if column.kind == "date":
             return engine.days(name, column.format)
-        value = f"CAST({name} AS {engine.real})"
-        return f"CASE WHEN {engine.is_nan.format(value)} THEN NULL ELSE {value} END"
+        return self._real(column.name)
+
+    def _real(self, name: str) -> str:
+        value = f"CAST({self.dialect.name(name)} AS {self.dialect.real})"
+        return f"CASE WHEN {self.dialect.is_nan.format(value)} THEN NULL ELSE {value} END"
+
+    def price_columns(self) -> dict[str, str]:
+        """Return the columns that costs are made of."""
+        return {f"fc_p{k}": self._real(name) for k, name in enumerate(self.formula.cost_columns)}
+
+    def priced(self) -> dict[str, str]:
+        """Return what a miss and a false alarm cost more than the right decision."""
+        fn, fp, tp, tn = map(self._arithmetic, self.formula.decision.expressions)
+        zero = self.dialect.number(0.0)
+        valid = " AND ".join(
+            [
+                *(f"fc_p{k} IS NOT NULL" for k in range(len(self.formula.cost_columns))),
+                *(f"{price} >= {zero}" for price in (fn, fp)),
+            ]
+        )
+        return {
+            "fc_miss": f"CASE WHEN {valid} THEN {fn} - {tp} END",
+            "fc_alarm": f"CASE WHEN {valid} THEN {fp} - {tn} END",
+        }
+
+    def _arithmetic(self, expression: Expression) -> str:
+        names = {name: f"fc_p{k}" for k, name in enumerate(self.formula.cost_columns)}
+        values: list[str] = []
+        for kind, value, n in expression.steps:
+            if kind == "number":
+                values.append(self.dialect.number(float(value)))
+            elif kind == "column":
+                values.append(names[str(value)])
+            else:
+                taken = values[len(values) - n :]
+                del values[len(values) - n :]
+                values.append(self._operation(str(value), taken))
+        return values[0]
+
+    def _operation(self, name: str, values: list[str]) -> str:
+        if name in ("min", "max"):
+            # Nothing is NULL here that counts: whether a column is, is asked before.
+            return f"{'LEAST' if name == 'min' else 'GREATEST'}({', '.join(values)})"
+        if name in ("abs", "negate"):
+            return f"ABS({values[0]})" if name == "abs" else f"(-{values[0]})"
+        left, right = values
+        # What is divided by nothing is no cost, rather than an error of some engines.
+        return f"({left} {name} {f'NULLIF({right}, 0)' if name == '/' else right})"
 
     def encoded(self) -> dict[str, str]:
-        """Return the columns again, and numbers filled and standardized."""
-        own = {f"fc_c{k}": f"fc_c{k}" for k in range(len(self.formula.columns))}
-        return own | {f"fc_z{j}": self._number(f) for j, f in enumerate(self.features)}
+        """Return the columns again, and numbers filled, clipped and standardized."""
+        own = {f"fc_c{k}": f"fc_c{k}" for k in self.formula.used}
+        numbers = {
+            f"fc_z{j}": self._number(number)
+            for j, number in enumerate(self.formula.numbers)
+            if number.column in self.formula.used
+            and self.formula.columns[number.column].kind != "category"
+        }
+        return own | numbers
 
-    def _number(self, feature: NumberFeature) -> str:
+    def _number(self, feature: Number) -> str:
         number, value = self.dialect.number, f"fc_c{feature.column}"
         if feature.part:
             period = number(YEAR_DAYS if feature.part < 3 else WEEK_DAYS)
@@ -156,78 +211,79 @@ class _Writer:
             value = f"{turn}({number(2 * np.pi)} * {value} / {period})"
         if feature.fill is not None:
             value = f"COALESCE({value}, {number(feature.fill)})"
+        if feature.low is not None or feature.high is not None:
+            value = self._between(value, feature.low, feature.high)
         if feature.centre:
             value = f"({value} - {number(feature.centre)})"
         return value if feature.scale == 1 else f"{value} / {number(feature.scale)}"
 
     def scored(self) -> dict[str, str]:
-        """Return the scores, without boosting, and boosting."""
+        """Return the scores without trees, and the sums of trees."""
         found = {f"fc_s{m}": self._score(m) for m in range(len(self.formula.bias))}
-        if self.formula.trees:
-            trees = [self.dialect.number(self.formula.baseline)]
-            trees += [self._tree(tree) for tree in self.formula.trees]
-            found["fc_boosting"] = "\n      + ".join(trees)
+        for k, forest in enumerate(self.formula.forests):
+            trees = [self.dialect.number(forest.baseline)]
+            trees += [self._tree(tree) for tree in forest.trees]
+            found[f"fc_forest{k}"] = "\n      + ".join(trees)
         return found
 
     def _score(self, m: int) -> str:
-        parts = [self.dialect.number(float(self.formula.bias[m]))]
-        for term in self.formula.numbers:
+        parts = [self.dialect.number(self.formula.bias[m])]
+        for term in self.formula.number_terms:
             parts += self._number_parts(term, m)
-        parts += [self._table_part(term, m) for term in self.formula.tables]
+        parts += [self._level_part(term, m) for term in self.formula.level_terms]
         return "\n      + ".join(parts)
 
     def _number_parts(self, term: NumberTerm, m: int) -> list[str]:
-        number, z = self.dialect.number, f"fc_z{self.features.index(term.feature)}"
-        parts = [f"{number(float(term.slopes[m]))} * {z}"] if term.slopes[m] else []
+        number, z = self.dialect.number, f"fc_z{term.number}"
+        is_filled = self.formula.numbers[term.number].fill is not None
+        parts = [f"{number(term.slopes[m])} * {z}"] if term.slopes[m] else []
         # A number that is refused when missing stays so: GREATEST would make something of it.
         above = f"GREATEST({{z}} - {{knot}}, {number(0.0)})"
-        if term.feature.fill is None:
+        if not is_filled:
             above = "CASE WHEN {z} > {knot} THEN {z} - {knot} WHEN {z} <= {knot} "
             above += f"THEN {number(0.0)} END"
-        for knot, bend in zip(term.knots.tolist(), term.bends[m].tolist(), strict=True):
-            if bend:
-                parts.append(f"{number(bend)} * {above.format(z=z, knot=number(knot))}")
-        if not parts and term.feature.fill is None:
+        for knot, bend in zip(term.knots, term.bends, strict=True):
+            if bend[m]:
+                parts.append(f"{number(bend[m])} * {above.format(z=z, knot=number(knot))}")
+        if not parts and not is_filled:
             parts = [f"{number(0.0)} * {z}"]
         return parts
 
-    def _table_part(self, term: TableTerm, m: int) -> str:
+    def _level_part(self, term: LevelTerm, m: int) -> str:
         number, column = self.dialect.number, f"fc_c{term.column}"
-        *values, other, missing = term.values[:, m].tolist()
+        *values, other, missing = (own[m] for own in term.values)
         cases = [f"WHEN {column} IS NULL THEN {number(missing)}"]
         by_value: dict[float, list[str]] = {}
-        for level, value in zip(self.formula.columns[term.column].levels, values, strict=False):
+        for level, value in zip(self.formula.columns[term.column].levels, values, strict=True):
             if value != other:
                 by_value.setdefault(value, []).append(self.dialect.string(level))
         for value, levels in by_value.items():
             cases.append(f"WHEN {column} IN ({', '.join(levels)}) THEN {number(value)}")
         return f"CASE {' '.join(cases)} ELSE {number(other)} END"
 
-    def _tree(self, tree: Split | float) -> str:
-        if not isinstance(tree, Split):
-            return self.dialect.number(tree)
-        left, right = self._tree(tree.left), self._tree(tree.right)
-        return f"CASE WHEN {self._goes_left(tree)} THEN {left} ELSE {right} END"
+    def _tree(self, tree: TreeData, node: int = 0) -> str:
+        if not tree.left[node]:
+            return self.dialect.number(tree.value[node])
+        left, right = self._tree(tree, tree.left[node]), self._tree(tree, tree.right[node])
+        return f"CASE WHEN {self._goes_left(tree, node)} THEN {left} ELSE {right} END"
 
-    def _goes_left(self, split: Split) -> str:
-        feature = self.formula.tree_features[split.feature]
-        column = f"fc_c{feature.column}"
-        if isinstance(feature, NumberFeature):
-            z = f"fc_z{self.features.index(feature)}"
-            below = f"{z} <= {self.dialect.number(split.threshold)}"
-            if feature.fill is not None:
-                return below
-            return f"({column} IS NULL OR {below})" if split.missing_left else below
-        goes = [value <= split.threshold for value in feature.values]
-        levels = self.formula.columns[feature.column].levels
-        return self._goes_by_level(column, levels, goes)
+    def _goes_left(self, tree: TreeData, node: int) -> str:
+        k = tree.number[node]
+        column = f"fc_c{self.formula.numbers[k].column}"
+        if node in tree.goes:
+            levels = self.formula.columns[self.formula.numbers[k].column].levels
+            return self._goes_by_level(column, levels, tree.goes[node])
+        below = f"fc_z{k} <= {self.dialect.number(tree.threshold[node])}"
+        if self.formula.numbers[k].fill is not None or not tree.missing_left[node]:
+            return below
+        return f"({column} IS NULL OR {below})"
 
-    def _goes_by_level(self, column: str, levels: tuple[str, ...], goes: list[bool]) -> str:
+    def _goes_by_level(self, column: str, levels: Sequence[str], goes: Sequence[bool]) -> str:
         """Return which texts go left, by what those do that stand in no list."""
         *known, other, missing = goes
         listed = [
             self.dialect.string(level)
-            for level, left in zip(levels, known, strict=False)
+            for level, left in zip(levels, known, strict=True)
             if left != other
         ]
         found = f"{column} IN ({', '.join(listed)})" if listed else ""
@@ -239,32 +295,33 @@ class _Writer:
         return f"({column} IS NULL OR {found})" if missing else found
 
     def placed(self) -> dict[str, str]:
-        """Return the places in the tables of the curves, or the score of the closed form."""
+        """Return the places in the tables of the curves, or the score of a link."""
         number, found = self.dialect.number, {}
-        curves = self.formula.curves
-        for m, share in enumerate(self.formula.share.tolist()):
+        for m in range(len(self.formula.bias)):
             score = f"fc_s{m}"
-            if self.formula.trees and share:
-                score = f"fc_s{m} + {number(share)} * fc_boosting"
-            if curves is not None:
-                score = self._between(score, 0.0, curves.shape[1] - 1.0)
+            for k, forest in enumerate(self.formula.forests):
+                if forest.share[m]:
+                    score += f" + {number(forest.share[m])} * fc_forest{k}"
+            if self.formula.curves is not None:
+                score = self._between(score, 0.0, len(self.formula.curves[m]) - 1.0)
             found[f"fc_q{m}"] = score
         return found
 
-    def _between(self, value: str, low: float, high: float) -> str:
-        low_text, high_text = self.dialect.number(low), self.dialect.number(high)
+    def _between(self, value: str, low: float | None, high: float | None) -> str:
         # Unlike GREATEST, which some engines make skip NULL, this leaves NULL what is NULL.
-        return (
-            f"CASE WHEN {value} <= {low_text} THEN {low_text} WHEN {value} >= {high_text} "
-            f"THEN {high_text} ELSE {value} END"
-        )
+        cases = ""
+        for sign, end in (("<=", low), (">=", high)):
+            if end is not None:
+                limit = self.dialect.number(end)
+                cases += f" WHEN {value} {sign} {limit} THEN {limit}"
+        return f"CASE{cases} ELSE {value} END"
 
     def probability(self) -> str:
-        """Return the sum of the curves, or the link of the closed form."""
+        """Return the sum of the curves, or what the link makes of the score."""
         if self.formula.curves is None:
             return self._link()
         parts = [
-            self._curve(f"fc_q{m}", curve, 0, len(curve) - 1)
+            self._curve(f"fc_q{m}", np.array(curve), 0, len(curve) - 1)
             for m, curve in enumerate(self.formula.curves)
         ]
         return "\n      + ".join(parts)
@@ -282,36 +339,38 @@ class _Writer:
         return f"CASE WHEN {q} < {number(float(middle))} THEN {left} ELSE {right} END"
 
     def _link(self) -> str:
-        number, link = self.dialect.number, self.formula.link or Link("logistic")
+        number, link = self.dialect.number, self.formula.link
+        assert link is not None  # noqa: S101 - there are curves otherwise
         if link.kind == "logistic":
             # Beyond, nothing changes but that some engines would overflow.
             s = self._between("fc_q0", -500.0, 500.0)
-            return f"{number(1.0)} / ({number(1.0)} + EXP(-({s})))"
-        s = f"({self._between('fc_q0', -1 / link.margin, 1.0)})"
-        above = f"({number(link.cost)} * ({number(1.0)} + {number(link.margin)} * {s}))"
-        return f"{above} / ({above} + {number(1 - link.cost)} * ({number(1.0)} - {s}))"
+            found = f"{number(1.0)} / ({number(1.0)} + EXP(-({s})))"
+        else:
+            s = f"({self._between('fc_q0', -1 / link.margin, 1.0)})"
+            above = f"({number(link.cost)} * ({number(1.0)} + {number(link.margin)} * {s}))"
+            found = f"{above} / ({above} + {number(1 - link.cost)} * ({number(1.0)} - {s}))"
+        if (link.low, link.high) == (0, 1):
+            return found
+        clean = f"(({found}) - {number(link.low)}) / {number(link.high - link.low)}"
+        return self._between(clean, 0.0, 1.0)
 
     def score_kept(self) -> dict[str, str]:
         """Return the score, where the decision is by it."""
-        return {"fc_q0": "fc_q0"} if self.formula.by_score else {}
+        return {"fc_q0": "fc_q0"} if self.formula.decision.by == "score" else {}
 
     def decision(self) -> dict[str, str]:
-        formula, number = self.formula, self.dialect.number
-        called = f"probability_positive > {number(formula.threshold or 0.0)}"
-        if formula.by_score:
-            called = f"fc_q0 > {number(0.0)}"
-        if formula.constant is not None:
-            called = "TRUE" if formula.constant else "FALSE"
-        no, yes = map(self.dialect.string, formula.labels)
+        """Return whether a row is flagged, and its label."""
+        decision, number = self.formula.decision, self.dialect.number
+        fixed = {"always": "TRUE", "never": "FALSE", "score": f"fc_q0 > {number(0.0)}"}
+        p = "probability_positive"
+        called = f"{p} > {number(decision.threshold or 0.0)}"
+        if decision.is_by_row:
+            called = f"fc_miss * {p} - fc_alarm * ({number(1.0)} - {p}) > {number(0.0)}"
+        called = fixed.get(decision.by, called)
+        no, yes = map(self.dialect.string, self.formula.labels)
         prediction = f"CASE WHEN {called} THEN {yes} WHEN NOT ({called}) THEN {no} END"
         return {"called_positive": called, "prediction": prediction}
 
 
 def _named(expression: str, name: str) -> str:
     return expression if expression == name else f"{expression} AS {name}"
-
-
-def _unique_numbers(formula: Formula) -> list[NumberFeature]:
-    features = [term.feature for term in formula.numbers]
-    features += [f for f in formula.tree_features if isinstance(f, NumberFeature)]
-    return list(dict.fromkeys(features))

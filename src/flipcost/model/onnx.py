@@ -7,18 +7,17 @@ from typing import Any
 import numpy as np
 
 from flipcost.core.arrays import Array
+from flipcost.core.expressions import Expression
 from flipcost.exceptions import ExportError
-from flipcost.export._formula import (
+from flipcost.model.convert import formula_of
+from flipcost.model.formula import (
     WEEK_DAYS,
     YEAR_DAYS,
+    Forest,
     Formula,
-    Link,
-    Split,
-    TableTerm,
+    TreeData,
     check_decision,
 )
-from flipcost.export._read_model import read_model
-from flipcost.tables.plain import Feature, NumberFeature
 
 # What `TreeEnsemble` in double precision needs; onnxruntime has it since 1.20.
 _OPSET, _ML_OPSET, _IR = 17, 5, 9
@@ -29,8 +28,8 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
 
     Parameters
     ----------
-    model : Pipeline, FlipCostClassifier, UnevenMarginClassifier or UnevenMarginClassifierCV
-        Fitted; a pipeline as `flipcost audit` saves it.
+    model : estimator, AuditResult or Formula
+        Whatever `flipcost.save` takes, or what `flipcost.load` gives.
     decision : bool, default=True
         Whether to give the decision beside the probability.
 
@@ -39,7 +38,8 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
     onnx.ModelProto
         With an input of shape (n, 1) for each column that counts, by its name: numbers in double
         precision, NaN where missing; yes and no as 1 and 0; dates as days since 1970; categories
-        as texts, "" where missing. It gives ``probability_positive``, and ``called_positive`` and
+        as texts, "" where missing; where costs differ by row, also the columns that they are made
+        of. It gives ``probability_positive``, and ``called_positive`` and
         ``prediction``, of shape (n,).
 
     Notes
@@ -61,10 +61,23 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
     except ImportError as error:
         msg = "ONNX graphs are written by onnx; install flipcost[onnx]."
         raise ExportError(msg) from error
-    formula = read_model(model)
+    formula = formula_of(model)
     if decision:
         check_decision(formula)
     return _Graph(formula, onnx).model(decision=decision)
+
+
+# What steps of arithmetic are called.
+_STEPS = {
+    "+": "Add",
+    "-": "Sub",
+    "*": "Mul",
+    "/": "Div",
+    "min": "Min",
+    "max": "Max",
+    "abs": "Abs",
+    "negate": "Neg",
+}
 
 
 class _Graph:
@@ -74,12 +87,9 @@ class _Graph:
         self.formula, self.onnx = formula, onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self.numbers: dict[tuple[int, int], str] = {}
+        self.cells: dict[tuple[int, int], str] = {}
+        self.standards: dict[int, str] = {}
         self.codes: dict[int, str] = {}
-        names = [column.name for column in formula.columns]
-        if len(set(names)) < len(names):
-            msg = "Columns of the same name cannot be inputs of one graph; rename them."
-            raise ExportError(msg)
 
     def model(self, *, decision: bool) -> Any:
         helper, kinds = self.onnx.helper, self.onnx.TensorProto
@@ -90,11 +100,12 @@ class _Graph:
             self._decide(probability, scores)
             outputs.append(helper.make_tensor_value_info("called_positive", kinds.BOOL, [None]))
             outputs.append(helper.make_tensor_value_info("prediction", kinds.STRING, [None]))
+        priced = decision and self.formula.decides_by_costs
         inputs = [
             helper.make_tensor_value_info(
-                column.name, kinds.STRING if column.kind == "category" else kinds.DOUBLE, [None, 1]
+                name, kinds.STRING if is_text else kinds.DOUBLE, [None, 1]
             )
-            for column in self.formula.columns
+            for name, is_text in self._inputs(priced=priced).items()
         ]
         graph = helper.make_graph(self.nodes, "flipcost", inputs, outputs, self.constants)
         opsets = [
@@ -106,6 +117,21 @@ class _Graph:
         )
         self.onnx.checker.check_model(model)
         return model
+
+    def _inputs(self, *, priced: bool) -> dict[str, bool]:
+        """Return the columns that are read, and whether they are texts."""
+        read = [self.formula.columns[k] for k in self.formula.used]
+        found = {column.name: column.kind == "category" for column in read}
+        if len(found) < len(read):
+            msg = "Columns of the same name cannot be inputs of one graph; rename them."
+            raise ExportError(msg)
+        for name in self.formula.cost_columns if priced else ():
+            if found.setdefault(name, False):
+                msg = (
+                    f"Column {name!r} is text to the scores and a number to the costs; rename one."
+                )
+                raise ExportError(msg)
+        return found
 
     def constant(self, value: Any, dtype: Any = np.float64) -> str:
         """Return the name of a constant."""
@@ -120,12 +146,12 @@ class _Graph:
         self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [output], **options))
         return output
 
-    def _flat(self, value: str, name: str) -> str:
+    def _flat(self, value: str, name: str | None = None) -> str:
         return self.node("Reshape", value, self.constant([-1], np.int64), name=name)
 
-    def number(self, column: int, part: int) -> str:
-        """Return a number of a column, NaN where it is missing."""
-        if (column, part) not in self.numbers:
+    def cell(self, column: int, part: int) -> str:
+        """Return a cell of a column, NaN where it is missing."""
+        if (column, part) not in self.cells:
             value = self.formula.columns[column].name
             if part:
                 period = self.constant(YEAR_DAYS if part < 3 else WEEK_DAYS)
@@ -135,20 +161,28 @@ class _Graph:
                 turned = self.node("Mul", value, self.constant(2 * np.pi))
                 turned = self.node("Div", turned, period)
                 value = self.node("Sin" if part % 2 else "Cos", turned)
-            self.numbers[column, part] = value
-        return self.numbers[column, part]
+            self.cells[column, part] = value
+        return self.cells[column, part]
 
-    def standard(self, feature: NumberFeature) -> str:
-        """Return a number filled and standardized, shape (n, 1)."""
-        value = self.number(feature.column, feature.part)
-        if feature.fill is not None:
-            gone = self.node("IsNaN", value)
-            value = self.node("Where", gone, self.constant(feature.fill), value)
-        if feature.centre:
-            value = self.node("Sub", value, self.constant(feature.centre))
-        return (
-            value if feature.scale == 1 else self.node("Div", value, self.constant(feature.scale))
-        )
+    def number(self, index: int) -> str:
+        """Return a number filled, clipped and standardized, shape (n, 1)."""
+        if index not in self.standards:
+            number = self.formula.numbers[index]
+            value = self.cell(number.column, number.part)
+            if number.fill is not None:
+                gone = self.node("IsNaN", value)
+                value = self.node("Where", gone, self.constant(number.fill), value)
+            # Unlike Clip, these keep what is missing in all runtimes.
+            for kind, end in (("Less", number.low), ("Greater", number.high)):
+                if end is not None:
+                    limit = self.constant(end)
+                    value = self.node("Where", self.node(kind, value, limit), limit, value)
+            if number.centre:
+                value = self.node("Sub", value, self.constant(number.centre))
+            if number.scale != 1:
+                value = self.node("Div", value, self.constant(number.scale))
+            self.standards[index] = value
+        return self.standards[index]
 
     def code(self, column: int) -> str:
         """Return which row of a table of levels a value stands for, shape (n, 1)."""
@@ -156,16 +190,17 @@ class _Graph:
             found = self.formula.columns[column]
             n = len(found.levels)
             if found.kind == "category":
+                known = [k for k, level in enumerate(found.levels) if level]  # "" is missing
                 self.codes[column] = self.node(
                     "LabelEncoder",
                     found.name,
                     domain="ai.onnx.ml",
-                    keys_strings=[*found.levels, ""],
-                    values_int64s=[*range(n), n + 1],
+                    keys_strings=[*(found.levels[k] for k in known), ""],
+                    values_int64s=[*known, n + 1],
                     default_int64=n,
                 )
             else:
-                gone = self.node("IsNaN", self.number(column, 0))
+                gone = self.node("IsNaN", self.cell(column, 0))
                 self.codes[column] = self.node("Cast", gone, to=self.onnx.TensorProto.INT64)
         return self.codes[column]
 
@@ -178,23 +213,25 @@ class _Graph:
         """Return all scores, shape (n, m)."""
         formula, m = self.formula, len(self.formula.bias)
         columns, slopes = [], []
-        for term in formula.numbers:
-            z = self.standard(term.feature)
+        for term in formula.number_terms:
+            z = self.number(term.number)
             columns.append(z)
-            slopes.append(term.slopes[None])
-            if len(term.knots):
-                above = self.node("Sub", z, self.constant(term.knots[None]))
+            slopes.append(np.array([term.slopes]))
+            if term.knots:
+                above = self.node("Sub", z, self.constant([term.knots]))
                 columns.append(self.node("Max", above, self.constant(0.0)))
-                slopes.append(term.bends.T)
+                slopes.append(np.array(term.bends))
         parts = []
         if columns:
-            block = self.node("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
+            block = self._block(columns)
             parts.append(self.node("MatMul", block, self.constant(np.concatenate(slopes))))
-        parts += [self._table(term) for term in formula.tables]
-        if formula.trees:
-            share = self.constant(formula.share[None])
-            parts.append(self.node("Mul", self._boosting(), share))
-        total = self.constant(formula.bias[None])
+        parts += [
+            self.looked_up(term.column, np.array(term.values)) for term in formula.level_terms
+        ]
+        for forest in formula.forests if formula.used else ():
+            own = self._forest(forest)
+            parts.append(self.node("Mul", own, self.constant([forest.share])))
+        total = self.constant([formula.bias])
         for part in parts:
             total = self.node("Add", total, part)
         if not parts:
@@ -202,13 +239,13 @@ class _Graph:
             raise ExportError(msg)
         return self.node("Reshape", total, self.constant([-1, m], np.int64))
 
-    def _table(self, term: TableTerm) -> str:
-        return self.looked_up(term.column, term.values)
+    def _block(self, columns: list[str]) -> str:
+        return self.node("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
 
     def _probability(self, scores: str) -> str:
-        curves = self.formula.curves
-        if curves is None:
+        if self.formula.curves is None:
             return self._link(scores)
+        curves = np.array(self.formula.curves)
         m, n_places = curves.shape
         # What is no number has no place: it is looked up anywhere, and is none again in the end.
         gone = self.node("IsNaN", scores)
@@ -227,33 +264,58 @@ class _Graph:
         return self.node("ReduceSum", value, axes, keepdims=0)
 
     def _link(self, score: str) -> str:
-        link, one = self.formula.link or Link("logistic"), self.constant(1.0)
+        link, one = self.formula.link, self.constant(1.0)
+        assert link is not None  # noqa: S101 - there are curves otherwise
         if link.kind == "logistic":
             s = self.node("Exp", self.node("Neg", score))
-            return self.node("Div", one, self.node("Add", one, s))
-        s = self.node("Clip", score, self.constant(-1 / link.margin), one)
-        above = self.node("Mul", s, self.constant(link.margin * link.cost))
-        above = self.node("Add", above, self.constant(link.cost))
-        below = self.node("Mul", self.node("Sub", one, s), self.constant(1 - link.cost))
-        return self.node("Div", above, self.node("Add", above, below))
+            found = self.node("Div", one, self.node("Add", one, s))
+        else:
+            s = self.node("Clip", score, self.constant(-1 / link.margin), one)
+            above = self.node("Mul", s, self.constant(link.margin * link.cost))
+            above = self.node("Add", above, self.constant(link.cost))
+            below = self.node("Mul", self.node("Sub", one, s), self.constant(1 - link.cost))
+            found = self.node("Div", above, self.node("Add", above, below))
+        if (link.low, link.high) == (0, 1):
+            return found
+        clean = self.node("Sub", found, self.constant(link.low))
+        clean = self.node("Div", clean, self.constant(link.high - link.low))
+        return self.node("Clip", clean, self.constant(0.0), one)
 
     def _decide(self, probability: str, scores: str) -> None:
-        formula = self.formula
-        if formula.constant is not None:
+        decision = self.formula.decision
+        if decision.by in ("always", "never"):
             like = self.node("IsNaN", probability)
-            either = self.node("Not", like) if formula.constant else like
-            joined = self.node(
-                "Or" if formula.constant else "And", either, self.node("Not", either)
-            )
-            self.node("Identity", joined, name="called_positive")
-        elif formula.by_score:
-            flat = self._flat(scores, "fc_score")
-            self.node("Greater", flat, self.constant(0.0), name="called_positive")
+            other = self.node("Not", like)
+            kind = "Or" if decision.by == "always" else "And"
+            self.node(kind, like, other, name="called_positive")
+        elif decision.by == "score":
+            self.node("Greater", self._flat(scores), self.constant(0.0), name="called_positive")
+        elif decision.is_by_row:
+            fn, fp, tp, tn = map(self._arithmetic, decision.expressions)
+            below = self.node("Sub", self.constant(1.0), probability)
+            saved = self.node("Mul", self.node("Sub", fn, tp), probability)
+            lost = self.node("Mul", self.node("Sub", fp, tn), below)
+            gain = self.node("Sub", saved, lost)
+            self.node("Greater", gain, self.constant(0.0), name="called_positive")
         else:
-            limit = self.constant(formula.threshold)
+            limit = self.constant(decision.threshold)
             self.node("Greater", probability, limit, name="called_positive")
-        no, yes = (self._text(label) for label in formula.labels)
+        no, yes = (self._text(label) for label in self.formula.labels)
         self.node("Where", "called_positive", yes, no, name="prediction")
+
+    def _arithmetic(self, expression: Expression) -> str:
+        """Return a cost, shape (n,) or ()."""
+        values: list[str] = []
+        for kind, value, n in expression.steps:
+            if kind == "number":
+                values.append(self.constant(float(value)))
+            elif kind == "column":
+                values.append(self._flat(str(value)))
+            else:
+                taken = values[len(values) - n :]
+                del values[len(values) - n :]
+                values.append(self.node(_STEPS[str(value)], *taken))
+        return values[0]
 
     def _text(self, text: str) -> str:
         name = f"fc_constant_{len(self.constants)}"
@@ -261,13 +323,19 @@ class _Graph:
         self.constants.append(self.onnx.helper.make_tensor(name, kind, [], [text.encode()]))
         return name
 
-    def _boosting(self) -> str:
-        """Return the score of boosting, shape (n, 1)."""
-        columns = [self._tree_column(feature) for feature in self.formula.tree_features]
-        block = self.node("Concat", *columns, axis=1) if len(columns) > 1 else columns[0]
-        trees = _FlatTrees()
-        for tree in self.formula.trees:
+    def _forest(self, forest: Forest) -> str:
+        """Return the sum of trees, shape (n, 1)."""
+        trees = _FlatTrees(self.formula)
+        for tree in forest.trees:
             trees.add(tree)
+        columns = []
+        for key in trees.columns:
+            if isinstance(key, int):
+                columns.append(self.number(key))
+            else:  # flags: 0 goes left
+                number, flags = key
+                right = 1.0 - np.array(flags, dtype=float)[:, None]
+                columns.append(self.looked_up(self.formula.numbers[number].column, right))
         convert = self.onnx.numpy_helper.from_array
         options: dict[str, Any] = {
             "nodes_modes": convert(np.zeros(len(trees.splits), np.uint8)),  # at most the threshold
@@ -276,7 +344,7 @@ class _Graph:
         }
         found = self.node(
             "TreeEnsemble",
-            block,
+            self._block(columns or [self.cell(self.formula.used[0], 0)]),
             domain="ai.onnx.ml",
             n_targets=1,
             aggregate_function=1,  # the sum
@@ -284,18 +352,16 @@ class _Graph:
             leaf_targetids=[0] * len(trees.leaves),
             **(trees.fields | options),
         )
-        return self.node("Add", found, self.constant(self.formula.baseline))
-
-    def _tree_column(self, feature: Feature) -> str:
-        if isinstance(feature, NumberFeature):
-            return self.standard(feature)
-        return self.looked_up(feature.column, np.array(feature.values)[:, None])
+        return self.node("Add", found, self.constant(forest.baseline))
 
 
 class _FlatTrees:
     """Trees as the lists of integers that `TreeEnsemble` takes."""
 
-    def __init__(self) -> None:
+    def __init__(self, formula: Formula) -> None:
+        self.formula = formula
+        # What is split: a number, or a category with the flags of its levels.
+        self.columns: dict[int | tuple[int, tuple[bool, ...]], int] = {}
         self.splits: list[float] = []
         self.leaves: list[float] = []
         self.fields: dict[str, list[int]] = {
@@ -311,29 +377,33 @@ class _FlatTrees:
             )
         }
 
-    def add(self, tree: Split | float) -> None:
+    def add(self, tree: TreeData) -> None:
         """Add a tree; one without splits becomes a split with the same leaf on either side."""
-        if not isinstance(tree, Split):
-            tree = Split(0, 0.0, missing_left=True, left=tree, right=tree)
         self.fields["tree_roots"].append(len(self.splits))
-        self._split(tree)
+        self._split(tree, 0)
 
-    def _split(self, split: Split) -> int:
-        place = len(self.splits)
-        self.splits.append(split.threshold)
-        for name, value in (
-            ("nodes_featureids", split.feature),
-            ("nodes_missing_value_tracks_true", int(split.missing_left)),
-        ):
-            self.fields[name].append(value)
+    def _split(self, tree: TreeData, node: int) -> int:
+        place, feature, threshold, missing_left = len(self.splits), 0, 0.0, True
+        if tree.left[node]:
+            key: Any = tree.number[node]
+            threshold, missing_left = tree.threshold[node], tree.missing_left[node]
+            if node in tree.goes:
+                key, threshold = (key, tree.goes[node]), 0.5
+            elif self.formula.numbers[key].fill is not None:
+                missing_left = False
+            feature = self.columns.setdefault(key, len(self.columns))
+        self.splits.append(threshold)
+        self.fields["nodes_featureids"].append(feature)
+        self.fields["nodes_missing_value_tracks_true"].append(int(missing_left))
         for side in ("true", "false"):
             self.fields[f"nodes_{side}nodeids"].append(0)
             self.fields[f"nodes_{side}leafs"].append(0)
-        for side, child in (("true", split.left), ("false", split.right)):
-            is_leaf = not isinstance(child, Split)
+        for side, below in (("true", tree.left), ("false", tree.right)):
+            child = below[node] or node
+            is_leaf = not tree.left[child]
             self.fields[f"nodes_{side}leafs"][place] = int(is_leaf)
-            number = self._leaf(child) if not isinstance(child, Split) else self._split(child)
-            self.fields[f"nodes_{side}nodeids"][place] = number
+            found = self._leaf(tree.value[child]) if is_leaf else self._split(tree, child)
+            self.fields[f"nodes_{side}nodeids"][place] = found
         return place
 
     def _leaf(self, value: float) -> int:

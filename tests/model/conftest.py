@@ -1,4 +1,4 @@
-"""Models as an audit saves them, and rows with all that may be odd in them."""
+"""Models of every kind, and rows with all that may be odd in them."""
 
 import datetime as dt
 
@@ -10,14 +10,19 @@ from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
 from flipcost import (
+    Costs,
     FlipCostClassifier,
     NoiseAwareThresholdClassifier,
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
+from flipcost.model import formula_of
 from flipcost.tables.features import make_features
 from flipcost.tables.reader import ColumnReader
 
+# Columns that no model learns from.
+OTHERS = ("key", "the price")
+PRICES = Costs(fn="max(2, 0.8*`the price` - 1) / 1.5", fp=3, tn="abs(-1)")
 TOWNS = np.array(["Lyon", "Paris", "O'Brien\\ville", "", 'say "hi"', "Oslo"], dtype=object)
 
 
@@ -39,6 +44,7 @@ def make_rows(n, seed):
     table = pa.table(
         {
             "key": pa.array(np.arange(n)),
+            "the price": pa.array(5 * np.exp(y)),
             "an Amount": pa.array(gaps((1000 + 30 * x).tolist(), 0)),
             "ratio": pa.array(y),
             "visits": pa.array(gaps(rng.integers(0, 9, size=n).tolist(), 1), pa.int64()),
@@ -73,7 +79,7 @@ def fresh():
 
 def make_pipeline(table, labels, classifier):
     """Return the pipeline that an audit saves."""
-    reader = ColumnReader([name for name in table.column_names if name != "key"]).fit(table)
+    reader = ColumnReader([name for name in table.column_names if name not in OTHERS]).fit(table)
     features = make_features(reader)
     X = features.fit_transform(reader.transform(table))
     classifier.fit(X, labels)
@@ -95,9 +101,24 @@ CLASSIFIERS = {
 }
 
 
-@pytest.fixture(scope="session", params=list(CLASSIFIERS))
+def in_frame(table, *, priced=False):
+    """Return the columns that models of frames learn from."""
+    return table.drop_columns(["key"] if priced else list(OTHERS)).to_pandas()
+
+
+# Of frames with categories, without the steps of an audit; the last ones with costs by row.
+FRAMES = {
+    "frame": lambda: FlipCostClassifier(0.3, pos_label="bad", random_state=0),
+    "frame, priced": lambda: FlipCostClassifier(PRICES, pos_label="bad", random_state=0),
+}
+
+
+@pytest.fixture(scope="session", params=[*CLASSIFIERS, *FRAMES])
 def model(request, train):
-    return make_pipeline(*train, CLASSIFIERS[request.param]())
+    if request.param in CLASSIFIERS:
+        return make_pipeline(*train, CLASSIFIERS[request.param]())
+    rows = in_frame(train[0], priced="priced" in request.param)
+    return FRAMES[request.param]().fit(rows, train[1])
 
 
 @pytest.fixture(scope="session")
@@ -105,8 +126,9 @@ def expected_of():
     """Return what the library says: the probability of the positive label, and predictions."""
 
     def found(model, table):
-        classifier = model[-1]
-        place = int(np.flatnonzero(classifier.classes_ == classifier.pos_label)[0])
+        if not isinstance(model, Pipeline):
+            table = in_frame(table, priced=isinstance(model.cost, Costs))
+        place = list(model.classes_).index(formula_of(model).pos_label)
         return model.predict_proba(table)[:, place], model.predict(table)
 
     return found

@@ -1,0 +1,426 @@
+"""From a fitted model to its formula; what has none is refused in one sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, NoReturn
+
+import msgspec
+import numpy as np
+from sklearn.ensemble import HistGradientBoostingClassifier
+from sklearn.linear_model import LogisticRegression
+from sklearn.pipeline import Pipeline
+
+from flipcost._validation import LinearClassifierMixin, check_is_fitted, positive_index
+from flipcost._version import __version__
+from flipcost.core.arrays import Array
+from flipcost.core.costs import PRICE_NAMES, Costs, cost_share
+from flipcost.core.noise import rate_pair
+from flipcost.core.trees import Tree, TreeSum, read_trees
+from flipcost.estimators import (
+    FlipCostClassifier,
+    NoiseAwareThresholdClassifier,
+    UnevenMarginClassifier,
+    UnevenMarginClassifierCV,
+)
+from flipcost.estimators.flipcost.scores import EstimatorScores
+from flipcost.exceptions import ExportError
+from flipcost.model.formula import (
+    FORMAT,
+    VERSION,
+    Column,
+    Decision,
+    Forest,
+    Formula,
+    LevelTerm,
+    Link,
+    Number,
+    NumberTerm,
+    TreeData,
+)
+from flipcost.tables.plain import NumberFeature, plain_features, read_columns
+from flipcost.tables.reader import ColumnReader
+
+if TYPE_CHECKING:
+    from flipcost.estimators.flipcost.predictor import PooledRule
+    from flipcost.tables.encoder import Encoder
+
+# Boosting may split at a value itself, and engines round sines each in their own way; days differ
+# by a thousand times as much at least.
+_TURN = 1e-9
+# Whose probability is the logistic function of their score.
+_LOGISTIC = LogisticRegression | HistGradientBoostingClassifier
+_KINDS = "FlipCostClassifier, UnevenMarginClassifier(CV), NoiseAwareThresholdClassifier or an audit"
+
+
+@dataclass(frozen=True)
+class ByValue:
+    """A feature with few values: by level of a column, any other, missing; or known, missing."""
+
+    column: int
+    values: tuple[float, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Inputs:
+    """What a classifier sees: columns, the features of its scores, and the cells of its trees."""
+
+    columns: tuple[Column, ...]
+    features: tuple[Number | ByValue, ...]
+    cells: tuple[Number | ByValue, ...]
+
+
+@dataclass(frozen=True, eq=False)
+class Scores:
+    """Scores of features and of trees, before columns that add nothing are left out."""
+
+    slopes: Array
+    bias: Array
+    knots: Sequence[Array] = ()
+    bends: Sequence[Array] = ()
+    trees: TreeSum | None = None
+    share: Array | None = None
+
+
+def formula_of(model: Any) -> Formula:
+    """Return what a fitted model computes, as data.
+
+    Parameters
+    ----------
+    model : estimator, AuditResult or Formula
+        FlipCostClassifier, UnevenMarginClassifier(CV) or NoiseAwareThresholdClassifier, fitted; or
+        what an audit found.
+
+    Examples
+    --------
+    >>> from flipcost import UnevenMarginClassifier
+    >>> X, y = np.arange(8.0)[:, None], np.arange(8) > 3
+    >>> formula = formula_of(UnevenMarginClassifier(cost=0.25).fit(X, y))
+    >>> formula.decision.threshold, formula.labels
+    (0.25, ('False', 'True'))
+    """
+    if isinstance(model, Formula):
+        return model
+    if not hasattr(model, "fit") and hasattr(model, "model"):
+        return formula_of(model.model)
+    if not isinstance(model, Pipeline):
+        return _of_classifier(model, None)
+    steps = [step for _, step in model.steps]
+    if len(steps) != 3 or not isinstance(steps[0], ColumnReader):
+        names = ", ".join(type(step).__name__ for step in steps)
+        _refuse(f"A pipeline of {names}")
+    check_is_fitted(steps[0])
+    try:
+        features = plain_features(steps[0], steps[1])
+    except TypeError as error:
+        msg = f"{error} Give {_KINDS}."
+        raise ExportError(msg) from error
+    columns = tuple(
+        Column(
+            c.name,
+            c.kind if c.kind in ("boolean", "date", "category") else "number",  # type: ignore[arg-type]
+            c.format,
+            c.levels,
+        )
+        for c in read_columns(steps[0])
+    )
+    own = tuple(
+        Number(f.column, f.part, f.fill, None, None, f.centre, f.scale)
+        if isinstance(f, NumberFeature)
+        else ByValue(f.column, f.values)
+        for f in features
+    )
+    return _of_classifier(steps[2], Inputs(columns, own, own))
+
+
+def _refuse(what: str) -> NoReturn:
+    msg = f"{what} has no formula, so it cannot be saved or exported; give {_KINDS}."
+    raise ExportError(msg)
+
+
+def _of_classifier(model: Any, inputs: Inputs | None) -> Formula:
+    if isinstance(model, UnevenMarginClassifierCV):
+        check_is_fitted(model)
+        inputs = inputs or _plain_inputs(model)  # which knows the names of the columns
+        model = model.best_estimator_
+    reading = {
+        UnevenMarginClassifier: _closed_form,
+        FlipCostClassifier: _pooled,
+        NoiseAwareThresholdClassifier: _threshold,
+    }
+    if type(model) not in reading:
+        _refuse(f"A {type(model).__name__}")
+    check_is_fitted(model)
+    if getattr(model, "transformer_", None) is not None:
+        _refuse(f"A FlipCostClassifier with `features={type(model.features).__name__}`")
+    return reading[type(model)](model, inputs or _plain_inputs(model))
+
+
+def _plain_inputs(model: Any) -> Inputs:
+    """Return the inputs of a classifier of arrays, or of frames by its encoder."""
+    encoder = getattr(getattr(model, "scorer_", None), "encoder", None)
+    names = getattr(model, "feature_names_in_", None)
+    if encoder is None or all(column.kind == "number" for column in encoder.columns):
+        if names is None:
+            names = [f"x{k}" for k in range(model.n_features_in_)]
+        columns = tuple(Column(str(name), "number", None, ()) for name in names)
+        cells = tuple(_cell(k) for k in range(len(columns)))
+        if encoder is None:  # missing values are refused
+            return Inputs(columns, cells, cells)
+        encoder = replace(
+            encoder,
+            columns=tuple(
+                replace(c, name=str(n)) for c, n in zip(encoder.columns, names, strict=True)
+            ),
+        )
+    return encoder_inputs(encoder)
+
+
+def _cell(column: int, part: int = 0) -> Number:
+    return Number(column, part, None, None, None, 0.0, 1.0)
+
+
+def encoder_inputs(encoder: Encoder) -> Inputs:
+    """Return what an encoder makes of the columns that vary: its numbers, and its cells."""
+    known = [column for column in encoder.columns if column.cell_names]
+    columns = tuple(Column(c.name, c.kind, c.format, c.levels) for c in known)  # type: ignore[arg-type]
+    cells = tuple(
+        _cell(k, part) for k, column in enumerate(known) for part in range(len(column.cell_names))
+    )
+    features: list[Number | ByValue] = []
+    for k, column in enumerate(known):
+        for part, limits in enumerate(zip(column.fill, column.low, column.high, strict=True)):
+            fill, low, high = (float(value) if np.isfinite(value) else None for value in limits)
+            features.append(Number(k, part, fill, low, high, 0.0, 1.0))
+    sizes = [column.n_values for column in columns]
+    features += [
+        ByValue(k, (0.0,) * (sizes[k] - 1) + (1.0,)) for k, c in enumerate(known) if c.has_missing
+    ]
+    for k, column in enumerate(known):
+        own = len(column.levels) + column.has_other if column.kind == "category" else 0
+        features += [ByValue(k, tuple(np.eye(sizes[k])[j].tolist())) for j in range(own)]
+    return Inputs(columns, tuple(features), cells)
+
+
+def _formula(
+    model: Any,
+    inputs: Inputs,
+    scores: Scores,
+    decision: Decision,
+    *,
+    curves: Array | None = None,
+    link: Link | None = None,
+) -> Formula:
+    """Put a formula together; columns of numbers become terms, others tables by value."""
+    numbers: dict[tuple[Any, ...], int] = {}
+    kept: list[Number] = []
+
+    def index(number: Number) -> int:
+        key = msgspec.structs.astuple(number)
+        if key not in numbers:
+            numbers[key] = len(kept)
+            kept.append(number)
+        return numbers[key]
+
+    terms, tables, bias = [], dict[int, Array](), scores.bias.copy()
+    nothing = np.empty(0), np.empty((len(bias), 0))
+    for j, feature in enumerate(inputs.features if scores.slopes.size else ()):
+        slopes = scores.slopes[:, j]
+        knots, bends = (scores.knots[j], scores.bends[j]) if len(scores.knots) else nothing
+        if not slopes.any() and not bends.any():
+            continue
+        if isinstance(feature, Number):
+            parts = tuple(map(tuple, bends.T.tolist()))
+            terms.append(
+                NumberTerm(index(feature), tuple(slopes.tolist()), tuple(knots.tolist()), parts)
+            )
+            continue
+        value = np.array(feature.values)[:, None]
+        own = value * slopes + np.maximum(0.0, value - knots) @ bends.T
+        tables[feature.column] = tables.get(feature.column, 0.0) + own
+    for column, values in tables.items():
+        # What any other value gets is taken out: most columns of numbers are then left with a
+        # constant for what is missing.
+        bias += values[-2]
+        tables[column] = values - values[-2]
+    forests = []
+    if scores.trees is not None and scores.share is not None and scores.share.any():
+        trees = tuple(_tree(tree, inputs, index) for tree in scores.trees.trees)
+        forests = [Forest(trees, float(scores.trees.baseline), tuple(scores.share.tolist()))]
+    positive = positive_index(model.classes_, model.pos_label)
+    classes = model.classes_.tolist()
+    return Formula(
+        FORMAT,
+        VERSION,
+        __version__,
+        (classes[0], classes[1]),
+        1 if positive else 0,
+        inputs.columns,
+        tuple(kept),
+        tuple(terms),
+        tuple(
+            LevelTerm(column, tuple(map(tuple, values.tolist())))
+            for column, values in tables.items()
+            if values.any()
+        ),
+        tuple(bias.tolist()),
+        tuple(forests),
+        None if curves is None else tuple(map(tuple, curves.tolist())),
+        link,
+        decision,
+    )
+
+
+def _tree(tree: Tree, inputs: Inputs, index: Any) -> TreeData:
+    """Return a tree of cells as one of numbers; what asks for levels is split by flags."""
+    n = len(tree.left)
+    number, threshold, missing = [0] * n, [0.0] * n, [False] * n
+    goes: dict[int, tuple[bool, ...]] = {}
+    for node in np.flatnonzero(tree.left).tolist():
+        cell = inputs.cells[int(tree.feature[node])]
+        column = inputs.columns[cell.column]
+        # What splits known values from missing ones has no end; JSON has no word for that.
+        cut = float(np.nan_to_num(tree.threshold[node]))
+        left = bool(tree.missing_left[node])
+        if isinstance(cell, ByValue):
+            flags = tuple(value <= cut for value in cell.values)
+            if column.kind == "category":
+                goes[node], cut, left = flags, 0.0, False
+            else:
+                most = float(np.finfo(float).max)
+                cut, left = most if flags[0] else -most, flags[1]
+            cell = _cell(cell.column)
+        elif node in tree.codes:
+            if column.kind != "category":
+                _refuse("A model with trees that split numbers by their codes")
+            codes = tree.codes[node]
+            known = codes[: len(column.levels) + 1].tolist()
+            goes[node], cut, left = (*known, bool(codes[-1])), 0.0, False
+        elif cell.part:
+            cut += _TURN
+        number[node], threshold[node], missing[node] = index(cell), cut, left
+    return TreeData(
+        tuple(number),
+        tuple(threshold),
+        tuple(missing),
+        tuple(tree.left.tolist()),
+        tuple(tree.right.tolist()),
+        tuple(tree.value.tolist()),
+        goes,
+    )
+
+
+def _decision(cost: Any, *, by: str = "probability", by_row: bool = False) -> Decision:
+    """Return when rows are flagged, of a cost that is a share or costs that may differ by row."""
+    kind: Any = by
+    if isinstance(cost, Costs):
+        cost = cost.middle
+    if by_row or (isinstance(cost, Costs) and cost.is_by_row):
+        threshold = 0.5 if by == "score" else None
+        prices = [getattr(cost, name, None) for name in PRICE_NAMES]
+        own = all(isinstance(price, str | int | float) for price in prices)
+        if threshold is not None or not own or not isinstance(cost, Costs) or not cost.is_by_row:
+            prices = [None] * 4  # of arrays or a function: they come with the rows
+        known = [
+            price if price is None or isinstance(price, str) else float(price) for price in prices
+        ]
+        return Decision(kind, threshold, *known)
+    share = cost_share(cost)
+    costs = cost if isinstance(cost, Costs) else Costs(fn=1 - share, fp=share)
+    return Decision(kind, share, *(float(getattr(costs, name)) for name in PRICE_NAMES))
+
+
+def _closed_form(model: UnevenMarginClassifier, inputs: Inputs) -> Formula:
+    sign = 1.0 if positive_index(model.classes_, model.pos_label) == 1 else -1.0
+    by_row = bool(model._by_row)  # noqa: SLF001 - what it was fitted with
+    cost = 0.5 if by_row else cost_share(model.cost)
+    return _formula(
+        model,
+        inputs,
+        Scores(sign * np.asarray(model.coef_, dtype=float), sign * np.asarray(model.intercept_)),
+        _decision(model.cost, by="score", by_row=by_row),
+        link=Link("uneven", cost, float(model.margin), 0.0, 1.0),
+    )
+
+
+def _threshold(model: NoiseAwareThresholdClassifier, inputs: Inputs) -> Formula:
+    """Return logistic regression or boosting, cut at a cost: other winners of an audit."""
+    inner = model.estimator_
+    scores = _of_estimator(inner, inputs)
+    if scores is None or not isinstance(inner, _LOGISTIC):
+        _refuse(f"A NoiseAwareThresholdClassifier with `estimator={type(inner).__name__}`")
+    positive = model.classes_[positive_index(model.classes_, model.pos_label)]
+    sign = 1.0 if inner.classes_[1] == positive else -1.0
+    share = None if scores.share is None else sign * scores.share
+    rho_pos, rho_neg = rate_pair(model.noise_rate)
+    return _formula(
+        model,
+        inputs,
+        replace(scores, slopes=sign * scores.slopes, bias=sign * scores.bias, share=share),
+        _decision(model.cost, by_row=model.threshold_ is None),
+        link=Link("logistic", 0.5, 1.0, float(rho_neg), 1 - float(rho_pos)),
+    )
+
+
+def _of_estimator(inner: Any, inputs: Inputs) -> Scores | None:
+    """Return the score of a classifier that is linear or made of trees; None of any other."""
+    if isinstance(inner, LinearClassifierMixin) and np.atleast_2d(inner.coef_).shape[0] == 1:
+        bias = np.broadcast_to(np.asarray(inner.intercept_, dtype=float), (1,))
+        return Scores(np.atleast_2d(inner.coef_).astype(float), bias)
+    if isinstance(inner, HistGradientBoostingClassifier):
+        nothing = np.zeros((1, len(inputs.features)))
+        return Scores(nothing, np.zeros(1), trees=read_trees(inner), share=np.ones(1))
+    return None
+
+
+def _pooled(model: FlipCostClassifier, inputs: Inputs) -> Formula:
+    by_row = bool(model._result.options.by_row)  # noqa: SLF001 - what it was fitted with
+    answers = {"all_negative": "never", "all_positive": "always"}
+    decision = _decision(model.cost, by=answers.get(model.chosen_, "probability"), by_row=by_row)
+    if isinstance(model.scorer_, EstimatorScores):
+        found = _of_estimator(model.scorer_.estimator, inputs)
+        if found is None:
+            name = type(model.scorer_.estimator).__name__
+            _refuse(f"A FlipCostClassifier with `estimator={name}`")
+        curves = model._result.curves  # noqa: SLF001 - likewise
+        slope, offset = curves.places()
+        scores = Scores(
+            slope[:, None] * found.slopes,
+            slope * found.bias + offset,
+            trees=found.trees,
+            share=None if found.share is None else slope * found.share,
+        )
+        return _formula(model, inputs, scores, decision, curves=curves.tables().values)
+    rule = model.pooled_rule()
+    return _formula(model, *_of_rule(rule, inputs), decision, curves=rule.tables.values)
+
+
+def _of_rule(rule: PooledRule, inputs: Inputs) -> tuple[Inputs, Scores]:
+    basis = rule.places.basis
+    d, slopes = basis.n_features, rule.places.slopes
+    of = [np.flatnonzero(basis.feature == j) for j in range(d)]
+    encoder = getattr(rule.scorer, "encoder", None)
+    if inputs.features is inputs.cells and encoder is not None:
+        limits = zip(encoder.columns, inputs.features, strict=True)
+        clipped = tuple(_clipped(f, c.low[0], c.high[0]) for c, f in limits)
+        inputs = replace(inputs, features=clipped)
+    scores = Scores(
+        slopes[:, :d],
+        rule.places.bias,
+        [basis.knot[own] for own in of],
+        [slopes[:, d + own] for own in of],
+        getattr(rule.scorer, "boosting", None),
+        rule.boosting_share,
+    )
+    return inputs, scores
+
+
+def _clipped(feature: Number | ByValue, low: float, high: float) -> Number | ByValue:
+    """Return a feature of an audit's columns with the limits of the encoder behind them."""
+    if isinstance(feature, ByValue):
+        return replace(feature, values=tuple(np.clip(feature.values, low, high).tolist()))
+    ends = [feature.centre + feature.scale * end for end in (low, high)]
+    first, last = (float(end) if np.isfinite(end) else None for end in ends)
+    c, part, fill = feature.column, feature.part, feature.fill
+    return Number(c, part, fill, first, last, feature.centre, feature.scale)

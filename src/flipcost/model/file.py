@@ -1,0 +1,154 @@
+"""Model files: JSON that is decoded into the parts of a formula, or refused."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import secrets
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from flipcost._version import __version__
+from flipcost.core.files import read_regular
+from flipcost.exceptions import ExportError, ModelFileError, clean_text
+from flipcost.model.convert import formula_of
+from flipcost.model.formula import FORMAT, VERSION, Formula
+
+# Models of 100,000 columns take 10 MB. Numbers that take two bytes in a file take 32 in memory.
+_MOST_BYTES = 32 << 20
+
+
+class _Head(msgspec.Struct):
+    """What tells files of ours from others, and of which version they are."""
+
+    format: str
+    version: int
+    flipcost: str = ""
+
+
+def save(model: Any, path: Any) -> None:
+    """Save a fitted model as data: a file of JSON that `load` reads, and people can.
+
+    Parameters
+    ----------
+    model : estimator or AuditResult
+        `FlipCostClassifier`, `UnevenMarginClassifier` (or its CV) or
+        `NoiseAwareThresholdClassifier`, fitted; or what an audit found, whose best model it is.
+        With an `estimator` of its own, one that is linear or scikit-learn's histogram boosting.
+    path : path-like
+        The file, such as ``model.json``. It is written aside and renamed, so that no half of a file
+        is left behind.
+
+    Raises
+    ------
+    ExportError
+        When the model is of another kind. `pickle` saves any estimator, for who trusts the file.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from pathlib import Path
+    >>> import flipcost as fc
+    >>> model = fc.UnevenMarginClassifier().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     fc.save(model, Path(folder) / "model.json")
+    ...     again = fc.load(Path(folder) / "model.json")
+    >>> again.predict([[0.0], [2.0]])
+    array([0, 1])
+    """
+    data = to_bytes(formula_of(model))
+    target = Path(path)
+    # Not a file of `tempfile`, which only its owner may read.
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        aside.write_bytes(data)
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
+
+
+def to_bytes(formula: Formula) -> bytes:
+    """Return a formula as JSON, once it is sure that it can be read again."""
+    data = msgspec.json.encode(formula)
+    try:
+        msgspec.json.decode(data, type=Formula)
+        if len(data) > _MOST_BYTES:
+            msg = f"it takes {len(data) >> 20:,} MB"
+            raise ValueError(msg)
+    except ValueError as error:
+        msg = f"The model cannot be saved: {error}; fit it again with fewer or smaller columns."
+        raise ExportError(msg) from error
+    return data + b"\n"
+
+
+def load(path: Any) -> Formula:
+    """Load a model that `save` or `flipcost audit` wrote.
+
+    Parameters
+    ----------
+    path : path-like
+        The file. Nothing in it is run; whoever wrote it, the most that it can do is predict.
+
+    Returns
+    -------
+    Formula
+        A predictor: ``predict``, ``predict_proba``, ``classes_``, ``feature_names_in_``. It is no
+        estimator and cannot be fitted.
+
+    Raises
+    ------
+    ModelFileError
+        When the file is none of ours, was changed, or was written by a later version.
+
+    Examples
+    --------
+    >>> load("no-such-model.json")
+    Traceback (most recent call last):
+        ...
+    flipcost.exceptions.ModelFileError: no-such-model.json does not exist; check its name.
+    """
+    name = clean_text(os.fspath(path))
+    try:
+        data = read_regular(path, _MOST_BYTES)
+    except FileNotFoundError as error:
+        msg = f"{name} does not exist; check its name."
+        raise ModelFileError(msg) from error
+    except (OSError, ValueError) as error:
+        reason = error.strerror if isinstance(error, OSError) else str(error)
+        msg = f"{name} cannot be read as a model: it {reason}."
+        if isinstance(error, OSError):
+            msg = f"{name} cannot be read ({reason})."
+        raise ModelFileError(msg) from error
+    _check_head(data, name)
+    try:
+        return msgspec.json.decode(data, type=Formula)
+    except (ValueError, RecursionError, OverflowError) as error:
+        msg = f"{name} is damaged or was changed ({clean_text(str(error), 300)}); make it anew."
+        raise ModelFileError(msg) from error
+
+
+def _check_head(data: bytes, name: str) -> None:
+    """Refuse a file of another kind, or of a later version."""
+    if data[:2] == b"PK":
+        msg = (
+            f"{name} was saved by flipcost 0.1, whose files this version does not read; make the "
+            "model anew, by `flipcost audit` or `fc.save`."
+        )
+        raise ModelFileError(msg)
+    head = None
+    with contextlib.suppress(ValueError, RecursionError):
+        head = msgspec.json.decode(data, type=_Head)
+    if head is None or head.format != FORMAT:
+        msg = (
+            f"{name} is not a model that flipcost saved, or it is damaged; give a file written by "
+            "`flipcost audit` or `fc.save`."
+        )
+        raise ModelFileError(msg)
+    if head.version > VERSION:
+        msg = (
+            f"{name} was written by flipcost {clean_text(head.flipcost[:40])}, whose files this "
+            f"version, {__version__}, does not know; upgrade flipcost."
+        )
+        raise ModelFileError(msg)

@@ -1,0 +1,63 @@
+"""A model as JSON, for the small scorer in JavaScript that comes with it."""
+
+from __future__ import annotations
+
+import json
+from importlib.resources import files
+from typing import Any
+
+from msgspec import to_builtins
+
+from flipcost.model.convert import formula_of
+from flipcost.model.formula import check_decision
+
+
+def to_json(model: Any, *, decision: bool = True) -> str:
+    """Write a model as JSON, to be run by `scorer_source`.
+
+    Parameters
+    ----------
+    model : estimator, AuditResult or Formula
+        Whatever `flipcost.save` takes, or what `flipcost.load` gives.
+    decision : bool, default=True
+        Whether to give the decision beside the probability.
+
+    Returns
+    -------
+    str
+        One line of JSON without HTML in it: it can stand in a page as it is. It holds what a model
+        file holds, and the steps in which the costs of a row are computed where these differ.
+
+    Examples
+    --------
+    >>> import json
+    >>> import numpy as np
+    >>> from flipcost import UnevenMarginClassifier
+    >>> X, y = np.arange(8.0)[:, None], np.arange(8) > 3
+    >>> content = json.loads(to_json(UnevenMarginClassifier(cost=0.25).fit(X, y)))
+    >>> content["columns"], content["classes"]
+    ([{'name': 'x0', 'kind': 'number', 'format': None, 'levels': []}], [False, True])
+    """
+    formula = formula_of(model)
+    content = to_builtins(formula, str_keys=True) | {"used": formula.used}
+    if decision:
+        check_decision(formula)
+        content["steps"] = [found.steps for found in formula.decision.expressions]
+        content["labels"] = formula.labels
+    else:
+        content["decision"] = None
+    text = json.dumps(content, allow_nan=False, separators=(",", ":"))
+    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028")
+
+
+def scorer_source() -> str:
+    """Return the scorer: a script that defines ``flipcost.score(model, row)``.
+
+    It runs in a page and in Node.js, and needs nothing else.
+
+    Examples
+    --------
+    >>> "function score(model, row)" in scorer_source()
+    True
+    """
+    return (files("flipcost.model") / "scorer.js").read_text(encoding="utf-8")

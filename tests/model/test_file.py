@@ -1,0 +1,281 @@
+"""Model files that anybody may have written: read, or refused, and nothing else."""
+
+import copy
+import json
+import os
+import socket
+import time
+import tracemalloc
+import warnings
+import zipfile
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import flipcost as fc
+from flipcost.exceptions import ModelFileError
+from flipcost.export import to_onnx, to_sql
+from flipcost.model import Formula
+from flipcost.model.formula import (
+    Column,
+    Decision,
+    Forest,
+    LevelTerm,
+    Link,
+    Number,
+    NumberTerm,
+    TreeData,
+)
+
+ROWS = pa.table(
+    {
+        "age": [1.0, None, 1e200, -3.0],
+        "town": ["Lyon", "Oslo", None, "Nice"],
+        "seen": pa.array([0, 40, None, 9000], pa.date32()),
+        "sum": [1.0, 2.0, 3.0, 4.0],
+    }
+)
+TREE = TreeData(
+    (0, 3, 0, 0, 0),
+    (0.5, 0.0, 0.0, 0.0, 0.0),
+    (True, False, False, False, False),
+    (1, 2, 0, 0, 0),
+    (4, 3, 0, 0, 0),
+    (0.0, 0.0, 1.0, -1.0, 2.0),
+    {1: (True, False, False, True)},
+)
+PARTS = {
+    "classes": ("no", "yes"),
+    "positive": 1,
+    "columns": (
+        Column("age", "number", None, ()),
+        Column("town", "category", None, ("Lyon", "Nice")),
+        Column("seen", "date", "%Y-%m-%d", ()),
+    ),
+    "numbers": (
+        Number(0, 0, None, None, None, 0.0, 1.0),
+        Number(0, 0, 2.0, -5.0, 5.0, 1.0, 2.0),
+        Number(2, 3, 0.0, None, None, 0.0, 1.0),
+        Number(1, 0, None, None, None, 0.0, 1.0),
+    ),
+    "number_terms": (NumberTerm(1, (0.5, 1.0), (0.0, 1.0), ((1.0, 0.0), (0.0, -1.0))),),
+    "level_terms": (LevelTerm(1, ((0.5, 0.0), (0.0, 0.5), (0.0, 0.0), (-0.5, 0.0))),),
+    "bias": (1.0, 0.5),
+    "forests": (Forest((TREE,), 0.1, (0.5, 0.0)),),
+    "curves": ((0.0, 0.2, 0.6), (0.0, 0.1, 0.4)),
+    "link": None,
+    "decision": Decision("probability", None, "2 * sum + 1", 3.0, 0.0, 0.0),
+}
+LINKED = PARTS | {
+    "bias": (1.0,),
+    "number_terms": (NumberTerm(2, (0.5,), (), ()),),
+    "level_terms": (),
+    "forests": (),
+    "curves": None,
+    "link": Link("uneven", 0.3, 1.0, 0.1, 0.9),
+    "decision": Decision("score", 0.3, 7.0, 3.0, 0.0, 0.0),
+}
+# What takes the place of each value: wrong types, numbers beyond all ranges, and plausible ones.
+VALUES = [
+    None, True, "x", [], {}, {"a": 1}, -1, 0.5, 4, 10**9, 2**64, 1e308, -1e308, "a" * 3000, "1..2",
+]  # fmt: skip
+LITERALS = ["NaN", "Infinity", "1e999", "-1e999", "[" * 90_000, '{"a":' * 90_000, "01"]
+
+
+def formula(parts):
+    return Formula("flipcost.formula", 1, "0.2", **parts)
+
+
+def contents(parts, folder):
+    path = folder / "good.json"
+    fc.save(formula(parts), path)
+    return json.loads(path.read_text())
+
+
+def places(content):
+    """Yield all places within nested lists and objects: what holds a value, and its key."""
+    for key in range(len(content)) if isinstance(content, list) else list(content):
+        yield content, key
+        if isinstance(content[key], list | dict):
+            yield from places(content[key])
+
+
+def outcome(path):
+    """Load a file and predict; whatever it holds, no other errors, no other probabilities."""
+    try:
+        model, said = fc.load(path), ""
+    except ModelFileError as error:
+        model, said = None, str(error)
+    assert len(said) < 600
+    assert "\n" not in said
+    if model is None:
+        return "refused"
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        try:
+            found = model.predict_proba(ROWS)
+            assert np.isfinite(found).all()
+            assert found.min() >= 0
+            assert found.max() <= 1
+            model.predict(ROWS)
+        except (ValueError, TypeError):  # rows or columns that do not fit
+            pass
+    return "taken"
+
+
+@pytest.mark.parametrize("parts", [PARTS, LINKED], ids=["curves", "link"])
+def test_each_value_of_a_file_may_be_anything(parts, tmp_path):
+    """Every leaf and branch is replaced, removed and repeated: refused, or a model all the same."""
+    good, path, counts = contents(parts, tmp_path), tmp_path / "m.json", {"refused": 0, "taken": 0}
+    path.write_text(json.dumps(good))
+    assert outcome(path) == "taken"
+    for k in range(len(list(places(good)))):
+        changes = [("put", value) for value in VALUES]
+        for change, value in [*changes, ("remove", 0), ("repeat", 0), ("add", 0)]:
+            content = copy.deepcopy(good)
+            holder, key = list(places(content))[k]
+            if change == "put":
+                holder[key] = value
+            elif change == "remove":
+                del holder[key]
+            elif change == "repeat" and isinstance(holder, list):
+                holder.append(copy.deepcopy(holder[key]))
+            elif isinstance(holder, dict):
+                holder["more"] = holder[key]
+            else:
+                continue
+            path.write_text(json.dumps(content))
+            found = outcome(path)
+            counts[found] += 1
+            if change == "remove" or (change == "add" and isinstance(holder, dict)):
+                assert found == "refused" or isinstance(holder, list) or key in ("1", "more")
+    assert counts["refused"] > 2 * counts["taken"] > 0
+
+
+def test_text_that_is_no_json(tmp_path):
+    """Numbers without end, deep nesting and cut files, anywhere in a file."""
+    good, path = json.dumps(contents(PARTS, tmp_path)), tmp_path / "m.json"
+    spots = [k for k, sign in enumerate(good) if sign in ":,"]
+    for k in spots[:: max(1, len(spots) // 40)]:
+        for literal in LITERALS:
+            path.write_text(good[: k + 1] + literal + good[k + 1 :])
+            assert outcome(path) == "refused"
+        path.write_text(good[:k])
+        assert outcome(path) == "refused"
+    path.write_bytes(good.encode().replace(b"Lyon", b"\xff\xfe"))
+    assert outcome(path) == "refused"
+
+
+FORGED = {
+    "a child before its parent": ("left", [1, 1, 0, 0, 0]),
+    "two parents": ("right", [4, 2, 0, 0, 0]),
+    "a child that is not there": ("left", [1, 9, 0, 0, 0]),
+    "a number that is not there": ("number", [9, 3, 0, 0, 0]),
+    "a category by threshold": ("goes", {}),
+    "a number by flags": ("goes", {"0": [True, False], "1": [True, False, False, True]}),
+    "flags of other levels": ("goes", {"1": [True, False, True]}),
+}
+
+
+@pytest.mark.parametrize("name", FORGED)
+def test_trees_that_are_none(name, tmp_path):
+    """What would hang or crash whoever follows it is refused when it is read."""
+    content, path = contents(PARTS, tmp_path), tmp_path / "m.json"
+    field, value = FORGED[name]
+    content["forests"][0]["trees"][0][field] = value
+    path.write_text(json.dumps(content))
+    assert outcome(path) == "refused"
+
+
+@pytest.mark.parametrize("filling", ["[],", "0,", '"",', '{"left":[]},', "9" * 30 + ","])
+@pytest.mark.parametrize("field", ["trees", "bias", "columns", "curves", "classes"])
+def test_time_and_memory_follow_the_size(field, filling, tmp_path):
+    """Of a megabyte of anything, less than 40 MB and a second."""
+    good = json.dumps(contents(PARTS, tmp_path))
+    at = good.index("[", good.index(f'"{field}"')) + 1
+    more = filling * (1_000_000 // len(filling))
+    path = tmp_path / "m.json"
+    path.write_text(good[:at] + more + good[at:])
+    tracemalloc.start()
+    begun = time.process_time()
+    try:
+        outcome(path)
+        assert tracemalloc.get_traced_memory()[1] < 40e6
+    finally:
+        tracemalloc.stop()
+    assert time.process_time() - begun < 10  # measured under tracing
+
+
+def _fifo(path):
+    os.mkfifo(path)
+
+
+def _socket(path):
+    with socket.socket(socket.AF_UNIX) as server:
+        server.bind(str(path))
+
+
+def _sparse(path):
+    with path.open("wb") as stream:
+        stream.truncate(1 << 40)
+
+
+THINGS = {
+    "pipe": _fifo,
+    "device": lambda path: path.symlink_to("/dev/zero"),
+    "folder": lambda path: path.mkdir(),
+    "socket": _socket,
+    "huge": _sparse,
+    "empty": lambda path: path.touch(),
+    "missing": lambda path: None,
+    "dangling": lambda path: path.symlink_to("nowhere"),
+}
+
+
+@pytest.mark.parametrize("read", [fc.load, fc.core.ClassMoments.load])
+@pytest.mark.parametrize("name", THINGS)
+@pytest.mark.skipif(os.name != "posix", reason="of POSIX")
+def test_what_is_no_file_is_neither_read_nor_waited_for(name, read, tmp_path, monkeypatch):
+    """Whatever stands in the place of a file: one sentence at once."""
+    monkeypatch.chdir(tmp_path)  # names of sockets are short
+    path = tmp_path / "m"
+    THINGS[name](path if name != "socket" else type(path)("m"))
+    with pytest.raises((ValueError, OSError)) as caught:
+        read(path)
+    assert not isinstance(caught.value, MemoryError)
+
+
+def test_files_of_other_kinds_and_times(tmp_path):
+    """Archives of version 0.1, later versions, and what is no model: one sentence each."""
+    path, good = tmp_path / "m.json", contents(PARTS, tmp_path)
+    with zipfile.ZipFile(path, "w") as archive:
+        archive.writestr("schema.json", "{}")
+    with pytest.raises(ModelFileError, match=r"saved by flipcost 0\.1"):
+        fc.load(path)
+    path.write_text(json.dumps(good | {"version": 2, "flipcost": "9.9", "new": 1}))
+    with pytest.raises(ModelFileError, match=r"written by flipcost 9\.9.*upgrade flipcost"):
+        fc.load(path)
+    for other in ("{}", "[1]", "not a model", '{"format": "x", "version": 1}', "3"):
+        path.write_text(other)
+        with pytest.raises(ModelFileError, match="is not a model that flipcost saved"):
+            fc.load(path)
+
+
+def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
+    """What cannot be written, or not be read again, changes nothing."""
+    path = tmp_path / "m.json"
+    fc.save(formula(PARTS), path)
+    before = path.read_bytes()
+    monkeypatch.setattr(type(path), "replace", lambda *_: (_ for _ in ()).throw(OSError("full")))
+    with pytest.raises(OSError, match="full"):
+        fc.save(formula(LINKED), path)
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_other_forms_of_all_parts():
+    """A formula made by hand, which nobody fitted, is written too."""
+    for parts in (PARTS, LINKED):
+        assert to_sql(formula(parts))
+        assert to_onnx(formula(parts))

@@ -18,6 +18,7 @@ Rows and moments
 
 Noise
 -----
+- `judge`: rates of wrong answers of a judge, from rows that people labelled too
 - `noise`: what flips do to labels, probabilities, thresholds and counts, and back
 - `rates`: noise rates from trusted or repeated labels, with intervals
 - `annotators`: rates of several annotators

@@ -15,6 +15,7 @@ ROOT = Path(flipcost.__file__).parent
 LAYERS = [
     {"exceptions", "_version", "_staging", "_shadow", "_threads"},
     {"core"},
+    {"words"},
     {"tables"},
     {"scale"},
     {"_validation", "metrics", "datasets", "estimators", "plot"},

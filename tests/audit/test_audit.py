@@ -8,6 +8,7 @@ from flipcost.audit import audit, cost_grid
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.decision import bayes_calls
 from flipcost.exceptions import TableError
+from flipcost.words import figure
 from tests.audit.helpers import PRICES, noisy_table
 
 
@@ -175,7 +176,7 @@ def test_the_summary_and_the_report_say_the_same(rate):
     assert worth == pytest.approx(model.value_of_rate_)
     assert (found.value_of_rate == 0) == (rate is not None)
     if rate is None:
-        assert f"about {worth:.4f} a row" in model.summary()
+        assert f"about {figure(worth)} per row" in " ".join(model.summary().split())
 
 
 def test_an_unknown_model_is_refused():

@@ -10,9 +10,9 @@ from sklearn.base import clone
 
 from flipcost.audit import audit, audit_files
 from flipcost.cli import main
-from flipcost.estimators.flipcost.summary import band
 from flipcost.exceptions import FlipCostError
 from flipcost.report import render_report
+from flipcost.words import share_span
 from tests.audit.helpers import PRICES, noisy_table
 
 RATES = (0.35, 0.05)
@@ -79,12 +79,11 @@ def test_denoised_cells_are_those_of_the_two_rates(result):
 
 
 def test_the_report_tells_the_classes_apart(result):
-    """Sentence, tile and picture show two rates, in the order of their labels."""
+    """Sentence and picture show two rates, in the order of their labels."""
     html = render_report(result).replace("\u00a0", " ")
     first, second = result.noise_rate
-    limits = [band(*ends) for ends in result.noise_interval]
-    said = f"{limits[0]} of the true &#39;yes&#39; and {limits[1]} of the true &#39;no&#39;"
-    assert said in html
+    said = [share_span(rate) for rate in result.errors.rates]
+    assert re.search(f"{re.escape(said[0])} of true “yes”.*{re.escape(said[1])}", html)
     drawn = re.search(r'<svg id="posterior".*?</svg>', html, re.DOTALL)[0]
     assert [f"limits side{side}" in drawn for side in (0, 1)] == [True, True]
     assert "nan" not in drawn.lower()

@@ -12,7 +12,7 @@ from flipcost.cli import main
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.noise_by_score import RateBand
 from flipcost.exceptions import TableError
-from flipcost.report._state import rate_sentence
+from flipcost.report._sections import errors_sentences
 from tests.audit.helpers import PRICES, noisy_table
 
 RATES = (0.3, 0.1)
@@ -203,16 +203,16 @@ def test_more_than_two_annotators_have_rates_of_their_own():
     assert "two labels on 3000 rows" in one.noise_source
 
 
-def test_where_mistakes_follow_the_columns_is_said(memory):
+def test_where_errors_are_systematic_is_said(memory):
     """Bands whose intervals lie apart are named, the worse one first; others are not."""
     few, many = (
         RateBand(low, high, 0.5, 100, Interval(rate, rate - 0.1, rate + 0.1), Interval(0, 0, 0.1))
         for low, high, rate in ((0.6, 0.9, 0.2), (0.1, 0.3, 0.6))
     )
-    said = rate_sentence(replace(memory, noise_by_score=(many, few)))
-    assert "Mistakes follow the columns" in said
-    assert said.index("50 % to 70 %") < said.index("10 % to 30 % where the model")
-    assert "follow" not in rate_sentence(replace(memory, noise_by_score=(few, few)))
+    said = errors_sentences(replace(memory, noise_by_score=(many, few)))[-1]
+    assert "Errors are systematic" in said
+    assert said.index("50 to 70%") < said.index("10 to 30% where the model")
+    assert len(errors_sentences(replace(memory, noise_by_score=(few, few)))) == 1
     assert [
         band["checked_rows"]
         for band in replace(memory, noise_by_score=(many, few)).summary()["noise_by_score"]

@@ -11,6 +11,7 @@ from sklearn.base import clone
 from flipcost import FlipCostClassifier
 from flipcost.datasets import make_syn3d
 from flipcost.tables.scan import scan_batches
+from flipcost.words import label
 from tests.estimators.instances import INSTANCES
 
 DATA = make_syn3d(70, random_state=0)
@@ -62,7 +63,7 @@ def test_every_method_takes_every_kind_of_label(name, kind):
     np.testing.assert_array_equal(second, plain.predict(DATA.data) == 1)
     np.testing.assert_array_equal(found["predict_proba"], plain.predict_proba(DATA.data))
     if "summary" in found:
-        assert repr(model.classes_.tolist()[1]) in found["summary"].splitlines()[0]
+        assert label(model.classes_.tolist()[1]) in found["summary"].splitlines()[0]
 
 
 @pytest.mark.parametrize("kind", list(KINDS))
@@ -70,7 +71,7 @@ def test_the_summary_of_a_fit_in_passes_names_every_kind_of_label(kind):
     """Labels that arrive in batches are named as those that arrive at once."""
     labels = np.asarray(KINDS[kind])
     fitted = clone_of("FlipCostClassifier").fit_table(scan_batches([(DATA.data, labels)]))
-    assert repr(labels[POSITIVE].tolist()[0]) in fitted.summary().splitlines()[0]
+    assert label(labels[POSITIVE].tolist()[0]) in fitted.summary().splitlines()[0]
 
 
 @cache

@@ -86,7 +86,7 @@ def test_checked_rows_and_a_share_count_together():
     trusted[:60] = clean[:60]
     model = FlipCostClassifier(COST, prevalence=(0.25, 0.45), random_state=0)
     model.fit(X, noisy, trusted=trusted)
-    assert "of all rows 25 % to 45 % are positive, as you said" in model.summary()
+    assert "Of all rows 25 to 45% are positive, as you said" in " ".join(model.summary().split())
     (low, high), _ = model.noise_rate_interval_
     assert low < np.mean(~noisy[clean]) < high
 

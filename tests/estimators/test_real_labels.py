@@ -29,7 +29,7 @@ def test_no_signal_gives_the_constant_that_the_labels_prefer(cost, features):
     model = FlipCostClassifier(cost, features=features, random_state=0).fit(X, y)
     assert model.state_ == "no_signal"
     assert (model.predict(X) == (cost < 0.3)).all()
-    assert "say nothing" in model.summary()
+    assert "do not predict" in model.summary()
     (low, high), _ = model.noise_rate_interval_
     assert high - low > 0.2
 
@@ -55,7 +55,7 @@ def test_the_posterior_is_not_cut():
         assert low < 1e-3
         assert high > 1e-3
     assert model.wrong_share_.low < 1e-3 < model.wrong_share_.high
-    assert "up to" in model.summary() or "under 0.5 %" in model.summary()
+    assert "up to" in model.summary() or "under 0.5%" in model.summary()
 
 
 def test_missed_positives_are_found():

@@ -80,7 +80,7 @@ def test_costs_are_money_and_cover_what_calls_cost_on_clean_labels(model):
     assert model.score(FRAME, CLEAN) == pytest.approx(
         -prices.paid(CLEAN == 1, model.predict(FRAME) == 1).mean()
     )
-    assert "in the units of your prices" in model.summary()
+    assert "in your units" in model.summary()
 
 
 def test_scalar_prices_are_money_and_a_number_is_a_share():

@@ -11,7 +11,7 @@ from flipcost.audit import audit
 from flipcost.core.costs import Costs
 from flipcost.recheck import read_checked, rows_as_text
 from flipcost.report import render_report
-from flipcost.report._workbench import make_way, make_workbench
+from flipcost.report._workbench import make_check, make_way
 from tests.audit.helpers import noisy_table
 from tests.report.test_browser import browser, open_page  # noqa: F401 - a fixture
 
@@ -42,7 +42,7 @@ def page(result, tmp_path_factory):
 
 def test_the_page_holds_the_rows_as_the_file_does(result):
     """Header and cells are those of recheck.csv, the answer empty; suspects come after."""
-    made = make_workbench(result)
+    made = make_check(result)
     batch = result.recheck.batch
     text = rows_as_text(batch.rows, batch.columns)
     lines = list(csv.reader(text.splitlines(keepends=True)))
@@ -117,7 +117,7 @@ def test_from_the_keyboard_to_a_second_audit(browser, page, result, table, tmp_p
         keys(browser, "r" if right else "w")
     n_right = sum(truth[r.row - 1] == r.label for k, r in enumerate(rows) if k != 4)
     said = f"29 of 146 checked: {n_right} right, {29 - n_right} wrong; 1 skipped"
-    total = len(make_workbench(result)["rows"])
+    total = len(make_check(result)["rows"])
     assert text_of(browser, "progress") == said.replace("146", str(total))
     # The page forgets nothing when it is opened again.
     open_page(browser, page)
@@ -140,13 +140,13 @@ def test_from_the_keyboard_to_a_second_audit(browser, page, result, table, tmp_p
     assert second.n_checked == 29
     assert [point.n_checked for point in second.recheck.way] == [0, 29]
     made = make_way(second)
-    assert "way-cost" in made["cost"]
+    assert "way-wrong" in made["picture"]
     # And the report of the second audit shows the way.
     again = tmp_path / "report.html"
     again.write_text(render_report(second), encoding="utf-8")
     open_page(browser, again)
     assert (
-        browser.execute_script("return document.querySelectorAll('#way-cost .limits').length") == 2
+        browser.execute_script("return document.querySelectorAll('#way-wrong .limits').length") == 2
     )
     assert browser.get_log("browser") == []
 
@@ -154,7 +154,7 @@ def test_from_the_keyboard_to_a_second_audit(browser, page, result, table, tmp_p
 def test_rows_are_sorted_filtered_and_searched(browser, page, result):  # noqa: F811
     """The list shows what is asked for, and keys go through it in that order."""
     fresh(browser, page)
-    made = make_workbench(result)["rows"]
+    made = make_check(result)["rows"]
     assert shown(browser) == list(range(len(made)))
     choose(browser, "sort", "wrong")
     wrong = [made[k]["wrong"] for k in shown(browser)]
@@ -194,7 +194,7 @@ def test_rows_are_sorted_filtered_and_searched(browser, page, result):  # noqa: 
 def test_the_whole_row_is_shown_and_answers_can_be_forgotten(browser, page, result):  # noqa: F811
     """All columns of a row are there as text; arrows move; what is forgotten is gone."""
     fresh(browser, page)
-    made = make_workbench(result)
+    made = make_check(result)
     keys(browser, "\ue015")  # down
     row = made["rows"][1]
     assert text_of(browser, "name") == f"Row {row['name']}, labelled {row['label']}"

@@ -12,7 +12,7 @@ from flipcost.audit._effects import Effect
 from flipcost.audit._facts import ColumnFacts
 from flipcost.audit._options import MODELS, AuditOptions
 from flipcost.audit._recheck import Recheck
-from flipcost.audit._result import AuditResult, Checks, Information, Suspect, price_words
+from flipcost.audit._result import AuditResult, Information, Suspect, price_words
 from flipcost.audit._run import audit, audit_files
 from flipcost.core.segments import Segment
 
@@ -22,7 +22,6 @@ __all__ = [
     "AuditResult",
     "Called",
     "Candidate",
-    "Checks",
     "ColumnFacts",
     "Decisions",
     "Effect",

@@ -52,6 +52,8 @@ if TYPE_CHECKING:
 
 # Penalties of the closed form, on standardised features.
 _L2S = (0.001, 0.01, 0.1, 1.0, 10.0)
+# Answers that are the same for all rows, as people read them.
+CONSTANT_LABELS = {"all_positive": "flag all", "all_negative": "flag none"}
 
 
 @dataclass(frozen=True)
@@ -160,10 +162,8 @@ def compare(
         for plain in plain_models(judged, rows.options.seed)
     ]
     found += [one if axes is None else _turned(one, axes) for one in rivals]
-    for key, label in (("all_positive", rows.labels[1]), ("all_negative", rows.labels[0])):
-        found.append(
-            made.fixed(key, f"always {label!r}", np.full(len(made.positive), key[4] == "p"))
-        )
+    for key, label in CONSTANT_LABELS.items():
+        found.append(made.fixed(key, label, np.full(len(made.positive), key == "all_positive")))
     if is_fitted(rows.options.model):
         found.append(_saved(made, rows))
     return found
@@ -288,7 +288,7 @@ def _flipcost(made: _Maker, model: FlipCostClassifier) -> Candidate:
         return np.asarray(model.predict(X, **given) == model.pos_label)
 
     called = bayes_calls(eta, made.own, answers[made.index])
-    return made.of_tables("flipcost", "flipcost", count, called, predict)
+    return made.of_tables("flipcost", "flipcost model", count, called, predict)
 
 
 def _uncorrected(made: _Maker, folds: NDArray[Any], costs: Any) -> Candidate:
@@ -334,7 +334,7 @@ def _uncorrected(made: _Maker, folds: NDArray[Any], costs: Any) -> Candidate:
     cost = float(grid[index]) if stake is None else costs
     return made.of_tables(
         "ignoring",
-        "ignoring the noise",
+        "linear, uncorrected",
         count,
         called,
         lambda X, _: np.asarray(X @ solved[:-1] + solved[-1] > 0),

@@ -75,9 +75,8 @@ def price_warnings(
         return []
     rare = positive_label if share < 0.5 else negative_label
     warning = (
-        f"Missing the rarer label, {rare!r}, is the cheaper mistake at these prices; are `fn` "
-        f"and `fp` swapped, or is {positive_label!r} not the label that is looked for "
-        "(`positive`)?"
+        f"Misclassifying {rare!r}, the rarer label, is the cheaper error at these costs; are `fn` "
+        f"and `fp` swapped, or is {positive_label!r} not the positive label (`positive`)?"
     )
     return [warning]
 

@@ -19,11 +19,12 @@ from flipcost.audit._effects import (
     typical_numbers,
 )
 from flipcost.audit._facts import column_facts
-from flipcost.audit._judge import judge, value_of_checks
+from flipcost.audit._judge import judge
 from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._result import AuditResult, Information, Suspect
 from flipcost.core.cost_curves import per_row_cost
 from flipcost.core.information import PRECISION, labels_needed, probability_wrong
+from flipcost.core.label_errors import label_errors
 from flipcost.core.quality import LabelBins
 from flipcost.core.quantiles import largest_first
 from flipcost.tables.arrow import as_text, take_column
@@ -37,6 +38,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._candidates import Candidate
     from flipcost.audit._rows import Audited
+    from flipcost.core.label_errors import LabelErrors
     from flipcost.estimators import FlipCostClassifier
 
 _MOST_SUSPECTS = 1000
@@ -95,7 +97,7 @@ def conclude(
         noise_rate=classifier.noise_rate_,
         noise_interval=classifier.noise_rate_interval_,
         noise_source=classifier.noise_rate_source_,
-        state=classifier.state_,
+        errors=_errors(rows, classifier),
         wrong_share=classifier.wrong_share_,
         noise_models=classifier.noise_models_,
         noise_bounds=classifier.noise_bounds_,
@@ -124,6 +126,20 @@ def conclude(
         decisions=more_decisions(rows, classifier, candidates[0], costs),
         noise_by_score=classifier.noise_by_score_,
         leaks=tuple(rows.leaks),
+    )
+
+
+def _errors(rows: Audited, classifier: FlipCostClassifier) -> LabelErrors:
+    """Return how many labels are wrong, at each level of supposition."""
+    checked = rows.judged.checked
+    return label_errors(
+        classifier.state_,
+        classifier.rate_posterior_,
+        classifier.noise_bounds_,
+        classifier.wrong_share_,
+        rows.counts[1] / sum(rows.counts),
+        n_checked=0 if checked is None else len(checked.rows),
+        level=rows.options.level,
     )
 
 
@@ -253,7 +269,6 @@ def _information(
         value_of_rate=classifier.value_of_rate_ / rows.options.unit,
         wrong_labels=judged.number_of(of_judged),
         wrong_in_first_100=float(np.sort(wrong)[::-1][:100].sum()),
-        checks=value_of_checks(rows, classifier),
     )
 
 

@@ -3,18 +3,16 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.audit._result import Checks
 from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import cost_sums, denoised_mean, paired_saving
 from flipcost.core.confusion import Interval
 from flipcost.core.decision import clean_cost
+from flipcost.core.label_errors import random_errors
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.quantiles import largest_first
-from flipcost.core.recheck import value_checks
 from flipcost.tables.roles import row_prices
 
 if TYPE_CHECKING:
@@ -24,8 +22,6 @@ if TYPE_CHECKING:
     from flipcost.audit._rows import Audited
     from flipcost.estimators import FlipCostClassifier
 
-# Checked rows to ask for; see `flipcost.estimators.flipcost.summary.CHECK_ROWS`.
-_CHECKS = 100
 _NOTHING = Interval(0.0, 0.0, 0.0)
 _AS_LABELLED = RatePosterior(np.zeros((1, 2)), np.ones(1))
 
@@ -55,45 +51,16 @@ def judge(
 
 
 def likely_posterior(classifier: FlipCostClassifier, *, measured: bool) -> RatePosterior:
-    """Return the rates that figures suppose which are shown first.
+    """Return the rates that expected costs suppose: random errors, or what checked rows leave.
 
-    Where labels look right: those of the posterior, which hold if mistakes do not follow the
-    columns. Where nothing can be said of mistakes: none. Else all that intervals allow for.
+    Where nothing can be said of label errors: none, so that recorded labels are counted.
     """
     posterior = classifier.rate_posterior_
     if measured or len(posterior.weight) == 1:
         return posterior
-    if classifier.state_ == "clean":
-        return RatePosterior(posterior.rates, posterior.weight, models=posterior.models)
     if classifier.state_ in ("no_signal", "small"):
         return RatePosterior(np.zeros((1, 2)), np.ones(1), models=posterior.models)
-    return posterior
-
-
-def value_of_checks(rows: Audited, classifier: FlipCostClassifier) -> Checks | None:
-    """Return what checking rows would save: picked ones, random ones, the most suspicious."""
-    judged, posterior = rows.judged, classifier.rate_posterior_
-    n_checked = 0 if judged.checked is None else len(judged.checked.rows)
-    n = min(_CHECKS, sum(rows.counts) - n_checked)
-    doubtful = len(posterior.weight) > 1 and classifier.state_ not in ("no_signal", "small")
-    if n < 1 or not doubtful:
-        return None
-    asked = (judged.positive, classifier.oof_probability_, posterior, classifier.cost_share_, n)
-    # Where prices differ by row, figures are money already, and what a row's are worth on average.
-    unit = 1.0 if judged.prices is None else classifier.cost_unit_
-    options: dict[str, Any] = {
-        "checked": judged.checked,
-        "sample_weight": judged.weight,
-        "level": rows.options.level,
-    }
-    picked = value_checks(*asked, **options)
-    first = largest_first(picked.suspicion, n)
-    return Checks(
-        n_rows=n,
-        picked=_times(picked.saving, unit),
-        random=_times(value_checks(*asked, **options, random=True).saving, unit),
-        suspects=_times(value_checks(*asked, **options, rows=first).saving, unit),
-    )
+    return random_errors(posterior)
 
 
 def _judged(
@@ -174,10 +141,6 @@ def _tested(
         return None
     sums = cost_sums(labels, called, costs, weight).thinned(design)
     return denoised_mean(sums, None, level)
-
-
-def _times(found: Interval, unit: float) -> Interval:
-    return Interval(unit * found.value, unit * found.low, unit * found.high)
 
 
 def _clean_cost(

@@ -25,11 +25,11 @@ if TYPE_CHECKING:
     from flipcost.audit._recheck import Recheck
     from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
+    from flipcost.core.label_errors import LabelErrors, State
     from flipcost.core.noise_by_score import RateBand
     from flipcost.core.noise_posterior import RatePosterior
     from flipcost.core.quality import LabelBins
     from flipcost.core.rates import NoiseRate
-    from flipcost.estimators.flipcost.result import State
 
 SCHEMA_VERSION = 1
 
@@ -66,29 +66,6 @@ class Suspect:
 
 
 @dataclass(frozen=True)
-class Checks:
-    """What checking so many rows is expected to save a row, by how they are found.
-
-    Attributes
-    ----------
-    n_rows : int
-        Rows that would be checked.
-    picked : Interval
-        Where decisions turn, where the cost is in doubt, where labels are likely wrong: the rows
-        that `flipcost.recheck.next_rows` draws.
-    random : Interval
-        Any rows.
-    suspects : Interval
-        The most suspicious.
-    """
-
-    n_rows: int
-    picked: Interval
-    random: Interval
-    suspects: Interval
-
-
-@dataclass(frozen=True)
 class Information:
     """What further information would be worth.
 
@@ -106,8 +83,6 @@ class Information:
         Expected number of wrong labels in the table.
     wrong_in_first_100 : float
         Expected number of wrong labels among the hundred most suspicious.
-    checks : Checks or None
-        What checking rows would save; None where nothing is in doubt or nothing can be said.
     """
 
     second_labels: int
@@ -116,7 +91,6 @@ class Information:
     value_of_rate: float
     wrong_labels: float
     wrong_in_first_100: float
-    checks: Checks | None = None
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -145,8 +119,8 @@ class AuditResult(ShownResult):
         Its interval.
     noise_source : str
         Where it comes from.
-    state : {"clean", "noisy", "undecided", "no_signal", "small"}
-        What can be said of the labels; decides what is said first.
+    errors : LabelErrors
+        How many labels are wrong, at each level of supposition.
     wrong_share : Interval
         Share of all labels that are wrong.
     noise_models : dict
@@ -202,6 +176,8 @@ class AuditResult(ShownResult):
         How the noise rates change along the score, with checked rows.
     leaks : tuple of Leak
         Columns that give the label away, the surest first.
+    batch_file : str or None
+        The file of rows to check next, where one was written.
     """
 
     name: str
@@ -218,7 +194,7 @@ class AuditResult(ShownResult):
     noise_rate: Any
     noise_interval: Any
     noise_source: str
-    state: State
+    errors: LabelErrors
     wrong_share: Interval
     noise_models: dict[str, float]
     noise_bounds: NoiseRate
@@ -247,6 +223,12 @@ class AuditResult(ShownResult):
     decisions: Decisions | None = None
     noise_by_score: tuple[RateBand, ...] = ()
     leaks: tuple[Leak, ...] = ()
+    batch_file: str | None = None
+
+    @property
+    def state(self) -> State:
+        """What can be said of the labels; decides what is said first."""
+        return self.errors.state
 
     @property
     def unit(self) -> float:
@@ -327,7 +309,6 @@ class AuditResult(ShownResult):
                 "second_labels_needed": self.information.second_labels,
                 "trusted_labels_needed": self.information.trusted_labels,
                 "value_of_knowing_rate": self.information.value_of_rate * self.unit,
-                "checks": self._checks(),
             },
             "recheck": self._recheck(),
             "decisions": None if self.decisions is None else decisions_summary(self),
@@ -387,17 +368,6 @@ class AuditResult(ShownResult):
             "cost_check": self.recheck.cost_check,
         }
 
-    def _checks(self) -> dict[str, Any] | None:
-        found = self.information.checks
-        if found is None:
-            return None
-        return {
-            "rows": found.n_rows,
-            "saving_picked": self._priced(found.picked),
-            "saving_random": self._priced(found.random),
-            "saving_suspects": self._priced(found.suspects),
-        }
-
     def _candidate(self, candidate: Candidate) -> dict[str, Any]:
         priced = self._priced
         return {
@@ -430,8 +400,8 @@ def price_words(price: Any) -> str:
     if isinstance(price, str):
         return price
     if isinstance(price, CostRange):
-        return f"{price.low:.4g} to {price.high:.4g}"
-    return f"{price:.4g}" if isinstance(price, int | float) else "a price by row"
+        return f"{price.low:,.10g} to {price.high:,.10g}"
+    return f"{price:,.10g}" if isinstance(price, int | float) else "a price by row"
 
 
 def _band(band: RateBand) -> dict[str, Any]:

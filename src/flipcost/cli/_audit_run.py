@@ -132,7 +132,7 @@ def run_audit(
         run = partial(audit, rows_of, "label", prices)
         options |= {
             "truth": "true_label",
-            "name": f"{example} with noise {example_noise} added",
+            "name": f"{example} (demo, {example_noise} of labels flipped)",
             "positive": positive or looked_for,
         }
     else:
@@ -171,15 +171,16 @@ def run_audit(
         result = replace(result, warnings=[in_options(text) for text in result.warnings])
         if strict and result.warnings:
             raise UserError(result.warnings[0])
-        _write(result, place)
         batch = write_batch(result, place, out, unused_batches(out, inputs) if overwrite else ())
+        result = replace(result, batch_file=batch)
+        _write(result, place)
         written.update(file.name for file in place.iterdir())
     for warning in result.warnings:
         echo(f"flipcost: warning: {warning}", err=True)
     if as_json:
         typer.echo(json.dumps(finite_only(result.summary()), indent=1, allow_nan=False))
     elif not quiet:
-        print_audit(result, out, batch)
+        print_audit(result, out)
 
 
 def _reading(

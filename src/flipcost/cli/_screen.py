@@ -15,16 +15,17 @@ from flipcost.cli._options import in_options
 from flipcost.cli._table import print_table
 from flipcost.exceptions import clean_text
 from flipcost.report import (
-    answers,
     candidate_table,
-    columns_words,
-    found_words,
+    decision_answers,
     headline,
-    reading_words,
-    segment_table,
-    way_table,
-    worth_of_checks,
+    next_sentence,
+    price_sentence,
+    suspects_sentence,
+    title_sentence,
+    truth_sentence,
+    way_sentence,
 )
+from flipcost.words import on_screen
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
@@ -35,53 +36,41 @@ _WIDTH = 100
 _ANSWER = 6000
 
 
-def print_audit(result: AuditResult, folder: Path | None, batch: str | None = None) -> None:
-    """Print what an audit found; `batch` is the file of rows to check next."""
-    share = result.n_positive / result.n_rows
-    _say(
-        f"{result.name}: {result.n_rows:,} rows, {columns_words(result)}, "
-        f"{100 * share:.1f} % labelled {result.positive!r}{reading_words(result)}"
-    )
+def print_audit(result: AuditResult, folder: Path) -> None:
+    """Print what an audit found."""
+    say(title_sentence(result))
+    say(in_options(price_sentence(result)))
     echo()
-    _say(headline(result))
-    for number, (question, answer) in enumerate(answers(result)):
-        _ask(question)
-        # Of the suspects' answer a part is the user's own text.
-        _say(answer if number == 2 else in_options(answer))
-        if number == 1:
-            print_table(*candidate_table(result), right={1, 2, 3, 4}, highlight=0)
-    heads, parts = segment_table(result)
-    if parts:
-        print_table(heads, parts, right={1, 2, 3, 4, 5})
-    _print_recheck(result)
-    _ask("How was this found?")
-    _say(dict(found_words(result))["Noise models"])
+    said, batch = headline(result), result.batch_file
+    say(said.estimate, strong=True)
+    say(said.use)
+    again = batch is not None and batch in said.next
+    rerun = f"; then rerun with --checked {folder / str(batch)}." if again else "."
+    say(in_options(said.next.removesuffix(".") + rerun))
     echo()
-    if folder is not None:
-        more = f", {batch}" if batch else ""
-        _say(f"Written: {folder}/report.html, summary.json, model.json, suspects.csv{more}")
-
-
-def _print_recheck(result: AuditResult) -> None:
-    """Print the way so far, and what checking more rows is worth."""
-    if result.recheck is None or result.recheck.batch is None:
-        return
-    _ask("Which rows should be checked next?")
-    heads, rows = way_table(result)
-    if rows:
-        print_table(heads, rows, right={0, 2})
-    _say(worth_of_checks(result))
-
-
-def _ask(question: str) -> None:
+    heads, rows = candidate_table(result)
+    print_table(heads, rows, right={1, 2, 3}, highlight=0)
     echo()
-    if sys.stdout.isatty():
-        Console().print(Text(question, style="bold cyan"))
-    else:
-        echo(question)
+    for text in (suspects_sentence(result), way_sentence(result), truth_sentence(result)):
+        if text:
+            say(text)
+    recheck = result.recheck
+    if recheck is not None and recheck.cost_check is not None:
+        say(next_sentence(recheck.batch, recheck.cost_check))
+    for question, answer in decision_answers(result):
+        say(f"{question} {answer}")
+    files = [name for name in ("suspects.csv", batch, "model.json") if name]
+    say(f"Report: {folder / 'report.html'} (also {', '.join(files)})")
 
 
-def _say(text: str) -> None:
-    width = min(_WIDTH, Console().width) if sys.stdout.isatty() else _WIDTH
-    for line in textwrap.wrap(clean_text(text, _ANSWER), width):
-        echo(line)
+def say(text: str, *, strong: bool = False) -> None:
+    """Print a paragraph, as wide as is read well."""
+    terminal = sys.stdout.isatty()
+    width = min(_WIDTH, Console().width) if terminal else _WIDTH
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    cleaned = clean_text(on_screen(text), _ANSWER)
+    for line in textwrap.wrap(cleaned, width - len(indent), break_on_hyphens=False):
+        if strong and terminal:
+            Console().print(Text(indent + line, style="bold"))
+        else:
+            echo(indent + line)

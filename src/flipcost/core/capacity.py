@@ -65,7 +65,7 @@ class Capacity:
         return self.rows
 
     def __str__(self) -> str:
-        return f"{self.rows:,} rows" if self.share is None else f"{100 * self.share:g} % of rows"
+        return f"{self.rows:,} rows" if self.share is None else f"{100 * self.share:g}% of rows"
 
 
 def read_capacities(text: str) -> Capacity | dict[str, Capacity]:

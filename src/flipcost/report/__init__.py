@@ -1,30 +1,35 @@
 """The report of an audit: one HTML file, with nothing to fetch and nothing to install."""
 
-from flipcost.report._decisions import segment_table
+from flipcost.report._headline import Headline, headline
 from flipcost.report._notebook import render_markdown, render_snippet
-from flipcost.report._recheck import next_sentence, way_table, worth_of_checks
 from flipcost.report._render import render_report
-from flipcost.report._state import headline
-from flipcost.report._words import (
-    answers,
+from flipcost.report._sections import (
     candidate_table,
-    columns_words,
-    found_words,
-    reading_words,
+    decision_answers,
+    next_sentence,
+    price_sentence,
+    segment_table,
+    suspects_sentence,
+    title_sentence,
+    truth_sentence,
+    way_sentence,
+    way_table,
 )
 
 __all__ = [
-    "answers",
+    "Headline",
     "candidate_table",
-    "columns_words",
-    "found_words",
+    "decision_answers",
     "headline",
     "next_sentence",
-    "reading_words",
+    "price_sentence",
     "render_markdown",
     "render_report",
     "render_snippet",
     "segment_table",
+    "suspects_sentence",
+    "title_sentence",
+    "truth_sentence",
+    "way_sentence",
     "way_table",
-    "worth_of_checks",
 ]

@@ -1,4 +1,4 @@
-"""Pictures of decisions: curves on clean labels with bands, as labelled, and the constants."""
+"""Pictures of decisions: expected costs with bands, by recorded labels, and the constants."""
 
 from __future__ import annotations
 
@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.report._decisions import decision_answers, segment_table
 from flipcost.report._figures import BOTTOM, LEFT, RIGHT, TOP, axes, svg, tick_text
 
 if TYPE_CHECKING:
@@ -21,33 +20,23 @@ _DEPTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 def make_depth(result: AuditResult) -> dict[str, Any] | None:
-    """Return the profit and the lift of calling the best rows, and what the slider moves over."""
+    """Return what flagging the best rows saves, and what its slider moves over."""
     found = result.decisions
     if found is None:
         return None
     curve = found.curve
     x = _spread(curve.depth, 0.0, 1.0)
-    ticks = [(float(_spread(np.array([d]), 0.0, 1.0)[0]), f"{100 * d:.0f} %") for d in _DEPTHS]
+    ticks = [(float(_spread(np.array([d]), 0.0, 1.0)[0]), f"{100 * d:.0f}%") for d in _DEPTHS]
     zero = np.zeros(len(x))
     profit = _draw(
         "depth-profit",
-        "Saved by calling the best rows, for 1,000 rows of the table",
+        "Saving per 1,000 rows by flagging the best rows",
         x,
         1000 * curve.clean["profit"],
         1000 * curve.observed["profit"],
         {"all_positive": zero + 1000 * curve.everyone.value, "all_negative": zero},
         ticks,
-        "share of rows called",
-    )
-    lift = _draw(
-        "depth-lift",
-        "Lift of the called rows",
-        x,
-        curve.clean["lift"],
-        curve.observed["lift"],
-        {"all_negative": zero + 1},
-        ticks,
-        "share of rows called",
+        "share of rows flagged",
     )
     asked = sum(one.n_called for one in found.called) / result.n_rows
     start = curve.at(asked) if found.called else curve.best()
@@ -58,11 +47,11 @@ def make_depth(result: AuditResult) -> dict[str, Any] | None:
         "start": start,
         **{name: [_short(row) for row in values] for name, values in curve.clean.items()},
     }
-    return {"profit": profit, "lift": lift, "data": data}
+    return {"profit": profit, "data": data}
 
 
 def make_price(result: AuditResult) -> dict[str, Any] | None:
-    """Return the decision curve and the cost over the price of a miss."""
+    """Return the cost of 1,000 rows over the cost ratio."""
     found = result.decisions
     if found is None:
         return None
@@ -72,36 +61,19 @@ def make_price(result: AuditResult) -> dict[str, Any] | None:
     marks = [m for m in range(-reach, reach + 1) if m % 2 == reach % 2]
     places = _spread(np.array(marks, dtype=float), float(across[0]), float(across[-1]))
     words = [f"{2**-m}:1" if m < 0 else f"1:{2**m}" for m in marks]
-    ticks = list(zip(places.tolist(), words, strict=True))
-    name = "price of a miss : price of a false alarm"
-    pictures = {}
-    for key, curve, scale, title in (
-        ("benefit", found.benefit, 1000.0, "Net benefit in true positives, for 1,000 rows"),
-        ("price", found.price, 1000.0, "Cost of 1,000 rows, decided at each price"),
-    ):
-        constants = {
-            "all_positive": scale * curve.all_positive,
-            "all_negative": scale * curve.all_negative,
-        }
-        pictures[key] = _draw(
-            f"price-{key}",
-            title,
-            x,
-            scale * curve.clean,
-            scale * curve.observed,
-            constants,
-            ticks,
-            name,
-        )
-    data = {"x": _short(x), "clean": [_short(1000 * row) for row in found.price.clean]}
-    return {**pictures, "data": data}
-
-
-def make_asked(result: AuditResult) -> dict[str, Any] | None:
-    """Return the answers to what was asked of decisions, and the table of parts."""
-    said = decision_answers(result)
-    heads, rows = segment_table(result)
-    return {"said": said, "heads": heads, "rows": rows} if said else None
+    curve = found.price
+    picture = _draw(
+        "price-price",
+        "Cost of 1,000 rows, decided at each cost ratio",
+        x,
+        1000 * curve.clean,
+        1000 * curve.observed,
+        {"all_positive": 1000 * curve.all_positive, "all_negative": 1000 * curve.all_negative},
+        list(zip(places.tolist(), words, strict=True)),
+        "cost of a miss : cost of a false alarm",
+    )
+    data = {"x": _short(x), "clean": [_short(1000 * row) for row in curve.clean]}
+    return {"price": picture, "data": data}
 
 
 def _short(values: Array) -> list[float]:

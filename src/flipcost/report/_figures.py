@@ -13,7 +13,6 @@ from markupsafe import Markup, escape
 
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts, measure, possible_counts
-from flipcost.report._state import shown_limits
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult
@@ -33,7 +32,7 @@ _TICKS = 4
 
 
 def draw_path(payload: dict[str, Any], positive: str) -> Markup:
-    """Draw the cost of each candidate against the assumed noise rate, as far as that can be."""
+    """Draw the cost of each model against the assumed error rate, as far as that can be."""
     rate = payload["rate"]
     alpha = payload["costs"][payload["index"]]
     scale = 1000 * payload["priceFp"] / alpha
@@ -51,12 +50,12 @@ def draw_path(payload: dict[str, Any], positive: str) -> Markup:
     low, high = (float(np.clip(rate[k], 0.0, rate["most"][0])) for k in ("low", "high"))
     shade = _box("band", place(low), place(high)) + _box("beyond", place(rate["most"][0]), RIGHT)
     ticks = [(place(r), _percent_tick(r)) for r in _even_ticks(rate["axis"])]
-    name = "assumed share of wrong labels"
+    name = "assumed error rate"
     if not rate["one"]:
-        name = f"assumed share of the true {escape(shorten_label(positive))} labelled wrong"
+        name = f"assumed error rate among true {escape(shorten_label(positive))} rows"
     body = shade + axes(ticks, name, largest) + _lines(lines, place(grid), largest)
     marker = _marker(place(rate["value"][0]))
-    return svg("path", "Cost against the assumed noise rate", body + marker)
+    return svg("path", "Cost by assumed error rate", body + marker)
 
 
 def shorten_label(label: str) -> str:
@@ -70,43 +69,16 @@ def shorten_label(label: str) -> str:
     return f"“{label if len(label) <= 18 else label[:17] + '…'}”"
 
 
-def draw_curve(payload: dict[str, Any]) -> Markup:
-    """Draw the cost of each candidate, relative to the better constant, against the cost ratio."""
-    costs = np.array(payload["costs"])
-    rate = payload["rate"]
-    lines = {c["key"]: np.empty(len(costs)) for c in payload["candidates"]}
-    for k, alpha in enumerate(costs):
-        pair = tuple(rate["value"])
-        values = {c["key"]: _cost(c, k, alpha, pair) for c in payload["candidates"]}
-        base = max(min(values["all_positive"], values["all_negative"]), 1e-9)
-        for key, value in values.items():
-            lines[key][k] = value / base
-    across = -np.log2((1 - costs) / costs)
-
-    def place(x: Any) -> Any:
-        return _across(x, across[0], across[-1])
-
-    reach = int(np.floor(across[-1]))
-    marks = [m for m in range(-reach, reach + 1) if m % 2 == reach % 2 or m == 0]
-    marks = [m for m in marks if m == 0 or abs(m) >= 2]
-    ticks = [(place(m), f"{2**-m}:1" if m < 0 else f"1:{2**m}") for m in marks]
-    body = axes(ticks, "price of a miss : price of a false alarm", 1.6, share=True)
-    body += _lines(lines, place(across), 1.6) + _marker(place(across[payload["index"]]))
-    return svg("curve", "Cost relative to the better constant, against the cost ratio", body)
-
-
 def draw_posterior(result: AuditResult) -> Markup:
-    """Draw how likely each noise rate is."""
+    """Draw how likely each error rate is: if errors are random, or as checked rows leave it."""
     posterior = result.posterior
     sides = (0,) if posterior.is_symmetric else (0, 1)
-    limits = np.array(shown_limits(result))
+    limits = np.array([(found.low, found.high) for found in result.errors.rates])
     most = max(0.1, np.ceil(10.5 * max(limits.max(), np.max(result.noise_rate))) / 10)
     most = min(most, 1.0)
     rates, weight = posterior.rates, posterior.weight
-    # Where labels look right what is shown holds if mistakes do not follow the columns, as the
-    # limits do; elsewhere that they may is counted in.
-    clean = result.state == "clean" and not result.n_checked
-    if not clean and posterior.wide_rates is not None and posterior.wide_weight is not None:
+    checked = result.n_checked > 0
+    if checked and posterior.wide_rates is not None and posterior.wide_weight is not None:
         rates, weight = posterior.wide_rates, posterior.wide_weight
 
     def place(r: Any) -> Any:
@@ -115,7 +87,7 @@ def draw_posterior(result: AuditResult) -> Markup:
     shapes = []
     for side in sides:
         name = f"density side{side}"
-        if result.rate_is_known:
+        if result.errors.is_given:
             x = f"{place(rates[0, side]):.1f}"
             shapes.append(f'<line class="{name}" x1="{x}" x2="{x}" y1="{TOP}" y2="{BOTTOM}"/>')
             continue
@@ -125,15 +97,16 @@ def draw_posterior(result: AuditResult) -> Markup:
         points = " ".join(f"{place(r):.1f},{h:.1f}" for r, h in zip(grid, heights, strict=True))
         ends = f"{place(0.0):.1f},{BOTTOM} {points} {place(most):.1f},{BOTTOM}"
         shapes.append(f'<polygon class="{name}" points="{ends}"/>')
-    for side, (low, high) in enumerate(limits):
+    for side in sides:
+        low, high = limits[side]
         y = BOTTOM - 6 - 8 * side
         shapes.append(
             f'<line class="limits side{side}" x1="{place(low):.1f}" x2="{place(high):.1f}" '
             f'y1="{y}" y2="{y}"/>'
         )
     ticks = [(place(r), _percent_tick(r)) for r in _even_ticks(most)]
-    body = axes(ticks, "share that is labelled wrong", None) + "".join(shapes)
-    return svg("posterior", "How likely each noise rate is", body)
+    body = axes(ticks, "share that is mislabelled", None) + "".join(shapes)
+    return svg("posterior", "How likely each error rate is", body)
 
 
 def shown_height(lines: dict[str, Array]) -> float:
@@ -181,7 +154,7 @@ def _box(name: str, first: float, last: float) -> str:
 
 
 def _percent_tick(rate: float) -> str:
-    return f"{100 * rate:g} %"
+    return f"{100 * rate:g}%"
 
 
 def _density(rates: Array, weight: Array, most: float, smooth: float) -> tuple[Array, Array]:
@@ -237,7 +210,7 @@ def axes(
         for k in range(_TICKS + 1):
             y = BOTTOM - (BOTTOM - TOP) * k / _TICKS
             value = largest * k / _TICKS
-            text = f"{100 * value:.0f} %" if share else tick_text(value, largest)
+            text = f"{100 * value:.0f}%" if share else tick_text(value, largest)
             parts.append(f'<line class="grid" x1="{LEFT}" x2="{RIGHT}" y1="{y}" y2="{y}"/>')
             parts.append(
                 f'<text class="ytick" x="{LEFT - 7}" y="{y + 5}" text-anchor="end">{text}</text>'

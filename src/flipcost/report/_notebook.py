@@ -8,15 +8,17 @@ from typing import TYPE_CHECKING
 from jinja2 import Environment
 
 from flipcost._shadow import in_shadow
-from flipcost.report._plots import draw_state
-from flipcost.report._state import headline
-from flipcost.report._tiles import tiles
-from flipcost.report._words import (
-    answers,
+from flipcost.report._headline import headline
+from flipcost.report._plots import draw_range
+from flipcost.report._sections import (
     candidate_table,
-    columns_words,
-    found_words,
-    reading_words,
+    cost_sentence,
+    decision_answers,
+    errors_sentences,
+    method_words,
+    price_sentence,
+    suspects_sentence,
+    title_sentence,
 )
 
 if TYPE_CHECKING:
@@ -24,17 +26,14 @@ if TYPE_CHECKING:
 
 _STYLE = """
 h3 { font-size: 12px; font-weight: 600; margin: 0 0 4px; color: var(--soft); }
-.headline { font-size: 17px; line-height: 1.4; margin: 0 0 8px; max-width: 62ch; }
+.headline { font-size: 16px; line-height: 1.4; margin: 0 0 4px; max-width: 72ch; }
 .soft { color: var(--soft); font-size: 12.5px; margin: 8px 0 0; }
-.tiles { display: flex; flex-wrap: wrap; gap: 10px 28px; margin: 8px 0; }
-.tile b { display: block; font-size: 20px; line-height: 1.3; font-variant-numeric: tabular-nums; }
-.tile span { display: block; font-size: 12px; color: var(--soft); max-width: 22ch; }
 svg.state { display: block; width: 100%; max-width: 400px; height: auto; }
 .state text { font-size: 12px; fill: var(--soft); }
 .state .track, .state .unknown, .state .lack { fill: none; stroke: var(--rule); }
 .state .clean { fill: var(--good); } .state .noisy, .state .undecided { fill: var(--c1); }
 .state .given { fill: var(--best); } .state .have { fill: var(--c3); }
-.state .undecided { fill-opacity: 0.45; }
+.state .pale { fill-opacity: 0.3; }
 .state .dot { fill: var(--ground); stroke: var(--ink); stroke-width: 2.5; }
 table { border-collapse: collapse; font-size: 13px; font-variant-numeric: tabular-nums; }
 th, td { text-align: right; padding: 4px 12px 4px 0; border-top: 1px solid var(--rule); }
@@ -44,13 +43,10 @@ tr:first-child td { color: var(--best); font-weight: 650; }
 """
 _BODY = """
 <h3>Audit of {{ result.name }}</h3>
-<p class="headline">{{ headline }}</p>
-{{ picture }}
-<div class="tiles">
-{% for what, figure, under in tiles %}
-<div class="tile"><span>{{ what }}</span><b>{{ figure }}</b><span>{{ under }}</span></div>
+{% for line in lines %}
+<p class="headline">{{ line }}</p>
 {% endfor %}
-</div>
+{{ picture }}
 <table><thead><tr>{% for head in heads %}<th>{{ head }}</th>{% endfor %}</tr></thead><tbody>
 {% for row in rows %}
 <tr>{% for cell in row %}<td>{{ cell }}</td>{% endfor %}</tr>
@@ -88,9 +84,8 @@ def render_snippet(result: AuditResult) -> str:
     template = Environment(autoescape=True, trim_blocks=True).from_string(_BODY)
     body = template.render(
         result=result,
-        headline=headline(result),
-        picture=draw_state(result),
-        tiles=tiles(result),
+        lines=headline(result).lines,
+        picture=draw_range(result),
         heads=heads,
         rows=rows,
     )
@@ -98,7 +93,7 @@ def render_snippet(result: AuditResult) -> str:
 
 
 def render_markdown(result: AuditResult) -> str:
-    """Return an audit as Markdown: the answer, four questions, the candidates.
+    """Return an audit as Markdown: the answer, the comparison, the user's questions.
 
     Parameters
     ----------
@@ -121,19 +116,17 @@ def render_markdown(result: AuditResult) -> str:
     '# Audit of the table'
     """
     heads, rows = candidate_table(result)
-    lines = [f"# Audit of {_plain(result.name)}", "", f"**{_plain(headline(result))}**", ""]
-    share = 100 * result.n_positive / result.n_rows
-    lines.append(
-        f"{result.n_rows:,} rows, {columns_words(result)}, {share:.1f} % labelled "
-        f"{_plain(repr(result.positive))}{reading_words(result)}."
-    )
-    for number, (question, answer) in enumerate(answers(result)):
-        lines += ["", f"## {question}", "", _plain(answer)]
-        if number == 1:
-            lines += ["", _row(heads), _row(["---"] + ["---:"] * (len(heads) - 1))]
-            lines += [_row(row) for row in rows]
-    lines += ["", "## How was this found?", ""]
-    lines += [f"- {term}: {_plain(text)}" for term, text in found_words(result)]
+    lines = [f"# Audit of {_plain(result.name)}", ""]
+    lines += [f"**{_plain(line)}**  " for line in headline(result).lines]
+    lines += ["", _plain(f"{title_sentence(result)} {price_sentence(result)}")]
+    lines += ["", "## Cost by model", "", _row(heads), _row(["---"] + ["---:"] * (len(heads) - 1))]
+    lines += [*(_row(row) for row in rows), "", _plain(cost_sentence(result))]
+    said = [*errors_sentences(result), suspects_sentence(result)]
+    lines += ["", "## Label errors", "", _plain(" ".join(said))]
+    for question, answer in decision_answers(result):
+        lines += ["", f"## {_plain(question)}", "", _plain(answer)]
+    lines += ["", "## Method", ""]
+    lines += [f"- {term}: {_plain(text)}" for term, text in method_words(result)]
     if result.warnings:
         lines += ["", "## Warnings", "", *(f"- {_plain(text)}" for text in result.warnings)]
     return "\n".join(lines) + "\n"

@@ -14,9 +14,9 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from flipcost.exceptions import shorten
-from flipcost.report._bands import make_asked, make_depth, make_price
-from flipcost.report._figures import draw_curve, draw_path, draw_posterior
-from flipcost.report._numbers import amounts, money, scale_of, span
+from flipcost.report._bands import make_depth, make_price
+from flipcost.report._figures import draw_path, draw_posterior
+from flipcost.report._headline import scale_of
 from flipcost.report._payload import make_payload
 from flipcost.report._plots import (
     calibration_bins,
@@ -26,14 +26,16 @@ from flipcost.report._plots import (
     draw_shape,
     ranking_areas,
 )
-from flipcost.report._state import rate_sentence
-from flipcost.report._words import (
+from flipcost.report._sections import (
     candidate_table,
     cost_sentence,
-    found_words,
-    help_sentence,
+    decision_answers,
+    errors_sentences,
+    method_words,
+    segment_table,
 )
-from flipcost.report._workbench import make_way, make_workbench
+from flipcost.report._workbench import make_check
+from flipcost.words import figure
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -58,37 +60,42 @@ class Part:
         Its heading.
     make : callable
         From what the audit found to what the template shows.
-    half : bool
-        Whether it shares a line with its neighbour where there is room.
+    folded : bool
+        Whether it stands under Details, to be unfolded.
     """
 
     name: str
     title: str
     make: Callable[[AuditResult], dict[str, Any] | None]
-    half: bool = False
+    folded: bool = False
 
 
-def _path(result: AuditResult) -> dict[str, Any]:
+def _cost(result: AuditResult) -> dict[str, Any]:
+    heads, rows = candidate_table(result, recorded=True)
+    return {"heads": heads, "rows": rows, "said": cost_sentence(result)}
+
+
+def _errors(result: AuditResult) -> dict[str, Any] | None:
+    said = errors_sentences(result)
+    return {"picture": draw_posterior(result), "said": said} if said else None
+
+
+def _asked(result: AuditResult) -> dict[str, Any] | None:
+    said = decision_answers(result)
+    heads, rows = segment_table(result)
+    return {"said": said, "heads": heads, "rows": rows} if said else None
+
+
+def _what_if(result: AuditResult) -> dict[str, Any]:
     payload = make_payload(result)
-    return {"picture": draw_path(payload, result.positive), "one": payload["rate"]["one"]}
-
-
-def _noise(result: AuditResult) -> dict[str, Any]:
-    return {"picture": draw_posterior(result), "said": rate_sentence(result)}
-
-
-def _curve(result: AuditResult) -> dict[str, Any]:
-    return {"picture": draw_curve(make_payload(result))}
+    # Where nothing can be said of label errors there is no rate to move.
+    told = result.state not in ("no_signal", "small") or result.errors.is_given
+    path = draw_path(payload, result.positive) if told else None
+    return {"payload": payload, "path": path, **(make_price(result) or {"price": None})}
 
 
 def _calls(result: AuditResult) -> dict[str, Any]:
     return {"candidates": result.candidates}
-
-
-def _candidates(result: AuditResult) -> dict[str, Any]:
-    heads, rows = candidate_table(result)
-    both = list(zip(result.candidates, rows, strict=True))
-    return {"heads": heads, "rows": both, "said": cost_sentence(result)}
 
 
 def _model(result: AuditResult) -> dict[str, Any] | None:
@@ -104,7 +111,7 @@ def _model(result: AuditResult) -> dict[str, Any] | None:
     rows = [
         {
             "effect": e,
-            "worth": amounts(scale * max(e.importance, 0.0), scale)[0],
+            "worth": figure(scale * max(e.importance, 0.0)),
             "width": round(100 * max(e.importance, 0.0) / largest, 1),
             "shape": draw_shape(e),
         }
@@ -142,52 +149,22 @@ def _data(result: AuditResult) -> dict[str, Any]:
     return {"columns": result.columns, "drifting": shorten(drifting) if drifting else ""}
 
 
-def _help(result: AuditResult) -> dict[str, Any]:
-    return {"said": help_sentence(result), "bars": _check_bars(result)}
-
-
-def _check_bars(result: AuditResult) -> list[tuple[str, str, float]]:
-    """Return ways to choose rows to check, what each saves, and the width of its bar."""
-    found = result.information.checks
-    if found is None:
-        return []
-    ways = {"where decisions turn": found.picked, "at random": found.random}
-    if result.suspects:
-        ways["the most suspicious"] = found.suspects
-    largest = max(saving.value for saving in ways.values()) or 1.0
-    scale = scale_of(result)
-    return [
-        (
-            f"{found.n_rows:,} rows {words}"
-            if words != "the most suspicious"
-            else f"the {found.n_rows:,} most suspicious",
-            f"{money(scale * saving.value)} ({span(saving, scale).split(' (')[1]}",
-            round(100 * saving.value / largest, 1),
-        )
-        for words, saving in ways.items()
-    ]
-
-
-def _how(result: AuditResult) -> dict[str, Any]:
-    return {"found": found_words(result)}
+def _method(result: AuditResult) -> dict[str, Any]:
+    return {"found": method_words(result)}
 
 
 PARTS = (
-    Part("path", "Cost against the assumed noise rate", _path, half=True),
-    Part("noise", "How noisy the labels are", _noise, half=True),
-    Part("curve", "Cost over all price ratios", _curve, half=True),
-    Part("calls", "Right and wrong calls in 1,000 rows", _calls, half=True),
-    Part("candidates", "What the candidates cost", _candidates),
-    Part("asked", "Decisions that were asked about", make_asked),
-    Part("depth", "If only so many rows can be called", make_depth),
-    Part("price", "If prices were others", make_price),
-    Part("help", "What would help most", _help),
-    Part("way", "What checked rows have brought", make_way),
-    Part("workbench", "Labels that look wrong, and rows to check", make_workbench),
-    Part("model", "What the model looks at", _model),
-    Part("calibration", "Are the probabilities right?", _calibration, half=True),
-    Part("roc", "Found against false alarms", _roc, half=True),
-    Part("precision", "How many calls are right", _precision, half=True),
-    Part("data", "What the table holds", _data),
-    Part("how", "How this was found", _how),
+    Part("cost", "Cost by model", _cost),
+    Part("errors", "Label errors", _errors),
+    Part("check", "Rows to check", make_check),
+    Part("asked", "Your questions", _asked),
+    Part("whatif", "What if costs or error rates were different?", _what_if, folded=True),
+    Part("depth", "Limited capacity", make_depth, folded=True),
+    Part("calls", "Confusion matrix, per 1,000 rows", _calls, folded=True),
+    Part("model", "Model drivers", _model, folded=True),
+    Part("calibration", "Calibration", _calibration, folded=True),
+    Part("roc", "ROC curve", _roc, folded=True),
+    Part("precision", "Precision and recall", _precision, folded=True),
+    Part("data", "Columns", _data, folded=True),
+    Part("method", "Method", _method, folded=True),
 )

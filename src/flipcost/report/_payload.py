@@ -9,7 +9,6 @@ from scipy.special import ndtri
 
 from flipcost.core.arrays import Array
 from flipcost.core.noise import rate_pair
-from flipcost.report._state import shown_limits
 
 if TYPE_CHECKING:
     from flipcost.audit import AuditResult, Candidate
@@ -42,7 +41,7 @@ def make_payload(result: AuditResult) -> dict[str, Any]:
 
 
 def assumed_rates(result: AuditResult) -> dict[str, Any]:
-    """Return what the sliders of the noise rates move over: one for both labels, or one for each.
+    """Return what the sliders of the error rates move over: one for both labels, or one for each.
 
     They end where rates become impossible: where a class would be empty, or where labels would be
     more mixed than they are in the purest rows. No noise and the estimate are always among what can
@@ -56,7 +55,7 @@ def assumed_rates(result: AuditResult) -> dict[str, Any]:
     if one:
         most = np.full(2, most.min())
     most = np.maximum(most, rates)
-    limits = np.array(shown_limits(result))[0]
+    limits = result.errors.rates[0].low, result.errors.rates[0].high
     sides = [_side(float(rate), float(end)) for rate, end in zip(rates, most, strict=True)]
     return {
         "one": one,

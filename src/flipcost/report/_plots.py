@@ -11,8 +11,8 @@ import numpy as np
 from markupsafe import Markup, escape
 
 from flipcost.core.noise import rate_pair
-from flipcost.estimators.flipcost.summary import band, percent
-from flipcost.report._state import ENOUGH_ROWS, most_wrong_share, rarer_label
+from flipcost.report._headline import ENOUGH_ROWS, rarer_label
+from flipcost.words import label, percent, share_span
 
 if TYPE_CHECKING:
     from collections.abc import Iterable
@@ -30,25 +30,22 @@ _STRIP_TICKS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 _CALIBRATION_BINS = 10
 
 
-def draw_state(result: AuditResult) -> Markup:
-    """Draw what can be said of the labels on a strip from none wrong to half of them."""
-    if result.state == "small" and not result.rate_is_known:
+def draw_range(result: AuditResult) -> Markup:
+    """Draw how many labels are wrong: a dot for the estimate, solid if random, pale if not."""
+    errors = result.errors
+    if errors.state == "small" and not errors.is_given:
         return _progress(result)
-    if result.state == "no_signal" and not result.rate_is_known:
-        words = "Share of wrong labels: nothing can be said"
-        return _strip(words, f'<rect class="unknown" {_bar(0.0, 0.5)}/>', "?")
-    wrong = result.wrong_share
-    low, high = wrong.low, wrong.high
-    if result.state == "clean" and not result.n_checked and not result.rate_is_known:
-        low, high = 0.0, most_wrong_share(result)
-    kind = "given" if result.rate_is_known else result.state
-    shapes = f'<rect class="{kind}" {_bar(low, max(high, low + 0.004))}/>'
-    if result.state != "undecided" or result.rate_is_known:
-        x = _along(min(wrong.value, 0.5))
-        shapes += f'<circle class="dot" cx="{x:.1f}" cy="17" r="6"/>'
-    words = f"Share of wrong labels: {percent(max(wrong.value, 1e-9))}, {band(low, high)}"
-    if kind == "undecided":
-        words = f"Share of wrong labels: anything {band(low, high)}"
+    if errors.state == "no_signal" and not errors.is_given:
+        return _strip("Error rate unknown", f'<rect class="unknown" {_bar(0.0, 0.5)}/>', "?")
+    kind = "given" if errors.is_given else errors.state
+    low, high = errors.share.low, errors.share.high
+    words = f"Error rate: {share_span(errors.share)}"
+    shapes = ""
+    if errors.most > high and not errors.n_checked and not errors.is_given:
+        shapes = f'<rect class="{kind} pale" {_bar(low, errors.most)}/>'
+        words += f", up to {percent(errors.most)} if some errors are systematic"
+    shapes += f'<rect class="{kind}" {_bar(low, max(high, low + 0.004))}/>'
+    shapes += f'<circle class="dot" cx="{_along(errors.share.value):.1f}" cy="17" r="6"/>'
     return _strip(words, shapes)
 
 
@@ -58,13 +55,13 @@ def calibration_bins(result: AuditResult) -> LabelBins:
 
 
 def ranking_areas(result: AuditResult) -> list[str]:
-    """Return areas under the ROC curve, as labelled and denoised, as they are written."""
+    """Return areas under the ROC curve, recorded and corrected, as they are written."""
     found = result.summary()["ranking"]
     return [f"{found[f'area_{kind}']:.3f}" for kind in ("observed", "denoised")]
 
 
 def draw_calibration(result: AuditResult) -> Markup:
-    """Draw the share of positives against the probability: as labelled and denoised."""
+    """Draw the share of positives against the probability: recorded and corrected."""
     bins = calibration_bins(result)
     rates = rate_pair(result.noise_rate)
     shapes = _diagonal()
@@ -72,15 +69,15 @@ def draw_calibration(result: AuditResult) -> Markup:
         shapes += _line(kind, bins.probability, shares, dots=True)
     return _square(
         "calibration",
-        "Share of positives against the probability that the model gives",
-        "probability that the model gives",
+        "Share of positives by predicted probability",
+        "predicted probability",
         "share that is positive",
         shapes,
     )
 
 
 def draw_roc(result: AuditResult) -> Markup:
-    """Draw true against false positives at every threshold: as labelled and denoised."""
+    """Draw true against false positives at every threshold: recorded and corrected."""
     rates = rate_pair(result.noise_rate)
     shapes = _diagonal()
     for kind, rate in (("observed", None), ("denoised", rates)):
@@ -88,14 +85,14 @@ def draw_roc(result: AuditResult) -> Markup:
     return _square(
         "roc",
         "ROC curve: positives found against false alarms",
-        "share of negatives called",
-        "share of positives called",
+        "share of negatives flagged",
+        "share of positives flagged",
         shapes,
     )
 
 
 def draw_precision(result: AuditResult) -> Markup:
-    """Draw precision against recall at every threshold: as labelled and denoised."""
+    """Draw precision against recall at every threshold: recorded and corrected."""
     rates = rate_pair(result.noise_rate)
     shapes = ""
     for kind, rate in (("observed", None), ("denoised", rates)):
@@ -104,8 +101,8 @@ def draw_precision(result: AuditResult) -> Markup:
     return _square(
         "precision",
         "Precision against recall",
-        "share of positives called",
-        "share of calls right",
+        "share of positives flagged",
+        "share of flags that are right",
         shapes,
     )
 
@@ -130,7 +127,7 @@ def draw_shape(effect: Effect) -> Markup:
 
 def _strip(words: str, shapes: str, mark: str = "") -> Markup:
     ticks = "".join(
-        f'<text x="{_along(t):.1f}" y="44" text-anchor="{anchor}">{100 * t:.0f} %</text>'
+        f'<text x="{_along(t):.1f}" y="44" text-anchor="{anchor}">{100 * t:.0f}%</text>'
         for t, anchor in zip(_STRIP_TICKS, ("start", *["middle"] * 4, "end"), strict=True)
     )
     if mark:
@@ -143,14 +140,14 @@ def _strip(words: str, shapes: str, mark: str = "") -> Markup:
 
 def _progress(result: AuditResult) -> Markup:
     """Draw how many rows of the rarer label there are of those that are needed."""
-    rows, label = rarer_label(result)
+    rows, name = rarer_label(result)
     step = (_STRIP - 2 * _EDGE) / ENOUGH_ROWS
     dots = "".join(
         f'<circle class="{"have" if k < rows else "lack"}" cx="{_EDGE + (k + 0.5) * step:.1f}" '
         f'cy="17" r="{min(0.36 * step, 8):.1f}"/>'
         for k in range(ENOUGH_ROWS)
     )
-    words = escape(f"{rows} rows labelled {label!r} of the {ENOUGH_ROWS} that are needed at least")
+    words = escape(f"{rows} rows labelled {label(name)} of at least {ENOUGH_ROWS}")
     text = f'<text x="{_EDGE}" y="44">{rows} of at least {ENOUGH_ROWS} rows</text>'
     about = f'class="state" viewBox="0 0 {_STRIP:g} 50" role="img" aria-label="{words}"'
     return _markup(f"<svg {about}>{dots}{text}</svg>")

@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 import datetime as dt
-import re
 from importlib.resources import files
-from itertools import groupby
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
 from markupsafe import Markup
 
 from flipcost._version import __version__
-from flipcost.report._numbers import unbroken
+from flipcost.report._headline import headline, rows_to_check, scale_of
 from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
-from flipcost.report._plots import draw_state
-from flipcost.report._state import headline
-from flipcost.report._tiles import tiles
-from flipcost.report._words import columns_words, price_sentence, reading_words
+from flipcost.report._plots import draw_range
+from flipcost.report._sections import candidate_name, price_sentence, title_sentence
+from flipcost.words import span, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -27,16 +24,6 @@ if TYPE_CHECKING:
     from jinja2.bccache import Bucket
 
     from flipcost.audit import AuditResult
-
-# What stands above the first sentence, for who reads no more than two words.
-_BADGES = {
-    "clean": "labels look right",
-    "noisy": "labels are noisy",
-    "undecided": "labels undecided",
-    "no_signal": "no signal",
-    "small": "too few rows",
-    "given": "noise rate given",
-}
 
 
 class _Compiled(BytecodeCache):
@@ -59,7 +46,9 @@ class _Compiled(BytecodeCache):
 _COMPILED = _Compiled()
 
 
-def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
+def render_report(
+    result: AuditResult, say: Callable[[str], str] = str, later: str | None = None
+) -> str:
     """Return the report of an audit as HTML.
 
     One file that holds everything: styles, figures, the script that moves them, and the tables of
@@ -71,6 +60,8 @@ def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
         What the audit found.
     say : callable, default=str
         What makes of parameters that a sentence names, in backticks, what the reader would type.
+    later : str, optional
+        Where the report is that follows once these rows are checked.
 
     Returns
     -------
@@ -106,19 +97,10 @@ def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
     made = [(part, part.make(result)) for part in PARTS]
     shown = [(part, known) for part, known in made if known is not None]
     payload["parts"] = {part.name: known["data"] for part, known in shown if "data" in known}
-    bodies = [
-        {"name": part.name, "title": part.title, "half": part.half}
-        | {"body": _fill(environment, part.name, known)}
-        for part, known in shown
-    ]
     names = ["report", *(part.name for part, _ in shown)]
     return environment.get_template("page.html").render(
-        answer=_fill(environment, "answer", _answer(result, say)),
-        controls=_fill(environment, "controls", {"payload": payload}),
-        groups=[
-            {"half": half, "parts": list(parts)}
-            for half, parts in groupby(bodies, key=lambda part: part["half"])
-        ],
+        answer=_fill(environment, "answer", _answer(result, say, later)),
+        parts=[(part, _fill(environment, part.name, known)) for part, known in shown],
         payload=payload,
         style=_joined(names, "css"),
         script=_joined(names, "js"),
@@ -128,8 +110,6 @@ def render_report(result: AuditResult, say: Callable[[str], str] = str) -> str:
 def _fill(environment: Environment, name: str, known: dict[str, Any]) -> Markup:
     """Return what a template makes of what it is told."""
     text = environment.get_template(f"{name}.html").render(known)
-    # A number and its sign stay on one line.
-    text = re.sub(r"(?<=\d) %", "\u00a0%", text)
     return Markup(text)  # noqa: S704 - escaped by the template
 
 
@@ -145,13 +125,38 @@ def _text(folder: str, name: str) -> str:
     return (files("flipcost.report") / folder / name).read_text(encoding="utf-8")
 
 
-def _answer(result: AuditResult, say: Callable[[str], str]) -> dict[str, Any]:
+def _answer(result: AuditResult, say: Callable[[str], str], later: str | None) -> dict[str, Any]:
+    said = headline(result)
     return {
-        "headline": headline(result),
-        "reading": reading_words(result),
-        "columns": columns_words(result),
-        "prices": say(price_sentence(result)),
-        "tiles": tiles(result),
-        "state": draw_state(result),
-        "badge": _BADGES["given" if result.rate_is_known else result.state],
+        "kind": said.kind,
+        "badge": said.badge,
+        "lines": [say(line) for line in said.lines],
+        "facts": f"{title_sentence(result)} {say(price_sentence(result))}",
+        "range": draw_range(result),
+        "models": model_bars(result),
+        "n_check": rows_to_check(result),
+        "later": later,
     }
+
+
+def model_bars(result: AuditResult) -> list[dict[str, Any]]:
+    """Return each model with its expected cost, and where its dot and its interval lie in %."""
+    scale = scale_of(result)
+    best = result.best
+    found = sorted(result.candidates, key=lambda c: (c is not best, c.likely.value))
+    dearest = max(c.likely.value for c in found)
+    most = min(max(c.likely.high for c in found), 1.5 * dearest) or 1.0
+
+    def place(cost: float) -> float:
+        return round(100 * min(cost / most, 1.0), 1)
+
+    return [
+        {
+            "name": candidate_name(c, result),
+            "said": span(c.likely, scale),
+            "low": place(c.likely.low),
+            "high": place(c.likely.high),
+            "dot": place(c.likely.value),
+        }
+        for c in found
+    ]

@@ -10,8 +10,9 @@ import numpy as np
 
 from flipcost.recheck import csv_cells, csv_header
 from flipcost.report._figures import BOTTOM, LEFT, RIGHT, TOP, axes, axis_top, svg
-from flipcost.report._recheck import way_table, worth_of_checks
-from flipcost.report._words import suspects_sentence
+from flipcost.report._headline import rows_to_check
+from flipcost.report._sections import checks_sentence, suspects_sentence, way_table
+from flipcost.words import percent
 
 if TYPE_CHECKING:
     from markupsafe import Markup
@@ -24,8 +25,8 @@ if TYPE_CHECKING:
 _LONGEST_CELL, _MOST_TEXT = 300, 150_000
 
 
-def make_workbench(result: AuditResult) -> dict[str, Any]:
-    """Return rows that can be checked in the page, and what its script needs of them."""
+def make_check(result: AuditResult) -> dict[str, Any]:
+    """Return rows that can be checked in the page, what its script needs, and the progress."""
     found = result.recheck
     batch = None if found is None else found.batch
     drawn = [] if batch is None else batch.rows
@@ -41,6 +42,7 @@ def make_workbench(result: AuditResult) -> dict[str, Any]:
             "label": row.label,
             "other": result.negative if row.label == result.positive else result.positive,
             "wrong": round(row.suspicion, 4),
+            "percent": percent(row.suspicion),
             "why": row.reason,
             "next": is_next,
             "row": row.row,
@@ -53,8 +55,9 @@ def make_workbench(result: AuditResult) -> dict[str, Any]:
         "rows": shown,
         "labels": [result.negative, result.positive],
         "said": suspects_sentence(result),
-        "worth": worth_of_checks(result),
-        "n_next": len(drawn),
+        "worth": checks_sentence(result),
+        "n_next": rows_to_check(result),
+        "way": make_way(result),
         "data": {
             # What was answered is kept under a name of its own, in the page's own storage.
             "key": f"flipcost-{zlib.crc32(repr((result.name, shown)).encode()):08x}",
@@ -74,21 +77,15 @@ def _fitting(rows: list[tuple[RowToCheck, bool]]) -> list[tuple[RowToCheck, bool
 
 
 def make_way(result: AuditResult) -> dict[str, Any] | None:
-    """Return the pictures of the way so far; None where nobody has checked a row."""
+    """Return the picture of the checking progress; None where nobody has checked a row."""
     heads, rows = way_table(result)
     if not rows or result.recheck is None:
         return None
     way = result.recheck.way
     checked = [point.n_checked for point in way]
     shares = [point.wrong_share for point in way]
-    costs = [point.cost for point in way]
-    return {
-        "wrong": draw_way("way-wrong", checked, shares, "Share of wrong labels", share=True),
-        "cost": draw_way("way-cost", checked, costs, "Cost of 1,000 rows on clean labels", 1000),
-        "heads": heads,
-        "rows": rows,
-        "said": worth_of_checks(result),
-    }
+    picture = draw_way("way-wrong", checked, shares, "Error rate by rows checked", share=True)
+    return {"picture": picture, "heads": heads, "rows": rows}
 
 
 def draw_way(

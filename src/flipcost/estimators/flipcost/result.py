@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal, TypeAlias
+from typing import TYPE_CHECKING
 
 import numpy as np
 
 from flipcost.core import priors
 from flipcost.core.additive import CurveTables
 from flipcost.core.calibration import TABLE
+from flipcost.core.label_errors import State, most_wrong
 from flipcost.core.possible import tells_nothing
 from flipcost.core.rates import NoiseRate
 
@@ -26,8 +27,6 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.options import FitOptions
 
     Array = NDArray[np.float64]
-
-State: TypeAlias = Literal["clean", "noisy", "undecided", "no_signal", "small"]
 
 
 @dataclass(frozen=True, eq=False)
@@ -171,18 +170,3 @@ class FitResult:
     def rate_is_known(self) -> bool:
         """Whether the rate was taken as known: nothing was integrated over."""
         return len(self.posterior.weight) == 1
-
-
-def most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
-    """Return the largest share of wrong labels that bounds of both rates leave.
-
-    Examples
-    --------
-    >>> bounds = NoiseRate((0.1, 0.01), (0.0, 0.0), (0.2, 0.02), "", 0.95)
-    >>> round(most_wrong(bounds, 0.4), 6)
-    0.12
-    """
-    rho_pos, rho_neg = np.ravel(bounds.high)
-    # Of positive labels at most what wrong negatives give, of negative ones what missed ones do.
-    kept = max(1 - rho_pos, 1e-9)
-    return float(min(rho_neg, noisy_share) + min(rho_pos * noisy_share / kept, 1 - noisy_share))

@@ -1,5 +1,5 @@
 (function () {
-  const { data, unmixing, denoise, number } = window.flipcost, moved = data.parts.model;
+  const { data, unmixing, denoise, figure } = window.flipcost, moved = data.parts.model;
   // What rows cost more with a column shuffled: linear in how calls move, so nothing is cut but
   // what would be a saving.
   window.flipcost.onMove((k, r) => {
@@ -8,10 +8,10 @@
       const t = denoise(tables[k], u);
       return Math.max(scale * ((1 - alpha) * t[2] + alpha * t[1]), 0);
     });
-    const largest = Math.max(...worth) || 1, digits = largest >= 10 ? 0 : 2;
+    const largest = Math.max(...worth) || 1;
     worth.forEach((x, i) => {
       const node = document.getElementById("worth-" + i);
-      node.textContent = number(x, digits);
+      node.textContent = figure(x);
       node.dataset.value = x;
       document.getElementById("worth-bar-" + i).style.width = (100 * x / largest).toFixed(1) + "%";
     });

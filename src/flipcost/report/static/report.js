@@ -8,12 +8,13 @@
   const moved = [];
   window.flipcost = {
     data, unmixing, denoise, setPoints,
-    number: (x, digits) => number(x, digits),
+    figure: (x) => figure(x), spanText: (values, scale) => spanText(values, scale),
     onMove: (f) => { moved.push(f); f(Number(slider.cost.value), assumed()); },
   };
   const el = (id) => document.getElementById(id);
   const slider = { cost: el("slider-cost"), pos: el("slider-rate-pos"), neg: el("slider-rate-neg") };
-  const SIDES = rate.one ? ["pos"] : ["pos", "neg"];
+  // Where nothing can be said of label errors no rate can be moved.
+  const SIDES = (rate.one ? ["pos"] : ["pos", "neg"]).filter((side) => slider[side]);
 
   // Clean class totals from noisy ones: [[a, b], [c, d]], negative class first.
   function unmixing([p, n]) {
@@ -76,13 +77,26 @@
     return shareOf(counts, squares, loss, r, Math.max(alpha, 1 - alpha), undefined, true);
   }
 
-  // Of large amounts, three figures; see flipcost.report._numbers.
-  const number = (x, digits) => (Math.abs(x) >= 1e4 ? +x.toPrecision(3) : x).toLocaleString("en", {
-    maximumFractionDigits: digits, minimumFractionDigits: digits }).replace(/^-(0(\.0+)?)$/, "$1");
+  // Figures as flipcost.words writes them: two digits, more where the interval is narrower.
+  const order = (x) => 10 ** Math.floor(Math.log10(Math.abs(x)) + 1e-12);
+  function rounded(x, step) {
+    let value = Math.round(x / step) * step, unit = "";
+    if (Math.abs(value) >= 1e6 && step >= 1e4) [value, step, unit] = [value / 1e6, step / 1e6, " million"];
+    const digits = Math.max(0, -Math.floor(Math.log10(step) + 1e-9));
+    return value.toLocaleString("en", { maximumFractionDigits: digits, minimumFractionDigits: digits })
+      .replace(/^-(0(\.0+)?)$/, "$1") + unit;
+  }
+  const figure = (x) => x ? rounded(x, order(x) / 10).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "") : "0";
+  function figures(values) {
+    const [, lo, hi] = values, largest = Math.max(...values.map(Math.abs));
+    if (!largest) return values.map(() => "0");
+    const coarse = hi > lo ? Math.min(order(largest) / 10, order((hi - lo) / 2)) : order(largest) / 10;
+    return values.map((x) => rounded(x, Math.abs(x) < 3 * coarse || coarse === 1 ? coarse
+      : Math.min(Math.max(order(x) / 10, coarse / 10), coarse)));
+  }
   function spanText(values, scale) {
-    const [v, lo, hi] = values.map((x) => x * scale);
-    const digits = Math.max(Math.abs(lo), Math.abs(hi)) >= 10 ? 0 : 2;
-    return number(v, digits) + " (" + number(lo, digits) + "\u00a0to\u00a0" + number(hi, digits) + ")";
+    const [v, lo, hi] = figures(values.map((x) => x * scale));
+    return v + " (" + lo + "\u00a0to\u00a0" + hi + ")";
   }
   function ratioText(alpha) {
     const ratio = (1 - alpha) / alpha;
@@ -150,21 +164,6 @@
     setMarker(svg, across(r[0], 0, rate.axis));
   }
 
-  function moveCurve(k, r) {
-    const svg = el("curve"), lines = {};
-    const xs = data.costs.map((a) => -Math.log2((1 - a) / a));
-    const u = unmixing(r);
-    for (const c of data.candidates) {
-      lines[c.key] = data.costs.map((_, i) => cleanCost(c, i, u));
-    }
-    const base = data.costs.map((_, i) =>
-      Math.max(Math.min(lines.all_positive[i], lines.all_negative[i]), 1e-9));
-    for (const key of Object.keys(lines)) lines[key] = lines[key].map((v, i) => v / base[i]);
-    const places = xs.map((x) => across(x, xs[0], xs[xs.length - 1]));
-    setLines(svg, lines, places, 1.6);
-    setMarker(svg, places[k]);
-  }
-
   function show(node, values, scale) {
     node.textContent = spanText(values, scale);
     node.dataset.value = values[0] * scale;
@@ -172,15 +171,12 @@
     node.dataset.high = values[2] * scale;
   }
 
-  function moveTables(k, r) {
-    const scale = 1000 * data.priceFp / data.costs[k];
-    for (const c of data.candidates) {
-      // Where nothing was moved, the figures of the audit itself: it weighs all rates.
-      const values = isMoved() ? costInterval(c, k, r) : c.likely;
-      show(el("cost-" + c.key), values, scale);
-      if (c === data.candidates[0]) show(el("out-now"), values, scale);
-    }
-    moveCalls(k, r);
+  function moveNow(k, r) {
+    const scale = 1000 * data.priceFp / data.costs[k], best = data.candidates[0];
+    // Where nothing was moved, the figures of the audit itself: it weighs all rates.
+    show(el("out-now"), isMoved() ? costInterval(best, k, r) : best.likely, scale);
+    const price = data.parts.whatif, mark = el("price-price");
+    if (mark) setMarker(mark, price.x[k]);
   }
 
   function moveCalls(k, r) {
@@ -191,9 +187,9 @@
       for (const [kind, assumed] of [["observed", [0, 0]], ["denoised", r]]) {
         const values = shareOf(counts, squares, loss, assumed, 1);
         const node = el(kind + "-" + name);
-        node.querySelector("b").textContent = number(1000 * values[0], 0);
-        node.querySelector("small").textContent =
-          number(1000 * values[1], 0) + " to " + number(1000 * values[2], 0);
+        const [v, lo, hi] = figures(values.map((x) => 1000 * x));
+        node.querySelector("b").textContent = v;
+        node.querySelector("small").textContent = lo + " to " + hi;
         node.dataset.value = 1000 * values[0];
         node.dataset.low = 1000 * values[1];
         node.dataset.high = 1000 * values[2];
@@ -206,11 +202,11 @@
   }
   // Sliders move by steps; where one has not been moved, the estimate itself is meant.
   function assumed() {
-    const found = SIDES.map((side, i) =>
-      slider[side].dataset.moved ? Number(slider[side].value) : rate.value[i]);
+    const found = ["pos", "neg"].map((side, i) => slider[side] && slider[side].dataset.moved
+      ? Number(slider[side].value) : rate.value[i]);
     return rate.one ? [found[0], found[0]] : found;
   }
-  const percent = (x) => (100 * x).toFixed(1) + " %";
+  const percent = (x) => (100 * x).toFixed(1) + "%";
   function say(input, output, text) {
     output.textContent = text;
     input.setAttribute("aria-valuetext", text);
@@ -220,9 +216,9 @@
     say(slider.cost, el("out-cost"), ratioText(data.costs[k]));
     SIDES.forEach((side, i) => say(slider[side], el("out-rate-" + side), percent(r[i])));
     el("now-words").textContent = isMoved() ? "If so, 1,000 rows cost" : "1,000 rows cost";
-    movePath(k, r);
-    moveCurve(k, r);
-    moveTables(k, r);
+    if (el("path")) movePath(k, r);
+    moveNow(k, r);
+    moveCalls(k, r);
     moved.forEach((f) => f(k, r));
   }
 
@@ -252,9 +248,11 @@
       }
       place.tabIndex = 0;
       place.setAttribute("role", "region");
-      place.setAttribute("aria-labelledby", place.closest("section").getAttribute("aria-labelledby"));
+      const part = place.closest("details, section");
+      place.setAttribute("aria-labelledby", part.id.replace("part-", "title-"));
     });
   }
   window.addEventListener("resize", reachable);
+  document.querySelectorAll("details").forEach((d) => d.addEventListener("toggle", reachable));
   reachable();
 })();

@@ -1,6 +1,6 @@
 // The workbench: rows are answered by keyboard, kept in the page, and downloaded.
 (function () {
-  const about = window.flipcost.data.parts.workbench;
+  const about = window.flipcost.data.parts.check;
   const bench = document.getElementById("workbench");
   if (!about || !bench) return;
   const el = (name) => document.getElementById("bench-" + name);

@@ -1,0 +1,203 @@
+"""What is said first: the estimate, one recommendation against one rival, one next step."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flipcost.words import count, errors_sentence, figures, label, percent
+
+if TYPE_CHECKING:
+    from flipcost.audit import AuditResult, Candidate
+    from flipcost.core.confusion import Interval
+
+# Rows of a label with which something can be said of label errors.
+ENOUGH_ROWS = 20
+# Likely errors that are worth correcting at once.
+_CORRECT = 100
+CONSTANT_WORDS = {"all_positive": "every", "all_negative": "no"}
+# A saving below this share of the width of its interval is a tie.
+_TIE = 0.05
+# Where checking rows would save less than this share of the cost, other things help more.
+_LITTLE = 0.02
+_BADGES = {
+    "clean": "Labels look clean",
+    "noisy": "Labels are noisy",
+    "undecided": "Error rate uncertain",
+    "no_signal": "No signal",
+    "small": "Too few rows",
+    "given": "Error rate set by you",
+    "too_good": "Too good to be true",
+}
+
+
+@dataclass(frozen=True)
+class Headline:
+    """Three sentences that answer what an audit is asked.
+
+    Attributes
+    ----------
+    kind : str
+        The state of the labels, or "given" or "too_good".
+    estimate, use, next : str
+        How many labels are wrong; what to use, and what that saves; what to do next.
+    """
+
+    kind: str
+    estimate: str
+    use: str
+    next: str
+
+    @property
+    def badge(self) -> str:
+        """The answer in two or three words."""
+        return _BADGES[self.kind]
+
+    @property
+    def lines(self) -> tuple[str, str, str]:
+        """The three sentences."""
+        return self.estimate, self.use, self.next
+
+    def __str__(self) -> str:
+        return " ".join(self.lines)
+
+
+def headline(result: AuditResult) -> Headline:
+    """Say what holds of the labels, what to use, what it saves, and what is next.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from flipcost.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(400) < 0.5
+    >>> table = pa.table({"age": rng.normal(size=400), "ill": y})
+    >>> print(headline(audit(table, "ill", 0.2)).estimate)
+    These columns do not predict “ill”, so label errors cannot be estimated.
+    """
+    if result.leaks:
+        return _too_good(result)
+    kind = "given" if result.errors.is_given else result.errors.state
+    return Headline(kind, _estimate(result), _use(result), f"Next: {next_step(result)}.")
+
+
+def _too_good(result: AuditResult) -> Headline:
+    leak = result.leaks[0]
+    column, share = leak.column, percent(min(leak.explained, 0.99))
+    said = {
+        "label": f"{label(column)} alone tells {label(result.target)} without an error",
+        "row number": f"{label(column)} numbers the rows and yet predicts {label(result.target)}",
+    }.get(leak.kind, f"{label(column)} alone explains {share} of {label(result.target)}")
+    return Headline(
+        "too_good",
+        f"{said}, which is too good to be true.",
+        "Use no model yet: the figures below rest on this column.",
+        f"Next: find out whether {label(column)} is known when the decision is made; if not, run "
+        f"again without it (`drop={[column]}`).",
+    )
+
+
+def next_step(result: AuditResult) -> str:
+    """Say the one thing to do next, as the end of a sentence."""
+    state, n = result.errors.state, rows_to_check(result)
+    more = "more " if result.n_checked else ""
+    where = f" in {result.batch_file}" if result.batch_file else f" of {label('Rows to check')}"
+    check = f"check the {count(n, f'{more}row')}{where}"
+    if result.errors.is_given:
+        return f"{check} to test that rate" if n else "deploy it"
+    if state == "no_signal":
+        return "add columns that separate the classes"
+    if state == "small":
+        name = label(rarer_label(result)[1])
+        return f"label more rows, to at least {ENOUGH_ROWS} {name}, ideally several hundred"
+    if state == "undecided" and n and (not result.n_checked or checks_pay(result)):
+        return f"{check}, which narrows that range"
+    if state == "noisy" and n and checks_pay(result):
+        return check
+    if state == "noisy" and result.suspects:
+        wrong = min(_CORRECT, len(result.suspects))
+        return f"correct the {count(wrong, 'likeliest error')}"
+    return "deploy it"
+
+
+def rows_to_check(result: AuditResult) -> int:
+    """Return how many rows there are to check next."""
+    batch = None if result.recheck is None else result.recheck.batch
+    return 0 if batch is None else len(batch.rows)
+
+
+def checks_pay(result: AuditResult) -> bool:
+    """Tell whether checking the next rows is expected to save more than hardly anything."""
+    batch = None if result.recheck is None else result.recheck.batch
+    cost = result.unit * result.best.likely.value
+    return batch is not None and batch.saving.value >= _LITTLE * cost
+
+
+def rival_of(result: AuditResult) -> Candidate | None:
+    """Return the cheapest of the others that decide otherwise; None where all decide alike."""
+    best = result.best
+    others = [c for c in result.candidates if np.any(c.called != best.called)]
+    return min(others, key=lambda c: c.likely.value, default=None)
+
+
+def saving_phrase(saving: Interval, scale: float, rival: str, *, limits: str = "") -> str:
+    """Say what is saved against a rival, as the end of a sentence.
+
+    Examples
+    --------
+    >>> from flipcost.core.confusion import Interval
+    >>> saving_phrase(Interval(0.2, -0.05, 0.3), 1000, "boosting")
+    'saves about 200 per 1,000 rows over boosting (-50 to 300)'
+    >>> saving_phrase(Interval(-0.006, -0.026, 0.009), 1000, "boosting")
+    'costs about 6 more per 1,000 rows than boosting (-9 to 26)'
+    """
+    value, low, high = (scale * x for x in (saving.value, saving.low, saving.high))
+    shown, first, last = figures(value, low, high)
+    said = f"saves about {shown} per 1,000 rows over"
+    if value <= 0:
+        shown, first, last = figures(-value, -high, -low)
+        said = f"costs about {shown} more per 1,000 rows than"
+    said = said if shown != "0" else "costs as much as"
+    return f"{said} {rival} ({limits}{first} to {last})"
+
+
+def _estimate(result: AuditResult) -> str:
+    names = (result.negative, result.positive)
+    return errors_sentence(result.errors, result.target, names, rarer_label(result))
+
+
+def _use(result: AuditResult) -> str:
+    """Say what to use, and what it saves over the cheapest of the others."""
+    best, rival, state = result.best, rival_of(result), result.errors.state
+    if state == "small":
+        return "Treat this model as provisional."
+    constant = CONSTANT_WORDS.get(result.chosen if best.key == "flipcost" else best.key)
+    told = "at that rate " if result.errors.is_given else ""
+    told = "by recorded labels " if state == "no_signal" and not told else told
+    what = "Use this model" if best.key == "flipcost" else f"Use {best.label}"
+    what = f"Flag {constant} row" if constant else what
+    if rival is None:
+        return f"{what}: no other model decides otherwise."
+    saving, against = rival.saving_likely, rival.label.replace("flag ", "flagging ")
+    limits = f"{percent(result.level)} interval "
+    saved = saving_phrase(saving, scale_of(result), against, limits=limits)
+    if saving.value > _TIE * (saving.high - saving.low) or saving.high < 0:
+        return f"{what}: {told}it {saved}."
+    if constant:
+        return f"{what}: {told}no model is clearly cheaper; it {saved}."
+    tie = f"{told}no model is clearly cheaper: this one {saved}. Use either."
+    return tie[0].upper() + tie[1:]
+
+
+def scale_of(result: AuditResult) -> float:
+    """Return what turns a cost of the library into the user's costs of 1,000 rows."""
+    return 1000 * result.unit
+
+
+def rarer_label(result: AuditResult) -> tuple[int, str]:
+    """Return how many rows have the rarer label, and that label."""
+    n_negative = result.n_rows - result.n_positive
+    return min((result.n_positive, result.positive), (n_negative, result.negative))

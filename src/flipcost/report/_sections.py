@@ -1,0 +1,384 @@
+"""Sentences and tables below the headline, which the screen, the report and notebooks share."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+
+from flipcost.audit import price_words
+from flipcost.core.noise_by_score import furthest_apart
+from flipcost.estimators.flipcost.summary import MODEL_WORDS
+from flipcost.report._headline import CONSTANT_WORDS, scale_of
+from flipcost.words import (
+    LEAST_SHARE,
+    count,
+    figure,
+    label,
+    percent,
+    share_span,
+    shares,
+    span,
+)
+
+if TYPE_CHECKING:
+    from flipcost.audit import AuditResult, Called, Candidate, RangeFound
+    from flipcost.recheck import Batch
+
+_ERROR = {"fn": "a miss", "fp": "a false alarm", "tp": "a right flag", "tn": "a right pass"}
+_DEFINED = (
+    "Errors are random if every true positive is equally likely to be mislabelled, and every true "
+    "negative. Otherwise they are systematic, which only checked rows can tell."
+)
+_COSTS = (
+    "counted on rows that a model was not trained on, and corrected for label errors at every rate "
+    "that is possible, by its weight"
+)
+# Of the likely errors so many are counted out.
+_FIRST = 100
+
+
+def title_sentence(result: AuditResult) -> str:
+    """Say what was audited."""
+    share = percent(result.n_positive / result.n_rows)
+    said = (
+        f"{result.name}: {count(result.n_rows, 'row')}, {count(len(result.schema), 'column')}, "
+        f"{share} labelled {label(result.positive)}"
+    )
+    if result.n_effective and result.n_effective < 0.95 * result.n_rows:
+        said += f"; effective sample size {result.n_effective:,.0f} (related rows)"
+    if result.reading:
+        said += f"; {result.reading}, models compared on {count(result.n_judged, 'row')}"
+    return f"{said}."
+
+
+def price_sentence(result: AuditResult) -> str:
+    """Say what errors of the decision cost, and in what unit figures are."""
+    units = f"Figures are costs per 1,000 rows, with {percent(result.level)} intervals."
+    if result.prices_are_assumed:
+        return f"No costs were given: a miss and a false alarm cost 1 each (`fn`, `fp`). {units}"
+    fn, fp = (_price(price) for price in (result.prices.fn, result.prices.fp))
+    said = f"A miss costs {fn}, a false alarm {fp}"
+    if result.prices.is_by_row:
+        means = " and ".join(figure(mean) for mean in result.mean_prices)
+        said += f" ({means} on average); each row is decided at its own costs"
+    return f"{said}. {units}"
+
+
+def _price(price: object) -> str:
+    return label(price) if isinstance(price, str) else price_words(price)
+
+
+def supposed(result: AuditResult) -> str:
+    """Say what expected costs suppose."""
+    if result.errors.is_given:
+        return "At that error rate"
+    if result.n_checked:
+        return f"From {count(result.n_checked, 'checked row')}"
+    if result.state in ("no_signal", "small"):
+        return "By recorded labels"
+    return "If errors are random"
+
+
+def candidate_table(
+    result: AuditResult, *, recorded: bool = False
+) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of the comparison: the chosen model, then the others by cost.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from flipcost.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(200) < 0.5
+    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
+    >>> heads, rows = candidate_table(result)
+    >>> heads[1:], rows[0][0]
+    (['expected cost', 'saving'], 'flipcost model')
+    """
+    scale, best = scale_of(result), result.best
+    heads = [supposed(result), "expected cost", "saving"]
+    if recorded:
+        heads.insert(1, "recorded labels")
+    if best.test is not None:
+        heads.append("true cost" if result.known_flips else "cost on test rows")
+    rows = []
+    for c in sorted(result.candidates, key=lambda c: (c is not best, c.likely.value)):
+        same = bool(np.all(c.called == best.called))
+        saved = "same decisions" if same else span(c.saving_likely, scale)
+        row = [candidate_name(c, result), span(c.likely, scale), "" if c is best else saved]
+        if recorded:
+            row.insert(1, figure(scale * c.observed.value))
+        if c.test is not None:
+            row.append(figure(scale * c.test.value))
+        rows.append(row)
+    return heads, rows
+
+
+def candidate_name(candidate: Candidate, result: AuditResult) -> str:
+    """Return the name of a candidate, and that our model flags all or none where it does."""
+    constant = result.chosen != "rule" and candidate.key == "flipcost"
+    flags = {"all_positive": " (flags all)", "all_negative": " (flags none)"}
+    return candidate.label + (flags[result.chosen] if constant else "")
+
+
+def cost_sentence(result: AuditResult) -> str:
+    """Say how the table of costs is read, and what systematic errors could make of it."""
+    said = f"Saving: what {result.best.label} saves over each, on the same rows."
+    if supposed(result) != "If errors are random":
+        return said
+    worst = figure(scale_of(result) * result.best.clean.high)
+    return f"{said} If some errors are systematic, {result.best.label} may cost up to {worst}."
+
+
+def errors_sentences(result: AuditResult) -> list[str]:
+    """Say how many labels of each class are wrong, and how that is known."""
+    if result.errors.is_given or result.state in ("no_signal", "small"):
+        return []
+    names = (label(result.positive), label(result.negative))
+    rates = result.errors.rates
+    of_positives, of_negatives = (share_span(rate) for rate in rates)
+    said = [
+        f"{of_positives} of true {names[0]} rows are mislabelled; of {names[1]} {of_negatives}."
+    ]
+    if result.n_checked:
+        apart = furthest_apart(result.noise_by_score)
+        if apart is None:
+            return said
+        side, *bands = apart
+        hard, easy = (
+            f"{shares(getattr(part, side).low, getattr(part, side).high)} where the model gives "
+            f"{shares(part.low, part.high)}"
+            for part in bands
+        )
+        name = names[0] if side == "positives" else names[1]
+        return [*said, f"Errors are systematic: among true {name} rows, {hard}, and {easy}."]
+    high = [percent(float(x)) for x in np.ravel(result.noise_bounds.high)]
+    said.append(f"If errors are random, at most {high[0]} and {high[1]}, by the purest rows.")
+    return [*said, _DEFINED]
+
+
+def models_sentence(result: AuditResult) -> str:
+    """Say which models of the errors were weighed, and how much each counts."""
+    weights = {name: w for name, w in result.noise_models.items() if w > LEAST_SHARE}
+    if not weights or result.errors.is_given:
+        return f"{result.noise_source}."
+    shown = "; ".join(f"{MODEL_WORDS[name]} {percent(w)}" for name, w in weights.items())
+    for plain, name in (("positives", result.positive), ("negatives", result.negative)):
+        shown = shown.replace(plain, label(name))
+    source = "" if result.noise_source.startswith("integrated out") else f" ({result.noise_source})"
+    return f"{shown}{source}."
+
+
+def suspects_sentence(result: AuditResult) -> str:
+    """Say how many of the likeliest errors are expected to be errors."""
+    if result.state == "no_signal":
+        return "Likely errors: unknown, since the columns do not predict the label."
+    n = min(_FIRST, len(result.suspects))
+    if not n:
+        return "No likely errors found."
+    expected = round(min(result.information.wrong_in_first_100, n))
+    known = result.known_flips
+    truth = f" ({known['wrong_in_first_100']} are really wrong)" if known and n == _FIRST else ""
+    if n < _FIRST:
+        return f"Likely errors: {n}, of which {expected} are expected to be wrong."
+    return f"Likely errors: {expected} expected among the top {n}{truth}."
+
+
+def truth_sentence(result: AuditResult) -> str:
+    """Say what is known to be true of an example; else nothing."""
+    if result.known_flips is None:
+        return ""
+    wrong = percent(result.known_flips["wrong_labels"] / result.n_rows)
+    said = f"The truth, known in this demo: {wrong} of the labels are wrong"
+    plain = next((c for c in result.candidates if c.key == "logistic"), None)
+    best = result.best
+    if plain is None or plain is best or plain.test is None or best.test is None:
+        return f"{said}."
+    less = 1 - best.test.value / plain.test.value if plain.test.value else 0.0
+    word = "less" if less >= 0 else "more"
+    return f"{said}; {best.label} costs {percent(abs(less))} {word} than {plain.label}."
+
+
+def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
+    """Say what the next rows to check are for, and whether they are worth their price.
+
+    Examples
+    --------
+    >>> from flipcost.core.confusion import Interval
+    >>> from flipcost.recheck import Batch
+    >>> batch = Batch([None] * 50, (), Interval(0.002, 0.0, 0.004), 3000, 100)
+    >>> next_sentence(batch)
+    '50 more rows to check, drawn to narrow the range of the error rate.'
+    >>> print(next_sentence(batch, 0.5))
+    50 checks cost 25; they are expected to save about 6 on the 3,000 rows of this table. Stop,
+    unless the model will decide about more than 12,000 rows.
+    """
+    if batch is None:
+        return "All rows are checked."
+    n, more = len(batch.rows), "more " if batch.n_checked else ""
+    if cost_check is None:
+        return f"{count(n, f'{more}row')} to check, drawn to narrow the range of the error rate."
+    saved, price = batch.saving.value * batch.n_rows, n * cost_check
+    said = (
+        f"{count(n, 'check costs', 'checks cost')} {figure(price)}; they are expected to save "
+        f"about {figure(saved)} on the {count(batch.n_rows, 'row')} of this table."
+    )
+    if saved >= price:
+        return f"{said} Go on."
+    if batch.saving.value <= 0:
+        return f"{said} Stop."
+    enough = figure(price / batch.saving.value)
+    return f"{said} Stop, unless the model will decide about more than {enough} rows."
+
+
+def checks_sentence(result: AuditResult) -> str:
+    """Say what the rows to check next are for; nothing where other steps come first."""
+    if result.recheck is None or result.state == "small":
+        return ""
+    return next_sentence(result.recheck.batch, result.recheck.cost_check)
+
+
+def way_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
+    """Return heads and rows of the checking progress; no rows before anything was checked."""
+    heads = ["rows checked", "error rate", "expected cost"]
+    way = [] if result.recheck is None else result.recheck.way
+    rows = [
+        [f"{p.n_checked:,}", shares(p.wrong_share.low, p.wrong_share.high), span(p.cost, 1000)]
+        for p in way
+    ]
+    return heads, rows if len(rows) > 1 else []
+
+
+def way_sentence(result: AuditResult) -> str:
+    """Say how checks have narrowed the error rate; nothing before anything was checked."""
+    rows = way_table(result)[1]
+    steps = ", ".join(f"{rate} after {n}" for n, rate, _ in rows)
+    return f"Error rate by rows checked: {steps}." if steps else ""
+
+
+def decision_answers(result: AuditResult) -> list[tuple[str, str]]:
+    """Return the user's own questions, with their answers.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from flipcost.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(200) < 0.5
+    >>> table = pa.table({"age": rng.normal(size=200) + y, "ill": y})
+    >>> [question for question, _ in decision_answers(audit(table, "ill", 0.2, capacity="10%"))]
+    ['What if you can flag only 10% of rows?']
+    """
+    found = result.decisions
+    if found is None:
+        return []
+    said = []
+    if found.capacity is not None:
+        answer = " ".join(_called_sentence(one, result) for one in found.called)
+        said.append((f"What if you can flag only {found.capacity}?", answer))
+    for one in found.ranges:
+        question = f"What if {_ERROR[one.name]} costs {one.low:.4g} to {one.high:.4g}?"
+        said.append((question, _range_sentence(one, result)))
+    if found.segments:
+        question = f"Which {label(found.by)} has most label errors?"
+        said.append((question, _segments_sentence(result)))
+    return said
+
+
+def _called_sentence(called: Called, result: AuditResult) -> str:
+    where = "" if called.group is None else f"In {label(called.group)}: "
+    if not called.n_called:
+        return f"{where}no row is worth flagging."
+    found, right = share_span(called.recall), share_span(called.precision)
+    said = (
+        f"{_supposing(result)}the {count(called.n_called, 'row')} that save most find {found} of "
+        f"true {label(result.positive)} rows; {right} of them are right, saving "
+        f"{span(called.profit)}."
+    )
+    return where + (said if where else said[0].upper() + said[1:])
+
+
+def _supposing(result: AuditResult) -> str:
+    """Begin a sentence with what its figures suppose."""
+    said = supposed(result)
+    return f"{said[0].lower()}{said[1:]}, "
+
+
+def _range_sentence(found: RangeFound, result: AuditResult) -> str:
+    scale, error = scale_of(result), _ERROR[found.name]
+    low, middle, high = (figure(scale * cost.value) for cost in found.cost)
+    said = (
+        f"Decide at the middle, {found.middle:.4g}: 1,000 rows cost {middle}, {low} if {error} "
+        f"costs {found.low:.4g} and {high} if it costs {found.high:.4g}. Knowing the cost would "
+        f"save {' or '.join(figure(scale * one.value) for one in found.regret)} at the ends and "
+        f"change {percent(found.changes[0])} or {percent(found.changes[1])} of decisions."
+    )
+    for first, last, answer in found.turns:
+        constant = CONSTANT_WORDS.get(answer)
+        what = f"flag {constant} row" if constant else "use the model"
+        near = f"{first:.3g}" if first == last else f"{first:.3g} to {last:.3g}"
+        said += f" Above about {near}, {what}."
+    return said
+
+
+def _segments_sentence(result: AuditResult) -> str:
+    found = result.decisions
+    assert found is not None  # noqa: S101 - asked by the caller
+    if result.state == "no_signal":
+        return "Cannot be estimated: no column predicts the label."
+    worst = max(found.segments, key=lambda s: s.chance_worst)
+    sure = worst.chance_worst >= 0.5
+    shown = worst if sure else found.segments[0]
+    wrong, chance = share_span(shown.wrong_share), percent(shown.chance_worst)
+    said = f"{label(shown.name)} with {wrong}, worst of all with probability {chance}."
+    said = said if sure else f"none stands out; first comes {said}"
+    said = _supposing(result) + said
+    return said[0].upper() + said[1:]
+
+
+def segment_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
+    """Return a table of the segments, those with most label errors first.
+
+    Examples
+    --------
+    >>> from types import SimpleNamespace
+    >>> segment_table(SimpleNamespace(decisions=None))
+    ([], [])
+    """
+    found = result.decisions
+    if found is None or not found.segments:
+        return [], []
+    heads = [str(found.by), "rows", "error rate", "expected cost", "precision", "recall"]
+    rows = [
+        [
+            s.name,
+            f"{s.n_rows:,.0f}",
+            share_span(s.wrong_share),
+            span(s.cost, 1000),
+            share_span(s.precision),
+            share_span(s.recall),
+        ]
+        for s in found.segments
+    ]
+    if result.state == "no_signal":  # error rates cannot be told; the rest is by recorded labels
+        return [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
+    return heads, rows
+
+
+def method_words(result: AuditResult) -> list[tuple[str, str]]:
+    """Return how it was found, term by term."""
+    choice = (
+        "the flipcost model, unless another one is clearly cheaper on the same rows (the "
+        f"{percent(result.level)} interval of the difference lies above 0)"
+    )
+    return [
+        ("Labels", f"column {label(result.target)}; {label(result.positive)} is positive"),
+        ("Error rate", result.noise_source),
+        ("Error models, by posterior weight", models_sentence(result)),
+        ("Costs", _COSTS),
+        ("Choice", choice),
+        ("Seed", str(result.seed)),
+    ]

@@ -1,0 +1,241 @@
+"""The one way to write figures: shares, costs, intervals and labels, wherever people read them.
+
+Figures have two significant digits, or more where an interval is narrower than that. An interval is
+written "value (low to high)", a share "19%", a label “yes”; `on_screen` turns the quotation marks
+into those that any terminal can show.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from flipcost.core.confusion import Interval
+    from flipcost.core.label_errors import LabelErrors
+
+# Smaller shares are not shown as numbers: no table can tell them from none.
+LEAST_SHARE = 0.005
+_MILLION = 1e6
+
+
+def percent(share: float) -> str:
+    """Return a share in per cent.
+
+    Examples
+    --------
+    >>> percent(0.123), percent(0.001), percent(0.0), percent(1.0)
+    ('12%', 'under 0.5%', '0%', '100%')
+    """
+    return "under 0.5%" if 0 < share < LEAST_SHARE else f"{share:.0%}"
+
+
+def shares(low: float, high: float) -> str:
+    """Return an interval of shares.
+
+    Examples
+    --------
+    >>> shares(0.1, 0.3), shares(0.001, 0.3), shares(0.0, 0.002), shares(0.2, 0.203)
+    ('10 to 30%', 'up to 30%', 'under 0.5%', '20%')
+    """
+    if high < LEAST_SHARE:
+        return percent(max(high, 1e-9))
+    if low < LEAST_SHARE:
+        return f"up to {percent(high)}"
+    if percent(low) == percent(high):
+        return percent(high)
+    return f"{percent(low)[:-1]} to {percent(high)}"
+
+
+def share_span(found: Interval) -> str:
+    """Return a share with its interval.
+
+    Examples
+    --------
+    >>> from flipcost.core.confusion import Interval
+    >>> share_span(Interval(0.19, 0.12, 0.24)), share_span(Interval(0.19, 0.0, 0.24))
+    ('19% (12 to 24%)', '19% (up to 24%)')
+    """
+    return f"{percent(found.value)} ({shares(found.low, found.high)})"
+
+
+def figure(value: float, step: float | None = None) -> str:
+    """Return a number with two significant digits, or rounded to a step.
+
+    Examples
+    --------
+    >>> figure(1234.5), figure(118.9), figure(2.53), figure(0.0123), figure(-40.2), figure(0.0)
+    ('1,200', '120', '2.5', '0.012', '-40', '0')
+    >>> figure(123_456.7), figure(118.9, 1), figure(-0.2, 1), figure(15_234_000.0), figure(2.0)
+    ('120,000', '119', '0', '15 million', '2')
+    """
+    if value == 0 or not math.isfinite(value):
+        return f"{value + 0.0:g}"
+    if step is None:  # alone, a figure needs no zeros that say how exact it is
+        text, million, unit = figure(value, _order(value) / 10).partition(" million")
+        return (text.rstrip("0").rstrip(".") if "." in text else text) + million + unit
+    rounded, unit = round(value / step) * step, ""
+    if abs(rounded) >= _MILLION and step >= _MILLION / 100:
+        rounded, step, unit = rounded / _MILLION, step / _MILLION, " million"
+    digits = max(0, -math.floor(math.log10(step) + 1e-9))
+    # Adding zero turns what would print as -0 into 0.
+    return f"{round(rounded, digits) + 0.0:,.{digits}f}{unit}"
+
+
+def figures(value: float, low: float, high: float) -> tuple[str, str, str]:
+    """Return a value and its limits, each with two significant digits, none finer than of use.
+
+    Examples
+    --------
+    >>> figures(118.9, -41.3, 272.0), figures(382.0, 378.2, 386.4), figures(1031.0, 631.0, 1298.0)
+    (('120', '-41', '270'), ('382', '378', '386'), ('1,000', '630', '1,300'))
+    >>> figures(0.2, -5.04, 5.44), figures(154.0, 154.0, 154.0)
+    (('0.2', '-5.0', '5.4'), ('150', '150', '150'))
+    """
+    largest = max(abs(value), abs(low), abs(high))
+    if largest == 0:
+        return "0", "0", "0"
+    coarse = _order(largest) / 10
+    # The narrower the interval, the more digits tell its ends apart.
+    if high > low:
+        coarse = min(coarse, _order((high - low) / 2))
+    shown = [figure(x, _between(x, coarse)) for x in (value, low, high)]
+    return shown[0], shown[1], shown[2]
+
+
+def span(found: Interval, scale: float = 1.0) -> str:
+    """Return a value with its interval, scaled.
+
+    Examples
+    --------
+    >>> from flipcost.core.confusion import Interval
+    >>> span(Interval(0.119, -0.041, 0.272), 1000)
+    '120 (-41 to 270)'
+    """
+    value, low, high = figures(scale * found.value, scale * found.low, scale * found.high)
+    return f"{value} ({low} to {high})"
+
+
+def label(name: object) -> str:
+    """Return a label or the name of a column as sentences show it.
+
+    Examples
+    --------
+    >>> label("yes")
+    '“yes”'
+    """
+    return f"“{name}”"
+
+
+def count(n: float, one: str, more: str | None = None) -> str:
+    """Return a number of things.
+
+    Examples
+    --------
+    >>> count(1, "row"), count(1200, "row"), count(2, "is", "are")
+    ('1 row', '1,200 rows', '2 are')
+    """
+    return f"{n:,.0f} {one if n == 1 else more or one + 's'}"
+
+
+def errors_sentence(
+    errors: LabelErrors,
+    target: str,
+    names: tuple[str, str],
+    rarer: tuple[int, str],
+) -> str:
+    """Say how many labels are wrong, and what that supposes.
+
+    Parameters
+    ----------
+    errors : LabelErrors
+        What was found.
+    target : str
+        The column of labels.
+    names : pair of str
+        The negative and the positive label.
+    rarer : pair of int and str
+        Rows of the rarer label, and that label.
+
+    Examples
+    --------
+    >>> from flipcost.core.confusion import Interval
+    >>> from flipcost.core.label_errors import LabelErrors
+    >>> share = Interval(0.19, 0.12, 0.24)
+    >>> found = LabelErrors("undecided", share, 0.3, 0.41, (share, share))
+    >>> errors_sentence(found, "ill", ("no", "yes"), (90, "yes"))[:81]
+    'Best estimate: 19% of the labels are wrong: 12 to 24% if errors are random, up to'
+    """
+    share, checked = errors.share, f"from {count(errors.n_checked, 'checked row')}"
+    if errors.is_given:
+        (pos, _, _), (neg, _, _) = (vars(rate).values() for rate in errors.rates)
+        if percent(pos) == percent(neg):
+            return f"You set the error rate to {percent(pos)}; it was not tested."
+        return (
+            f"You set the error rates to {percent(pos)} of true {label(names[1])} rows and "
+            f"{percent(neg)} of true {label(names[0])} rows; they were not tested."
+        )
+    if errors.state == "no_signal":
+        return f"These columns do not predict {label(target)}, so label errors cannot be estimated."
+    if errors.state == "small":
+        return (
+            f"Only {count(rarer[0], 'row')} {'is' if rarer[0] == 1 else 'are'} labelled "
+            f"{label(rarer[1])}: too few to estimate label errors."
+        )
+    limits = shares(share.low, share.high)
+    best = f"Best estimate: {percent(share.value)} of the labels are wrong"
+    if errors.state == "clean":
+        wrong = percent(max(share.value, 1e-9))
+        wrong = wrong if wrong.startswith("under") else f"about {wrong}"
+        most = percent(max(errors.random_most, share.value, 1e-9))
+        most = most if most.startswith("under") else f"at most {most}"
+        told = checked if errors.n_checked else "if errors are random"
+        return f"The labels look clean: {wrong} wrong, {most} {told}."
+    if errors.n_checked and errors.state == "undecided":
+        return (
+            f"Best estimate: {percent(share.value)} of the labels are wrong ({limits}, {checked})."
+        )
+    if errors.state == "noisy":
+        told = f", {checked}" if errors.n_checked else " if errors are random"
+        return f"About {percent(share.value)} of the labels are wrong ({limits}{told})."
+    most = percent(errors.most)
+    wider = f"up to {most}" if most != percent(share.high) else "perhaps more"
+    return (
+        f"{best}: {limits} if errors are random, {wider} if some are systematic, which only "
+        "checked rows can tell."
+    )
+
+
+def on_screen(text: str) -> str:
+    """Return text with the quotation marks that every terminal has.
+
+    Examples
+    --------
+    >>> on_screen("labelled “yes”")
+    'labelled "yes"'
+    """
+    return text.replace("“", '"').replace("”", '"')
+
+
+def unbroken(text: str) -> str:
+    r"""Return a figure whose interval stays on one line of a page.
+
+    Examples
+    --------
+    >>> unbroken("100 (50 to 200)").split(" ")
+    ['100', '(50\xa0to\xa0200)']
+    """
+    value, opened, limits = text.partition(" (")
+    return value + opened + limits.replace(" ", "\u00a0")
+
+
+def _order(value: float) -> float:
+    """Return the power of ten at or below a value."""
+    return float(10.0 ** math.floor(math.log10(abs(value)) + 1e-12))
+
+
+def _between(value: float, coarse: float) -> float:
+    """Return the step of two digits, but neither coarser than asked nor finer than a tenth."""
+    if abs(value) < 3 * coarse or coarse == 1:
+        return coarse
+    return min(max(_order(value) / 10, coarse / 10), coarse)

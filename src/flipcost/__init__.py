@@ -11,6 +11,7 @@ from flipcost._version import __version__
 
 if TYPE_CHECKING:
     from flipcost import (
+        audit,
         core,
         datasets,
         exceptions,
@@ -58,6 +59,7 @@ __all__ = [
     "UnevenMarginClassifierCV",
     "WeightedLogisticClassifier",
     "__version__",
+    "audit",
     "core",
     "datasets",
     "exceptions",
@@ -90,6 +92,7 @@ _WHERE = {
     "UnevenMarginClassifier": "flipcost.estimators",
     "UnevenMarginClassifierCV": "flipcost.estimators",
     "WeightedLogisticClassifier": "flipcost.paper.logistic",
+    "audit": "flipcost.audit",
     "core": "flipcost.core",
     "datasets": "flipcost.datasets",
     "exceptions": "flipcost.exceptions",

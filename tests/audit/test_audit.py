@@ -132,8 +132,8 @@ def test_swapping_the_classes_mirrors_the_audit():
     from flipcost.core.costs import Costs
 
     table = noisy_table(600)
-    one = audit(table, "ill", Costs(fn=4, fp=1), drop=["truth"], positive="yes")
-    two = audit(table, "ill", Costs(fn=1, fp=4), drop=["truth"], positive="no")
+    one = audit(table, "ill", Costs(fn=4, fp=1), drop=["truth"], pos_label="yes")
+    two = audit(table, "ill", Costs(fn=1, fp=4), drop=["truth"], pos_label="no")
     assert one.noise_rate == pytest.approx(two.noise_rate, rel=0.05)
     assert two.candidate("all_negative").clean.value == pytest.approx(
         one.candidate("all_positive").clean.value, rel=0.05

@@ -36,7 +36,7 @@ def table():
 
 @pytest.fixture(scope="module")
 def by_group(table):
-    return audit(table, "ill", PRICES, group="who", model="linear")
+    return audit(table, "ill", PRICES, groups="who", model="linear")
 
 
 def width(interval):
@@ -60,7 +60,7 @@ def test_passes_count_as_many_rows(table, by_group, kind, tmp_path):
     """From a part of the rows, drawn, it is found what all of them count for."""
     path = tmp_path / f"a.{kind}"
     getattr(table, f"write_{kind}")(path)
-    found = audit_files(path, "ill", PRICES, group="who", max_rows=1500)
+    found = audit_files(path, "ill", PRICES, groups="who", max_rows=1500)
     assert found.n_judged < found.n_rows
     assert found.n_effective == pytest.approx(by_group.n_effective, rel=0.35)
     cost = found.candidate("all_positive").clean
@@ -97,9 +97,9 @@ def test_time_judges_by_later_rows(table):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        ({"group": "who", "time": "a"}, "not both"),
+        ({"groups": "who", "time": "a"}, "not both"),
         ({"time": "who"}, "numbers or dates"),
-        ({"group": "whom"}, "did you mean 'who'"),
+        ({"groups": "whom"}, "did you mean 'who'"),
     ],
 )
 def test_columns_that_cannot_be_used_are_refused(table, options, words):
@@ -112,7 +112,7 @@ def test_gaps_in_groups_are_refused(table):
     """A row of no group is of nobody knows which."""
     gaps = table.with_columns(who=pl.when(pl.col("a") > 1).then(None).otherwise(pl.col("who")))
     with pytest.raises(TableError, match="which group"):
-        audit(gaps, "ill", PRICES, group="who", model="linear")
+        audit(gaps, "ill", PRICES, groups="who", model="linear")
 
 
 def test_time_in_passes_is_refused(table, tmp_path):
@@ -154,7 +154,7 @@ def test_every_figure_in_money_counts_groups_once():
             table,
             "ill",
             Costs(fn="amount", fp=CostRange(3, 7)),
-            group="who",
+            groups="who",
             by="part",
             capacity="10%",
             truth="truth",

@@ -205,7 +205,7 @@ def test_suspects_are_found_among_all_rows(database):
     [
         {"second_label": "again"},
         {"sample_weight": "weight"},
-        {"group": "who"},
+        {"groups": "who"},
         {"cost": Costs(fn="price", fp=2), "drop": [n for n in EXTRA if n != "price"]},
         {"id": None, "drop": (*EXTRA, "name")},
         {"capacity": "100", "by": "town"},
@@ -294,7 +294,7 @@ def test_what_learns_from_rows_gets_drawn_ones(duck, options, said):
         (STRANGE, {}, "'smokes' holds yes or no in the rows looked at, and neither in 1 others"),
         (
             "SELECT * REPLACE (nullif(who, 3) AS who) FROM calls",
-            {"group": "who"},
+            {"groups": "who"},
             "every row which",
         ),
         ("calls", {"sample_weight": "town"}, "'town' must hold numbers to serve as weights"),
@@ -306,7 +306,7 @@ def test_what_learns_from_rows_gets_drawn_ones(duck, options, said):
         ),
         ("SELECT * REPLACE (name AS fraud), name AS id FROM calls", {"id": "id"}, "1,000 or more"),
         ("calls", {"id": "nothing"}, "has no column 'nothing'"),
-        ("calls", {"group": "nothing"}, "has no column 'nothing'"),
+        ("calls", {"groups": "nothing"}, "has no column 'nothing'"),
         ("SELECT *, 'one' AS same FROM calls", {"id": "same"}, "too many rows share a name"),
     ],
     ids=lambda value: value[-30:] if isinstance(value, str) else "",

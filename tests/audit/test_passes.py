@@ -328,7 +328,7 @@ def test_labels_that_are_numbers_are_ordered_as_numbers(tmp_path):
     pc.write_csv(table.set_column(3, "ill", pa.array(text.tolist())), tmp_path / "a.csv")
     result = audit_files(tmp_path / "a.csv", "ill", PRICES)
     assert (result.negative, result.positive) == ("9", "10")
-    other = audit_files(tmp_path / "a.csv", "ill", PRICES, positive="9")
+    other = audit_files(tmp_path / "a.csv", "ill", PRICES, pos_label="9")
     assert other.positive == "9"
 
 
@@ -475,7 +475,7 @@ def test_few_rows_in_hashed_folds(tmp_path):
         filled[seed] = len(set(zip(folds.tolist(), np.repeat([0, 1], 10).tolist(), strict=True)))
     # Whole audits of those where most folds lack a label.
     for seed in sorted(filled, key=filled.get)[:8]:
-        assert audit_files(tmp_path / "a.parquet", "ill", PRICES, seed=seed).n_rows == 20
+        assert audit_files(tmp_path / "a.parquet", "ill", PRICES, random_state=seed).n_rows == 20
 
 
 def test_labels_that_are_not_all_numbers_stay_as_they_are(tmp_path):

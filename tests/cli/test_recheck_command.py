@@ -62,7 +62,16 @@ def test_the_loop(folder, truth, capsys):
     out = folder / "out"
     first = rows_of(out / "recheck.csv")
     assert len(first) == 50
-    assert set(first[0]) >= {"row", "id", "x0", "x1", "x2", "label", "probability", "checked"}
+    assert set(first[0]) >= {
+        "row",
+        "id",
+        "x0",
+        "x1",
+        "x2",
+        "label",
+        "inclusion_probability",
+        "checked",
+    }
     assert not any(row["checked"] for row in first)
     fill(out / "recheck.csv", truth, 30)
     before = (out / "recheck.csv").read_bytes()
@@ -90,16 +99,14 @@ def test_the_loop(folder, truth, capsys):
     assert not known & {row["row"] for row in third}
 
 
-@pytest.mark.parametrize(("to", "suffix"), [("label-studio", "json"), ("argilla", "jsonl")])
+@pytest.mark.parametrize(("to", "suffix"), [("label-studio", "json")])
 def test_other_programs_check_too(folder, capsys, to, suffix):
     """Rows go out in their formats, with names that the table has."""
     assert main(["recheck", str(folder / "out"), "--n", "3", "--format", to, "--json"]) == 0
     found = json.loads(capsys.readouterr().out)
     assert found["file"].endswith(f".{suffix}")
     text = Path(found["file"]).read_text()
-    items = [json.loads(line) for line in text.splitlines()] if suffix == "jsonl" else None
-    items = json.loads(text) if items is None else items
-    facts = [item["data"] if "data" in item else item["metadata"] for item in items]
+    facts = [item["data"] for item in json.loads(text)]
     assert [fact["row"] for fact in facts] == found["rows"]
     assert [fact["row_id"] for fact in facts] == [f"r{row - 1}" for row in found["rows"]]
 
@@ -109,7 +116,7 @@ def test_a_plain_sample(folder, capsys):
     assert main(["recheck", str(folder / "out"), "--n", "5", "--random", "--json"]) == 0
     path = json.loads(capsys.readouterr().out)["file"]
     rows = rows_of(Path(path))
-    assert len({row["probability"] for row in rows}) == 1
+    assert len({row["inclusion_probability"] for row in rows}) == 1
     assert {row["reason"] for row in rows} == {"drawn at random"}
 
 
@@ -186,7 +193,7 @@ def test_overwriting_removes_what_nobody_touched(folder, truth, tmp_path):
     assert main(args) == 0
     for _ in range(5):
         assert main(["recheck", str(tmp_path), "--n", "3", "--quiet"]) == 0
-    assert main(["recheck", str(tmp_path), "--n", "3", "--quiet", "--format", "argilla"]) == 0
+    assert main(["recheck", str(tmp_path), "--n", "3", "--quiet", "--format", "label-studio"]) == 0
     untouched, filled, saved, noted, read = (
         tmp_path / f"recheck-{number}.csv" for number in (2, 3, 4, 5, 6)
     )

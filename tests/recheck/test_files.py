@@ -131,7 +131,7 @@ def test_label_studio_and_back(tmp_path):
         {**tasks[k]["data"], "id": k + 1, "checked": answer, "annotator": 1, "annotation_id": 9}
         for k, answer in ((0, "yes"), (2, "no"))
     ]
-    flat = "annotation_id,annotator,checked,id,label,probability,row,row_id\n"
+    flat = "annotation_id,annotator,checked,id,label,inclusion_probability,row,row_id\n"
     flat += "9,1,yes,1,no,0.125,1,r0\n10,1,no,3,no,0.375,3,r2\n"
     for name, text in (
         ("a.json", json.dumps(full)),
@@ -146,57 +146,6 @@ def test_label_studio_and_back(tmp_path):
             (3, "r2", "no"),
         ], name
         assert [row.probability for row in found] == [0.125, 0.375]
-
-
-def test_argilla_and_back(tmp_path):
-    """Records a line each, and its exports, nested, flattened and of version 1, as answers."""
-    text = rows_as_text(some_rows(), ["age"], to="argilla")
-    records = [json.loads(line) for line in text.splitlines()]
-    assert len(records) == 4
-    assert records[0]["fields"]["columns"].startswith("age: 20\n")
-    assert all(isinstance(value, str) for value in records[0]["fields"].values())
-
-    def answered(record, value, **more):
-        return record | {"responses": {"checked": [{"value": value, "user_id": "u"} | more]}}
-
-    nested = [
-        answered(records[0], "yes"),
-        answered(records[1], "no", status="draft"),
-        answered(records[2], "no", status="submitted"),
-        records[3],
-    ]
-    flat = []
-    for record, value, status in (
-        (records[0], "yes", "submitted"),
-        (records[1], "no", "discarded"),
-        (records[2], "no", "submitted"),
-    ):
-        flat.append(
-            {"id": "a3f0", **record["fields"], **record["metadata"]}
-            | {"checked.responses": [value], "checked.responses.status": [status]}
-        )
-    flat.append({**flat[0], **records[3]["metadata"], "checked.responses": None})
-    first = [
-        record
-        | {"responses": [{"user_id": "u", "status": s, "values": {"checked": {"value": value}}}]}
-        for record, value, s in (
-            (records[0], "yes", "submitted"),
-            (records[1], "no", "discarded"),
-            (records[2], "no", "submitted"),
-        )
-    ]
-    for name, items in (("nested", nested), ("flat", flat), ("first", first)):
-        lines = "\n".join(json.dumps(item) for item in items)
-        for path, content in (
-            (tmp_path / f"{name}.json", json.dumps(items)),
-            (tmp_path / f"{name}.jsonl", lines),
-        ):
-            path.write_text(content)
-            found = read_checked(path)
-            assert [(row.row, row.id, row.checked) for row in found] == [
-                (1, "r0", "yes"),
-                (3, "r2", "no"),
-            ], path
 
 
 MISTAKES = {
@@ -272,11 +221,11 @@ def test_a_file_is_never_written_over(tmp_path):
     with pytest.raises(FileExistsError):
         write_new(path, "second")
     assert path.read_text() == "first"
-    write_new(next_name(tmp_path, ".jsonl"), "second")
+    write_new(next_name(tmp_path, ".json"), "second")
     write_new(next_name(tmp_path), "third")
     assert [p.name for p in batch_files(tmp_path)] == [
         "recheck.csv",
-        "recheck-2.jsonl",
+        "recheck-2.json",
         "recheck-3.csv",
     ]
     assert len(list(tmp_path.iterdir())) == 3

@@ -76,7 +76,7 @@ def price_warnings(
     rare = positive_label if share < 0.5 else negative_label
     warning = (
         f"Misclassifying {rare!r}, the rarer label, is the cheaper error at these costs; are `fn` "
-        f"and `fp` swapped, or is {positive_label!r} not the positive label (`positive`)?"
+        f"and `fp` swapped, or is {positive_label!r} not the positive label (`pos_label`)?"
     )
     return [warning]
 

@@ -27,7 +27,7 @@ def audit_sql(
     cost: CostLike | None = None,
     *,
     max_rows: int = 200_000,
-    seed: int = 0,
+    random_state: int = 0,
     progress: Callable[[str], object] | None = None,
     **options: Any,
 ) -> AuditResult:
@@ -55,7 +55,7 @@ def audit_sql(
         Prices of the mistakes, or the share that a false positive bears, as in `audit`.
     max_rows : int, default=200_000
         Of more rows than these not all leave the database.
-    seed : int, default=0
+    random_state : int, default=0
         Of the draw, and of the audit.
     progress : callable, default=None
         Called with a word on each step.
@@ -82,7 +82,9 @@ def audit_sql(
     ('rule', 1000)
     """
     options.setdefault("name", query_or_table)
-    asked = AuditOptions(target=target, cost=cost, max_rows=max_rows, seed=seed, **options)
+    asked = AuditOptions(
+        target=target, cost=cost, max_rows=max_rows, random_state=random_state, **options
+    )
     if asked.rounds and asked.id is None:
         msg = (
             "Rows of a database have no numbers that stay, so that checked ones are found by their "
@@ -105,7 +107,7 @@ def audit_sql(
         else:
             why = None
         say("taking rows")
-        rows = engine.rows(None if why is None else max_rows, n_rows, seed)
+        rows = engine.rows(None if why is None else max_rows, n_rows, random_state)
     finally:
         engine.close()
     source = TableInMemory(rows, asked, n_rows=n_rows)

@@ -1,142 +1,268 @@
-"""What is asked of an audit."""
+"""What is asked of an audit: each option once, for Python and for the command line."""
 
 from __future__ import annotations
 
+import re
 from dataclasses import dataclass, fields
 from functools import cached_property
-from typing import TYPE_CHECKING, Any, get_args
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from flipcost.audit._recheck import check_price, read_rounds
-from flipcost.core.capacity import read_capacities
-from flipcost.core.costs import Costs, cost_share
-from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
+from flipcost._options import COSTS, KNOWN, LARGE, MODEL, TABLE, documented, option
 from flipcost.exceptions import FlipCostError
-from flipcost.tables.roles import Roles
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Mapping, Sequence
 
+    from flipcost.core.costs import Costs
     from flipcost.core.rates import NoiseRate
     from flipcost.recheck import CheckedRow
+    from flipcost.tables.roles import Roles
 
 MODELS = ("auto", "linear", "boosting")
+NOISE_MODELS = ("auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional")
 # A price that is so many times the other leaves nothing to weigh up.
 _MOST_UNEVEN = 1e9
+_RENAMED = {"positive": "pos_label", "group": "groups", "seed": "random_state"}
+
+
+def read_rate(text: str) -> Any:
+    """Return an error rate as it is typed: a share or a percentage, or two of them.
+
+    Examples
+    --------
+    >>> read_rate("20%"), read_rate("0.3,0.1")
+    (0.2, (0.3, 0.1))
+    """
+    from flipcost.core.noise import rate_pair  # noqa: PLC0415 - help waits for nothing
+
+    try:
+        parts = _shares(text)
+        rate: Any = parts[0] if len(parts) == 1 else parts
+        rate_pair(rate)
+    except ValueError as error:
+        hint = re.search(r"did you mean (.*?)\?", str(error))
+        msg = (
+            "An error rate must be a share from 0 to below 0.5 such as 0.2 or 20%, or two with a "
+            f"sum below 1, as in 0.3,0.1; got {text!r}."
+        )
+        if hint is not None:
+            meant = hint[1].strip("()").replace(" ", "")
+            msg += f" Did you mean {meant}, or {text.strip()}%?"
+        raise FlipCostError(msg) from error
+    return rate
+
+
+def read_prevalence(text: str) -> Any:
+    """Return a share of true positives as it is typed, or a range of it.
+
+    Examples
+    --------
+    >>> read_prevalence("8%,0.15")
+    (0.08, 0.15)
+    """
+    from flipcost.core.noise_posterior import PrevalencePrior  # noqa: PLC0415 - as above
+
+    try:
+        parts = _shares(text)
+        PrevalencePrior.of(parts)
+    except ValueError as error:
+        msg = (
+            "`prevalence` must be a share above 0 and below 1, or a range of such as in "
+            f"0.08,0.15; got {text!r}."
+        )
+        raise FlipCostError(msg) from error
+    return parts[0] if len(parts) == 1 else parts
+
+
+def _shares(text: str) -> tuple[float, ...]:
+    """Return numbers between commas; those with a per cent sign are divided by 100."""
+    parts = (part.strip() for part in text.split(","))
+    return tuple(float(p[:-1]) / 100 if p.endswith("%") else float(p) for p in parts)
+
+
+def renamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
+    """Return options as they are, or say what one of version 0.1 is called now."""
+    for old, new in _RENAMED.items():
+        if old in options:
+            msg = f"`{old}=` is called `{new}=` now, as in scikit-learn."
+            raise FlipCostError(msg)
+    return options
 
 
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditOptions:
     """What is asked of an audit, whichever way its rows arrive.
 
-    `audit` and `audit_files` take these as keywords.
-
-    Parameters
-    ----------
-    target : str
-        The column of labels.
-    cost : Costs, float or None, default=None
-        Prices of the mistakes, or the share that a false positive bears; when None, both mistakes
-        are taken to cost the same.
-    positive : str, default=None
-        The positive label; the second in order when None.
-    noise_rate : float, pair of floats, NoiseRate or None, default=None
-        The rate, when it is known.
-    noise_model : {"auto", "symmetric", "missed_positives", "wrong_negatives", \
-            "class_conditional"}, default="auto"
-        How labels may have gone wrong; "auto" weighs all of these. See `FlipCostClassifier`.
-    prevalence : float or pair of floats, default=None
-        What is known of the share of rows that are truly positive, or a range of it.
-    trusted : str, default=None
-        Column with the right label of rows that somebody checked, empty elsewhere. They are learned
-        from, and mistakes are counted on them.
-    checked : path, or sequence of paths, default=()
-        Files of rows that somebody checked, each a round (`flipcost.recheck.read_checked`), used as
-        `trusted` is. Rows are found by `id` if it is given, or else by their number, and must have
-        the label that they had.
-    second_label : str or sequence of str, default=()
-        Columns of labels that were given independently; the rate is estimated from these. One is
-        taken to be as noisy as the target; of two or more each has rates of its own.
-    id, sample_weight : str, default=None
-        Columns with names and weights of the rows.
-    group : str, default=None
-        Column that says which rows depend on each other: a patient, a customer, a document. Rows of
-        one group share a fold, and intervals count groups. Not a feature.
-    time : str, default=None
-        Column of numbers or dates to order rows by: candidates are then judged on rows that are
-        later than those they learned from, and drift is warned of. Not a feature; rows in memory.
-    drop, categorical : sequence of str
-        Columns to leave out, and columns that hold categories although they look like numbers.
-    learn_prices : bool, default=False
-        Whether columns that `cost` names are learned from as well. They are prices and nothing
-        else when False: what a mistake costs is often known late, or set by people who saw more.
-    drop_unusable : bool, default=False
-        Whether to leave out columns that are empty, constant or have too many categories, rather
-        than to refuse them.
-    model : {"auto", "linear", "boosting"} or estimator, default="auto"
-        What scores the rows: the closed form pooled with gradient boosting where rows are in memory
-        and allow it, the closed form alone, boosting alone, or a classifier that is not fitted yet.
-        A fitted model that reads tables is compared with "auto".
-    test : pyarrow, pandas or polars table, default=None
-        Rows with clean labels.
-    truth : str, default=None
-        Column of the clean labels of the same rows, when these are known, as in an example. Not
-        learned from: candidates are judged by it.
-    seed : int, default=0
-        Seed of the folds.
-    level : float, default=0.95
-        Level of all intervals.
-    capacity : str, default=None
-        How many rows can be called: ``"500"``, ``"5%"``, or by group ``"north=200,south=5%"``.
-    capacity_by : str, default=None
-        Column of the groups of `capacity`; one capacity is then that of each.
-    by : str, default=None
-        Column whose parts are looked at one by one: noise, cost, precision and recall of each.
-    max_rows : int, default=None
-        A larger table in memory is sampled; of files no more rows than these are drawn to compare
-        candidates on. All rows of a table in memory are audited when None.
-    name : str, default=None
-        What the table is called in messages.
-    n_next : int, default=50
-        How many rows to choose for checking next.
-    cost_check : float, default=None
-        What checking one row costs, in the unit of `cost`: then it is said when to stop.
-
-    Examples
-    --------
-    >>> options = AuditOptions(target="ill", cost=0.2, id="patient")
-    >>> options.prices, options.roles.features(["patient", "age", "ill"], "a.csv")
-    (Costs(fn=0.8, fp=0.2, tp=0.0, tn=0.0), ['age'])
+    `fc.audit` takes these as keywords.
     """
 
-    target: str
-    cost: Costs | float | None = None
-    positive: str | None = None
-    noise_rate: float | tuple[float, float] | NoiseRate | None = None
-    noise_model: str = "auto"
-    prevalence: float | tuple[float, float] | None = None
-    trusted: str | None = None
-    checked: Any = ()
-    second_label: str | Sequence[str] = ()
-    id: str | None = None
-    sample_weight: str | None = None
-    group: str | None = None
-    time: str | None = None
-    drop: Sequence[str] = ()
-    categorical: Sequence[str] = ()
-    learn_prices: bool = False
-    drop_unusable: bool = False
-    model: Any = "auto"
-    test: Any = None
-    truth: str | None = None
-    seed: int = 0
-    level: float = 0.95
-    capacity: str | None = None
-    capacity_by: str | None = None
-    by: str | None = None
-    max_rows: int | None = None
-    name: str | None = None
-    n_next: int = 50
-    cost_check: float | None = None
+    target: str = option(..., "Column of the labels.", TABLE)
+    cost: Costs | float | None = option(
+        None,
+        "What wrong decisions cost, or the share of it that a false positive bears; when None, a "
+        "miss and a false alarm cost the same.",
+        takes="Costs or float",
+    )
+    pos_label: str | None = option(
+        None, "The positive label; the second in order if not given.", TABLE, flag="--positive"
+    )
+    id: str | None = option(None, "Row identifier column.", TABLE)
+    sample_weight: str | None = option(None, "Column of row weights.", TABLE)
+    groups: str | None = option(
+        None,
+        "Column grouping related rows, such as patient.",
+        TABLE,
+        flag="--group",
+        doc="Column grouping related rows: a patient, a customer, a document. Rows of one group "
+        "share a fold, and intervals count groups. Not a feature.",
+    )
+    time: str | None = option(
+        None,
+        "Column of dates or numbers: learn from earlier rows, evaluate on later ones.",
+        TABLE,
+        doc="Column of dates or numbers to order rows by: models are then evaluated on rows later "
+        "than those they learned from, and drift is warned of. Not a feature; rows in memory.",
+    )
+    drop: Sequence[str] = option(
+        (), "Column to leave out; may be repeated.", TABLE, kind=list, takes="sequence of str"
+    )
+    drop_unusable: bool = option(
+        False,  # noqa: FBT003 - a default
+        "Leave out columns that cannot be used.",
+        TABLE,
+        kind=bool,
+        takes="bool",
+        doc="Leave out columns that are empty, constant or have too many categories, rather than "
+        "refuse them.",
+    )
+    categorical: Sequence[str] = option(
+        (),
+        "Column of categories that look like numbers; may be repeated.",
+        TABLE,
+        kind=list,
+        takes="sequence of str",
+    )
+    learn_prices: bool = option(
+        False,  # noqa: FBT003 - a default
+        "Learn from the columns that costs are made of too; else they are left out.",
+        COSTS,
+        kind=bool,
+        takes="bool",
+        doc="Learn from the columns that `cost` names too. Else they are costs and nothing else: "
+        "what a mistake costs is often known late, or set by people who saw more.",
+    )
+    capacity: str | None = option(
+        None, "Most rows you can flag: 500, 5%, or by group north=200,south=5%.", COSTS
+    )
+    capacity_by: str | None = option(
+        None,
+        "Column of the groups of --capacity.",
+        COSTS,
+        doc="Column of the groups of `capacity`; one capacity is then that of each.",
+    )
+    by: str | None = option(
+        None,
+        "Report each value of this column separately; of a number, ranges of it.",
+        COSTS,
+    )
+    noise_rate: float | tuple[float, float] | NoiseRate | None = option(
+        None,
+        "Share of wrong labels, if known: 0.2 or 20%, or two for true positives and negatives.",
+        KNOWN,
+        read=read_rate,
+        takes="float, pair of floats or NoiseRate",
+        doc="Share of wrong labels, if known; a pair is of true positives and of true negatives.",
+    )
+    noise_model: str = option(
+        "auto",
+        "How labels go wrong: auto, symmetric, missed_positives, wrong_negatives or "
+        "class_conditional.",
+        KNOWN,
+        doc='How labels may have gone wrong; "auto" weighs "symmetric", "missed_positives", '
+        '"wrong_negatives" and "class_conditional". See `FlipCostClassifier`.',
+    )
+    prevalence: float | tuple[float, float] | None = option(
+        None,
+        "Share of rows that are truly positive, if known: 0.1, or a range such as 0.08,0.15.",
+        KNOWN,
+        read=read_prevalence,
+        takes="float or pair of floats",
+        doc="Share of rows that are truly positive, if known, or a range of it.",
+    )
+    trusted: str | None = option(
+        None,
+        "Column of right labels, on checked rows only.",
+        KNOWN,
+        doc="Column with the right label of checked rows, empty elsewhere. They are learned from, "
+        "and errors are counted on them.",
+    )
+    checked: Any = option(
+        (),
+        "File of checked rows; may be repeated.",
+        KNOWN,
+        kind=list[Path],
+        takes="path or sequence of paths",
+        doc="Files of checked rows, each a round (`flipcost.recheck.read_checked`), used as "
+        "`trusted` is. Rows are found by `id`, or else by their number, and must have the label "
+        "that they had.",
+    )
+    second_label: str | Sequence[str] = option(
+        (),
+        "Column of labels given again, independently; may be repeated.",
+        KNOWN,
+        kind=list,
+        takes="str or sequence of str",
+        doc="Columns of labels that were given independently; the error rate is estimated from "
+        "these. One is taken to be as noisy as the target; of two or more each has its own rates.",
+    )
+    test: Any = option(
+        None,
+        "File of rows with clean labels.",
+        KNOWN,
+        kind=Path,
+        takes="pyarrow, pandas or polars table",
+        doc="Rows with clean labels.",
+    )
+    truth: str | None = option(
+        None,
+        "Column of the clean labels of the same rows, when these are known, as in a simulation. "
+        "Not learned from: models are evaluated by it.",
+    )
+    cost_check: float | None = option(
+        None,
+        "What checking one row costs, to be told when to stop.",
+        COSTS,
+        kind=float,
+        show_default=False,
+        takes="float",
+        doc="What checking one row costs, in the unit of `cost`: then it is said when to stop.",
+    )
+    model: Any = option(
+        "auto",
+        "auto, linear, boosting, or a saved model to compare with.",
+        MODEL,
+        takes="str or estimator",
+        doc='What scores the rows: "linear" is ridge regression with splines, "boosting" '
+        'gradient boosting, and "auto" pools both where rows allow it; or a classifier that is '
+        'not fitted yet. A fitted model that reads tables is compared with "auto".',
+    )
+    random_state: int = option(
+        0, "Seed of the folds.", MODEL, flag="--seed", kind=int, takes="int", min=0
+    )
+    level: float = option(0.95, "Level of all intervals.", takes="float")
+    max_rows: int | None = option(
+        None,
+        "Sample a larger table.",
+        LARGE,
+        kind=int,
+        min=100,
+        takes="int",
+        doc="A larger table in memory is sampled; of files no more rows than these are drawn. All "
+        "rows of a table in memory are audited when None.",
+    )
+    name: str | None = option(None, "What the table is called in messages.")
+    n_next: int = option(50, "How many rows to choose for checking next.", takes="int")
 
     def drawn(self, fewest: int, most: int) -> int:
         """Return how many rows of each label to draw, where rows are not held."""
@@ -144,8 +270,10 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
-        if self.noise_model not in get_args(NoiseModel):
-            known = ", ".join(get_args(NoiseModel))
+        from flipcost.audit._recheck import check_price  # noqa: PLC0415 - help waits for nothing
+
+        if self.noise_model not in NOISE_MODELS:
+            known = ", ".join(NOISE_MODELS)
             msg = f"`noise_model` must be one of {known}; got {self.noise_model!r}."
             raise FlipCostError(msg)
         if self.prevalence is not None:
@@ -153,8 +281,11 @@ class AuditOptions:
         if isinstance(self.model, str) and self.model not in MODELS:
             msg = f"`model` must be {', '.join(MODELS)} or an estimator; got {self.model!r}."
             raise FlipCostError(msg)
-        if not 0 <= self.seed < 1 << 32:
-            msg = f"`seed` must be a whole number from 0 to {(1 << 32) - 1}; got {self.seed}."
+        if not 0 <= self.random_state < 1 << 32:
+            msg = (
+                f"`random_state` must be a whole number from 0 to {(1 << 32) - 1}; got "
+                f"{self.random_state}."
+            )
             raise FlipCostError(msg)
         check_decisions(self.capacity, self.capacity_by)
         share = 0.5 if self.prices.is_by_row else self.prices.alpha
@@ -163,8 +294,8 @@ class AuditOptions:
                 f"No price may be more than {_MOST_UNEVEN:,.0f} times the other; got {self.prices}."
             )
             raise FlipCostError(msg)
-        if self.group is not None and self.time is not None:
-            msg = "Give `group` or `time`, not both: folds follow one of them."
+        if self.groups is not None and self.time is not None:
+            msg = "Give `groups` or `time`, not both: folds follow one of them."
             raise FlipCostError(msg)
         check_price(self.cost_check)
         sources = ("noise_rate", "trusted" if self.trusted else "checked", "second_label")
@@ -174,6 +305,21 @@ class AuditOptions:
             raise FlipCostError(msg)
 
     @property
+    def positive(self) -> str | None:
+        """The positive label."""
+        return self.pos_label
+
+    @property
+    def group(self) -> str | None:
+        """The column of groups."""
+        return self.groups
+
+    @property
+    def seed(self) -> int:
+        """What chance starts from."""
+        return self.random_state
+
+    @property
     def grouping(self) -> list[str]:
         """The columns that only group rows."""
         return [name for name in (self.capacity_by, self.by) if name is not None]
@@ -181,6 +327,8 @@ class AuditOptions:
     @cached_property
     def rounds(self) -> list[list[CheckedRow]]:
         """Rows that files say were checked, a list for each file."""
+        from flipcost.audit._recheck import read_rounds  # noqa: PLC0415 - as above
+
         return read_rounds(self.checked)
 
     @property
@@ -190,7 +338,9 @@ class AuditOptions:
 
     @cached_property
     def prices(self) -> Costs:
-        """What mistakes cost."""
+        """What wrong decisions cost."""
+        from flipcost.core.costs import Costs, cost_share  # noqa: PLC0415 - as above
+
         if self.cost is None:
             return Costs(fn=1.0, fp=1.0)
         if isinstance(self.cost, Costs):
@@ -205,6 +355,8 @@ class AuditOptions:
     @cached_property
     def roles(self) -> Roles:
         """What the columns are for."""
+        from flipcost.tables.roles import Roles  # noqa: PLC0415 - as above
+
         known = {field.name: getattr(self, field.name) for field in fields(Roles)}
         again = (self.second_label,) if isinstance(self.second_label, str) else self.second_label
         return Roles(**known | {"drop": tuple(self.drop), "second_label": tuple(again)})
@@ -217,6 +369,8 @@ def check_decisions(capacity: str | None, capacity_by: str | None) -> None:
         raise FlipCostError(msg)
     if capacity is None:
         return
+    from flipcost.core.capacity import read_capacities  # noqa: PLC0415 - as above
+
     try:
         found = read_capacities(capacity)
     except ValueError as error:
@@ -228,6 +382,8 @@ def check_decisions(capacity: str | None, capacity_by: str | None) -> None:
 
 def _check_share(options: AuditOptions) -> None:
     """Refuse a share of positives that is none, or that would play no part."""
+    from flipcost.core.noise_posterior import PrevalencePrior  # noqa: PLC0415 - as above
+
     try:
         PrevalencePrior.of(options.prevalence)
     except ValueError as error:
@@ -238,3 +394,19 @@ def _check_share(options: AuditOptions) -> None:
             "`second_label` it would play no part. Leave it out."
         )
         raise FlipCostError(msg)
+
+
+AuditOptions.__doc__ = f"""What is asked of an audit, whichever way its rows arrive.
+
+`fc.audit` takes these as keywords.
+
+Parameters
+----------
+{documented(AuditOptions)}
+
+Examples
+--------
+>>> options = AuditOptions(target="ill", cost=0.2, id="patient")
+>>> options.prices, options.roles.features(["patient", "age", "ill"], "a.csv")
+(Costs(fn=0.8, fp=0.2, tp=0.0, tn=0.0), ['age'])
+"""

@@ -21,7 +21,7 @@ from flipcost.audit._checks import (
 from flipcost.audit._columns import learn_columns
 from flipcost.audit._conclude import conclude
 from flipcost.audit._memory import TableInMemory, limited_threads
-from flipcost.audit._options import AuditOptions
+from flipcost.audit._options import AuditOptions, renamed
 from flipcost.audit._passes import FilesInPasses
 from flipcost.audit._rates import known_rate
 from flipcost.audit._rows import Audited, clean_rows
@@ -92,7 +92,7 @@ def audit(
     >>> bool(result.candidate("ignoring").saving.value > 0)
     True
     """
-    asked = AuditOptions(target=target, cost=cost, **options)
+    asked = AuditOptions(target=target, cost=cost, **renamed(options))
     return walk(TableInMemory(table, asked, rows, n_rows), asked, progress or say_nothing)
 
 
@@ -158,7 +158,7 @@ def audit_files(
     >>> bool(wrong.low < 0.3 < wrong.high), result.chosen, result.n_rows
     (True, 'rule', 4000)
     """
-    asked = AuditOptions(target=target, cost=cost, **options)
+    asked = AuditOptions(target=target, cost=cost, **renamed(options))
     if not (is_fitted(asked.model) or asked.model in ("auto", "linear")):
         msg = (
             "A table that is read in passes is learned from by the closed form; give "

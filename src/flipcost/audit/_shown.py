@@ -47,21 +47,25 @@ class ShownResult:
         return dict(found.summary())
 
     def suspects_frame(self, backend: Backend | None = None) -> Any:
-        """Return the labels that look wrong as a frame, the most suspicious first.
+        """Return likely label errors as a frame, the likeliest first; `row` counts from 0.
 
         Parameters
         ----------
         backend : {"pandas", "polars", "pyarrow"}, default=None
             What kind of frame; the first of these that is installed when None.
         """
-        names = ("row", "id", "label", "suggested", "wrong", "probability", "evidence")
-        kinds = [pa.int64(), *[pa.string()] * 3, pa.float64(), pa.float64(), pa.string()]
-        found: Any = self
-        columns = [
-            pa.array([getattr(s, name) for s in found.suspects], kind)
-            for name, kind in zip(names, kinds, strict=True)
-        ]
-        return _frame(pa.table(columns, names=list(names)), backend)
+        suspects: Any = self.suspects  # type: ignore[attr-defined]
+        columns = {
+            "row": pa.array([s.row - 1 for s in suspects], pa.int64()),
+            **{
+                name: pa.array([getattr(s, name) for s in suspects], pa.string())
+                for name in ("id", "label", "suggested")
+            },
+            "probability_wrong": pa.array([s.wrong for s in suspects], pa.float64()),
+            "probability_positive": pa.array([s.probability for s in suspects], pa.float64()),
+            "evidence": pa.array([s.evidence for s in suspects], pa.string()),
+        }
+        return _frame(pa.table(columns), backend)
 
     def candidates_frame(self, backend: Backend | None = None) -> Any:
         """Return the candidates with what 1,000 rows cost as a frame, the winner first.

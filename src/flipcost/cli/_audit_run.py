@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import csv
 import json
-import re
 import sys
 from collections.abc import Callable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
@@ -16,7 +15,16 @@ from typing import Any
 import typer
 from rich.console import Console
 
-from flipcost.audit import MODELS, AuditResult, audit, audit_files, audit_sql, check_width
+from flipcost._options import read_given
+from flipcost.audit import (
+    MODELS,
+    AuditOptions,
+    AuditResult,
+    audit,
+    audit_files,
+    audit_sql,
+    check_width,
+)
 from flipcost.cli._database import Database, find_database
 from flipcost.cli._echo import echo, readable_name
 from flipcost.cli._example import example_table
@@ -26,8 +34,6 @@ from flipcost.cli._output import check_folder, staged_folder
 from flipcost.cli._recheck_run import write_batch
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
-from flipcost.core.noise import rate_pair
-from flipcost.core.noise_posterior import PrevalencePrior
 from flipcost.core.possible import finite_only
 from flipcost.exceptions import FlipCostError, UserError
 from flipcost.model import load, save
@@ -53,73 +59,31 @@ def run_audit(
     target: str | None,
     cost_fn: str | None,
     cost_fp: str | None,
-    learn_prices: bool,
-    capacity: str | None,
-    capacity_by: str | None,
-    by: str | None,
-    positive: str | None,
-    noise_rate: str | None,
-    trusted: str | None,
-    checked: list[Path] | None,
-    cost_check: float | None,
-    second_label: list[str] | None,
-    noise_model: str,
-    prevalence: str | None,
-    drop: list[str] | None,
-    drop_unusable: bool,
-    categorical: list[str] | None,
-    id_column: str | None,
-    sample_weight: str | None,
-    group: str | None,
-    time: str | None,
-    test: Path | None,
-    model: str,
-    example: str | None,
-    example_noise: str,
     delimiter: str | None,
     encoding: str | None,
-    max_rows: int | None,
     max_bytes: int | None,
     memory_share: float,
     dask: str | None,
-    seed: int,
+    example: str | None,
+    example_noise: str,
     out: Path,
     overwrite: bool,
     strict: bool,
     as_json: bool,
     quiet: bool,
+    model: str,
+    test: Path | None,
+    **asked: Any,
 ) -> None:
     """Audit a table as the options say, write the results, and print them."""
     database = None if example is not None else find_database(data, table, connection)
     files = [] if data is None else [Path(data)]
     files = files if database is None else database.files
-    given = [*files, test, Path(model), *(checked or ())]
+    given = [*files, test, Path(model), *(asked["checked"] or ())]
     inputs = [path for path in given if path is not None]
     check_folder(out, RESULTS, overwrite=overwrite, inputs=inputs)
-    options = {
-        "positive": positive,
-        "noise_rate": None if noise_rate is None else _rate(noise_rate),
-        "noise_model": noise_model,
-        "prevalence": None if prevalence is None else _share(prevalence),
-        "learn_prices": learn_prices,
-        "capacity": capacity,
-        "capacity_by": capacity_by,
-        "by": by,
-        "trusted": trusted,
-        "checked": tuple(checked or ()),
-        "cost_check": cost_check,
-        "second_label": second_label or (),
-        "id": id_column,
-        "sample_weight": sample_weight,
-        "group": group,
-        "time": time,
-        "drop": drop or (),
-        "categorical": categorical or (),
-        "drop_unusable": drop_unusable,
-        "seed": seed,
-    }
-    if max_rows is not None:
-        options["max_rows"] = max_rows
+    options = read_given(AuditOptions, asked)
+    max_rows, seed = asked["max_rows"], asked["random_state"]
     text = {"delimiter": delimiter, "encoding": encoding}
     run: Callable[..., AuditResult]
     prices: Costs | None
@@ -127,13 +91,14 @@ def run_audit(
         if data is not None or dask is not None:
             msg = f"Give {'--dask' if data is None else 'a file'} or --example, not both."
             raise UserError(msg)
-        rows_of, looked_for, share = example_table(example, _rate(example_noise), seed)
+        added = read_given(AuditOptions, {"noise_rate": example_noise})["noise_rate"]
+        rows_of, looked_for, share = example_table(example, added, seed)
         prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else _default_prices(share)
         run = partial(audit, rows_of, "label", prices)
         options |= {
             "truth": "true_label",
             "name": f"{example} (demo, {example_noise} of labels flipped)",
-            "positive": positive or looked_for,
+            "pos_label": asked["pos_label"] or looked_for,
         }
     else:
         if (data is None and database is None) or target is None:
@@ -146,8 +111,8 @@ def run_audit(
         else:
             path = files[0]
             options["name"] = readable_name(path)
-            others = {target, id_column, trusted, sample_weight, *(second_label or ())}
-            others |= set(drop or ())
+            others = {target, *(asked[name] for name in ("id", "trusted", "sample_weight"))}
+            others |= {*(asked["second_label"] or ()), *(asked["drop"] or ())}
             run = _reading(
                 path,
                 partial(_audit_files, path, target, prices, dask=dask, **text),
@@ -157,7 +122,7 @@ def run_audit(
                 others,
                 always=dask is not None or is_many(path) or _too_large(path, memory_share, model),
                 # What needs its rows at hand gets a sample of many.
-                can=time is None and model in ("auto", "linear"),
+                can=asked["time"] is None and model in ("auto", "linear"),
             )
     if test is not None:
         options["test"] = read_table(test, **text, max_bytes=max_bytes)
@@ -299,39 +264,6 @@ def _default_prices(share: float | None) -> Costs:
     """Return prices with a false alarm at 1, for a cost share as the literature gives it."""
     share = 0.25 if share is None else share
     return Costs(fn=round((1 - share) / share, 6), fp=1.0)
-
-
-def _rate(text: str) -> Any:
-    """Return a rate as given on the command line."""
-    try:
-        parts = [float(part) for part in text.split(",")]
-        rate: Any = parts[0] if len(parts) == 1 else tuple(parts)
-        rate_pair(rate)
-    except ValueError as error:
-        hint = re.search(r"did you mean (.*?)\?", str(error))
-        msg = (
-            "A noise rate must be a number from 0 to below 0.5, or two with a sum below 1, as in "
-            f"0.3,0.1; got {text!r}."
-        )
-        if hint is not None:
-            meant = hint[1].strip("()").replace(" ", "")
-            msg += f" Rates are shares, not per cent: did you mean {meant}?"
-        raise UserError(msg) from error
-    return rate
-
-
-def _share(text: str) -> Any:
-    """Return a share of positives, or a range, as given on the command line."""
-    try:
-        parts = tuple(float(part) for part in text.split(","))
-        PrevalencePrior.of(parts)
-    except ValueError as error:
-        msg = (
-            "--prevalence must be a share above 0 and below 1, or a range of such as in "
-            f"0.08,0.15; got {text!r}."
-        )
-        raise UserError(msg) from error
-    return parts[0] if len(parts) == 1 else parts
 
 
 def _model(name: str) -> Any:

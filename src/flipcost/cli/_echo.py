@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 from pathlib import Path
@@ -26,7 +27,9 @@ def echo(text: str = "", *, err: bool = False) -> None:
     indent = text[: len(text) - len(text.lstrip(" "))]
     shown = indent + _aligned(text)
     encoding = getattr(stream, "encoding", None) or "utf-8"
-    typer.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err)
+    # What cannot be said, as on a full disk, must not hide how the command ended.
+    with contextlib.suppress(OSError) if err else contextlib.nullcontext():
+        typer.echo(shown.encode(encoding, "backslashreplace").decode(encoding), err=err)
 
 
 def _aligned(text: str) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flipcost.cli._groups import grouped
+from flipcost.cli._options import grouped
 from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
 
 _LABELS, _CHOICE, _COMPARE, _RESULTS = "Labels", "How rows were chosen", "Comparison", "Results"

@@ -7,8 +7,7 @@ from typing import Annotated
 
 import typer
 
-from flipcost.cli._groups import grouped
-from flipcost.cli._options import MAX_BYTES
+from flipcost.cli._options import MAX_BYTES, grouped
 from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
 
 ROWS = "Rows"

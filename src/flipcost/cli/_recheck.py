@@ -2,74 +2,42 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
-import typer
+from flipcost._options import COSTS, KNOWN, option, same_as
+from flipcost.audit import AuditOptions
+from flipcost.cli._options import Shown, command
 
-from flipcost.cli._groups import grouped
+ROWS, RESULTS = "Rows", "Results"
 
-ROWS = "Rows"
-RESULTS = "Results"
-_KNOWN, _PRICES = "What is known of the labels", "Prices"
 
-Checked = Annotated[
-    list[Path] | None,
-    typer.Option(
-        help="File of rows that somebody checked; may be repeated.", rich_help_panel=_KNOWN
-    ),
-]
-CostCheck = Annotated[
-    float | None,
-    typer.Option(
-        help="What checking one row costs, to be told when to stop.",
-        show_default=False,
-        rich_help_panel=_PRICES,
-    ),
-]
+@dataclass(frozen=True, kw_only=True)
+class RecheckOptions:
+    """Which rows to choose, and how to write them."""
 
-RecheckCommand = grouped(
+    folder: Path = option(
+        ..., "Folder that `flipcost audit` wrote.", ROWS, flag="", kind=Path, show_default=False
+    )
+    n: int = option(50, "How many rows.", ROWS, kind=int, min=1)
+    random: bool = option(False, "Draw a plain sample.", ROWS, kind=bool)  # noqa: FBT003
+    cost_check: float | None = same_as(AuditOptions, "cost_check")
+    checked: Any = same_as(AuditOptions, "checked")
+    to: str = option("csv", "csv or label-studio (JSON).", RESULTS, flag="--format")
+
+
+recheck_command, RecheckCommand = command(
+    "recheck",
+    "Choose the rows to check next after an audit, without a new one.\n\n"
+    "Answers in the folder's own files of rows, and in those given, count; rows that were handed "
+    "out already are not chosen again.",
+    "flipcost.cli._recheck_run:run_recheck",
+    [RecheckOptions, Shown],
     {
         ROWS: "flipcost recheck flipcost-audit --n 50",
-        _KNOWN: "flipcost recheck flipcost-audit --checked checked.csv",
-        _PRICES: "flipcost recheck flipcost-audit --cost-check 0.5",
+        KNOWN: "flipcost recheck flipcost-audit --checked checked.csv",
+        COSTS: "flipcost recheck flipcost-audit --cost-check 0.5",
         RESULTS: "flipcost recheck flipcost-audit --format label-studio",
-    }
+    },
 )
-
-
-def recheck_command(
-    folder: Annotated[
-        Path, typer.Argument(help="Folder that `flipcost audit` wrote.", rich_help_panel=ROWS)
-    ],
-    *,
-    n: Annotated[int, typer.Option("--n", help="How many rows.", min=1, rich_help_panel=ROWS)] = 50,
-    random: Annotated[
-        bool, typer.Option("--random", help="Draw a plain sample.", rich_help_panel=ROWS)
-    ] = False,
-    cost_check: CostCheck = None,
-    to: Annotated[
-        str,
-        typer.Option(
-            "--format",
-            help="csv, label-studio (JSON) or argilla (JSON lines).",
-            rich_help_panel=RESULTS,
-        ),
-    ] = "csv",
-    checked: Checked = None,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="Print JSON instead of text.", rich_help_panel=RESULTS)
-    ] = False,
-    quiet: Annotated[
-        bool, typer.Option("--quiet", help="Print nothing.", rich_help_panel=RESULTS)
-    ] = False,
-) -> None:
-    """Choose the rows to check next after an audit, without a new one.
-
-    Answers in the folder's own files of rows, and in those given, count; rows that were handed out
-    already are not chosen again.
-    """
-    options = dict(locals())
-    from flipcost.cli._recheck_run import run_recheck
-
-    run_recheck(**options)

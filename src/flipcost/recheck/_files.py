@@ -14,15 +14,14 @@ from pathlib import Path
 from typing import Any
 
 from flipcost.exceptions import TableError, unknown_column
-from flipcost.recheck._argilla import argilla_lines, from_argilla
 from flipcost.recheck._label_studio import from_label_studio, label_studio_tasks
 from flipcost.recheck._records import CheckedRow, RowToCheck
 from flipcost.tables.sniff import sniff
 from flipcost.tables.spreadsheet import guard_cell, unguard_cell
 
-FORMATS = {"csv": ".csv", "label-studio": ".json", "argilla": ".jsonl"}
+FORMATS = {"csv": ".csv", "label-studio": ".json"}
 # Columns of the file that are not the table's.
-_OURS = ("row", "id", "label", "probability", "reason", "checked")
+_OURS = ("row", "id", "label", "inclusion_probability", "reason", "checked")
 # Others call their own tasks `id`: then the name of the row is in the first of these, and the
 # second tells that it is so.
 _THEIRS = ("row_id", "annotation_id")
@@ -44,9 +43,8 @@ def rows_as_text(
         The rows.
     columns : sequence of str
         Columns of the table to show, in this order; where others can hold a whole row they do.
-    to : {"csv", "label-studio", "argilla"}
-        A table for any spreadsheet; tasks for Label Studio (JSON); records for Argilla (JSON
-        lines).
+    to : {"csv", "label-studio"}
+        A table for any spreadsheet, or tasks for Label Studio (JSON).
 
     Returns
     -------
@@ -56,7 +54,7 @@ def rows_as_text(
     --------
     >>> row = RowToCheck(7, None, "no", 0.25, "its label looks wrong", 0.8, {"age": "50"})
     >>> print(rows_as_text([row], ["age"]))
-    row,age,label,probability,reason,checked
+    row,age,label,inclusion_probability,reason,checked
     7,50,no,0.25,its label looks wrong,
     <BLANKLINE>
     """
@@ -64,8 +62,6 @@ def rows_as_text(
         return _csv(rows, columns)
     if to == "label-studio":
         return json.dumps(label_studio_tasks(rows, columns), indent=1, ensure_ascii=False) + "\n"
-    if to == "argilla":
-        return argilla_lines(rows, columns)
     msg = f"`to` must be one of {', '.join(FORMATS)}; got {to!r}."
     raise TableError(msg)
 
@@ -78,7 +74,7 @@ def csv_header(columns: Sequence[str], *, with_id: bool) -> list[str]:
     Examples
     --------
     >>> csv_header(["age", "label"], with_id=False)
-    ['row', 'age', 'label (in the table)', 'label', 'probability', 'reason', 'checked']
+    ['row', 'age', 'label (in the table)', 'label', 'inclusion_probability', 'reason', 'checked']
     """
     shown: list[str] = []
     for name in columns:
@@ -87,7 +83,7 @@ def csv_header(columns: Sequence[str], *, with_id: bool) -> list[str]:
             new += " (in the table)"
         shown.append(guard_cell(new))
     first = ["row", "id"] if with_id else ["row"]
-    return [*first, *shown, "label", "probability", "reason", "checked"]
+    return [*first, *shown, "label", "inclusion_probability", "reason", "checked"]
 
 
 def csv_cells(row: RowToCheck, columns: Sequence[str], *, with_id: bool) -> list[str]:
@@ -285,8 +281,8 @@ def read_checked(path: Any, *, unanswered: bool = False) -> list[CheckedRow]:
     r"""Read the rows that somebody checked.
 
     A file as `flipcost audit` and `flipcost recheck` write it, with the column ``checked`` filled
-    in (CSV with any delimiter), or an export of Label Studio (JSON, JSON-MIN or CSV) or of Argilla
-    (JSON or JSON lines) of the tasks and records that `flipcost recheck` wrote.
+    in (CSV with any delimiter), or an export of Label Studio (JSON, JSON-MIN or CSV) of the tasks
+    that `flipcost recheck` wrote; or the same rows in JSON or JSON lines.
 
     Parameters
     ----------
@@ -365,7 +361,7 @@ def make_row(read: dict[str, Any], where: str) -> CheckedRow:
         msg = f"{where} does not say which 'label' the row had; give it as it was."
         raise TableError(msg)
     try:
-        probability = float(read.get("probability") or "nan")
+        probability = float(read.get("inclusion_probability") or "nan")
     except ValueError:
         probability = float("nan")
     known = 0 < probability <= 1
@@ -397,7 +393,7 @@ def _from_json(path: Path) -> Iterator[CheckedRow]:
         raise TableError(msg) from error
     for where, item in _items(path, text):
         if not isinstance(item, dict):
-            msg = f"{where} is no task, record or row; give an export of Label Studio or Argilla."
+            msg = f"{where} is no task and no row; give an export of Label Studio."
             raise TableError(msg)
         yield from _rows_of(item, where)
 
@@ -426,11 +422,10 @@ def _items(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _rows_of(item: dict[str, Any], where: str) -> Iterator[CheckedRow]:
-    for reader in (from_label_studio, from_argilla):
-        answers = reader(item)
-        if answers is not None:
-            yield from (make_row(answer, where) for answer in answers)
-            return
+    answers = from_label_studio(item)
+    if answers is not None:
+        yield from (make_row(answer, where) for answer in answers)
+        return
     if "checked" not in item and "label" not in item:
         msg = f"{where} has no answer in 'checked'; give an export of what flipcost wrote."
         raise TableError(msg)

@@ -75,7 +75,7 @@ def _facts(row: RowToCheck) -> dict[str, Any]:
     if row.id is not None:
         facts["row_id"] = row.id
     if row.probability is not None:
-        facts["probability"] = float(f"{row.probability:.6g}")
+        facts["inclusion_probability"] = float(f"{row.probability:.6g}")
     return facts
 
 

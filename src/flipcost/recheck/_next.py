@@ -56,7 +56,7 @@ class NextRows:
     --------
     >>> found = NextRows(np.array([4]), np.array([0.1]), np.array([0.8]), ("why",), 0.01, (0, 0.02))
     >>> found.to_frame().columns.tolist()
-    ['row', 'probability', 'suspicion', 'reason']
+    ['row', 'inclusion_probability', 'probability_wrong', 'reason']
     """
 
     rows: NDArray[np.intp]
@@ -77,8 +77,8 @@ class NextRows:
         return pd.DataFrame(
             {
                 "row": self.rows,
-                "probability": self.probability,
-                "suspicion": self.suspicion,
+                "inclusion_probability": self.probability,
+                "probability_wrong": self.suspicion,
                 "reason": list(self.reason),
             }
         )

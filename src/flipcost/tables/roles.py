@@ -239,7 +239,7 @@ def two_classes(
     wanted = _same_number(positive) if _same_number(positive) in classes else positive
     if wanted not in classes:
         msg = (
-            f"`positive` must be one of the classes of {name!r}, {shorten(classes)}; "
+            f"`pos_label` must be one of the classes of {name!r}, {shorten(classes)}; "
             f"got {positive!r}."
         )
         raise TableError(msg)

@@ -92,3 +92,9 @@ CLEAN_SHARE, SOME_SHARE, WIDE_SHARE = 0.03, 0.005, 0.2
 JUDGE_BANDS, JUDGE_BAND_LABELS = 4, 50
 # Draws of the posterior: quantiles of fewer moved by more than a tenth of the interval's width.
 JUDGE_DRAWS = 4000
+
+# Scores that checked rows correct. Penalties of features in units of their spread, from hardly any
+# correction to one of several columns; bias and slope may move by 2 and by .5. On five laws whose
+# wrong labels follow the columns, 2,000 rows, 300 of them checked, regret fell from .30 to .14.
+CORRECTION_PENALTIES = (100.0, 30.0, 10.0, 3.0, 1.0)
+CORRECTION_BIAS, CORRECTION_SLOPE = 0.25, 4.0

@@ -9,10 +9,13 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 import numpy as np
+from scipy.special import expit
 
+from flipcost.core.calibration import TABLE
 from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval
+from flipcost.core.correction import Correction, learn_correction
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import (
     CONSTANTS,
@@ -85,6 +88,15 @@ def fit_scores(
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
         answer, rate, regret = _least_regret(rows, calibration, posterior, options)
     probability = calibration.probability(rows.scores, rate)
+    weight = calibration.weight
+    if rate is not None:
+        weight = np.where(np.arange(weight.shape[1]) == rate, weight, 0.0)
+        weight = weight / weight.sum()
+    curves, correction = _curves(rows.bins, calibration, weight), None
+    corrected = _corrected(rows, probability, curves) if rate is None else None
+    if corrected is not None:
+        correction = curves, corrected[0]
+        probability, curves = corrected[1:]
     decision = decide(
         rows.positive,
         probability,
@@ -97,10 +109,6 @@ def fit_scores(
         level=options.level,
     )
     unit = options.unit if rows.prices is None else 1.0
-    weight = calibration.weight
-    if rate is not None:
-        weight = np.where(np.arange(weight.shape[1]) == rate, weight, 0.0)
-        weight = weight / weight.sum()
     return FitResult(
         options=options,
         n_rows=rows.n_rows,
@@ -112,7 +120,8 @@ def fit_scores(
         regret=regret,
         probability=probability,
         scorer_weights=weight.sum(axis=1),
-        curves=_curves(rows.bins, calibration, weight),
+        curves=curves,
+        correction=correction,
         value_of_rate=unit * _value_of_rate(rows, calibration, posterior, options.cost),
         bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
         wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_effective),
@@ -159,6 +168,37 @@ def _curves(bins: Sequence[ScoreBins], calibration: Calibration, weight: Array) 
         np.array([bins[int(m)].scale for m in which]),
         curves / max(1.0, float(curves.max(axis=1).sum()) * (1 + 1e-15)),
     )
+
+
+def _corrected(
+    rows: ScoredRows, probability: Array, curves: ScoreCurves
+) -> tuple[Correction, Array, ScoreCurves] | None:
+    """Return how checked rows correct scores, and probabilities and the curve that come of it."""
+    checked = rows.checked
+    if checked is None or rows.features is None or rows.folds is None:
+        return None
+    scores = np.stack([rows.scores[int(m)] for m in curves.which])
+    correction = learn_correction(
+        probability,
+        scores,
+        rows.features,
+        rows.positive,
+        checked.rows,
+        checked.right,
+        rows.folds[checked.rows],
+        rows.weight,
+        checked.design,
+    )
+    if correction is None:
+        return None
+    line = correction.score(scores, rows.features)
+    location = float(np.average(line, weights=rows.weight))
+    scale = float(np.sqrt(np.average((line - location) ** 2, weights=rows.weight))) or 1.0
+    found = expit(line)
+    found[checked.rows] = correction.held_out
+    curve = expit(location + scale * TABLE)[None]
+    one = ScoreCurves(np.array([len(rows.bins)]), np.array([location]), np.array([scale]), curve)
+    return correction, found, one
 
 
 def _bounds(bins: ScoreBins, level: float) -> NoiseRate:

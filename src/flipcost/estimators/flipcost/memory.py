@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy import sparse
 from sklearn.base import clone
 
 from flipcost._threads import thread_limits
 from flipcost.estimators.flipcost.dependence import read_dependence
 from flipcost.estimators.flipcost.fit import fit_scores
 from flipcost.estimators.flipcost.scored import ScoredRows
-from flipcost.estimators.flipcost.scores import estimator_scores, pooled_scores
+from flipcost.estimators.flipcost.scores import PooledScores, estimator_scores, pooled_scores
 from flipcost.estimators.flipcost.trusted import check_not_swapped, mended
 
 if TYPE_CHECKING:
@@ -189,7 +190,11 @@ def fit_memory(
         scored = ScoredRows.from_scores(
             scores, positive, judged, checked, rows.prices, overwrite_scores=True
         )
+        if checked is not None and isinstance(scorer, PooledScores) and not sparse.issparse(X):
+            scored = replace(scored, features=scorer.numbers(X), folds=ties.folds)
         scored = ties.thin(scored, options.level)
         result = fit_scores(scored, options)
+        if result.correction is not None:
+            scorer = scorer.corrected_by(*result.correction)
     note = ties.note(float(result.n_effective or result.n_rows), result.probability, positive)
     return MemoryFit(result, transformer, scorer, scored, ties, note)

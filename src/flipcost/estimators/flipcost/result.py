@@ -21,6 +21,7 @@ if TYPE_CHECKING:
 
     from flipcost.core.calibration import ScoreBins
     from flipcost.core.confusion import Interval
+    from flipcost.core.correction import Correction
     from flipcost.core.decision import Answer, Regret
     from flipcost.core.noise_by_score import RateBand
     from flipcost.core.noise_posterior import RatePosterior
@@ -103,6 +104,8 @@ class FitResult:
         Share of all labels that are wrong.
     n_checked : int
         Rows whose right label is known.
+    correction : tuple of ScoreCurves and Correction, or None
+        The scores that count without, and how checked rows made one score, the last, of them.
     n_effective : float or None
         Rows that these count for, where they depend on each other; all when None.
     noise_by_score : tuple of RateBand
@@ -124,6 +127,7 @@ class FitResult:
     bounds: NoiseRate
     wrong_share: Interval
     n_checked: int = 0
+    correction: tuple[ScoreCurves, Correction] | None = None
     n_effective: float | None = None
     noise_by_score: tuple[RateBand, ...] = ()
 

@@ -46,6 +46,10 @@ class ScoredRows:
         Those among them whose right label is known.
     prices : RowCosts or None
         What their mistakes cost, where that differs by row.
+    features : ndarray of shape (n, d) or None
+        Their features as numbers, where checked rows may correct the scores by these.
+    folds : ndarray of int, shape (n,), or None
+        The folds that scores are held out by.
     design : float, default=1.0
         Design effect (`flipcost.core.dependence`): rows count for so many times fewer.
     call_design : callable or None
@@ -61,6 +65,8 @@ class ScoredRows:
     call_squares: Callable[[Flags], Array] | None = None
     checked: CheckedRows | None = None
     prices: RowCosts | None = None
+    features: Array | None = None
+    folds: NDArray[np.intp] | None = None
     design: float = 1.0
     call_design: Callable[[Flags, RatePosterior], float] | None = None
 

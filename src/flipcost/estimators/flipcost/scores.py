@@ -7,7 +7,7 @@ neither can, and averages of boosting with one of them follow the noise less tha
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -33,6 +33,9 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from numpy.typing import NDArray
+
+    from flipcost.core.correction import Correction
+    from flipcost.estimators.flipcost.result import ScoreCurves
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
@@ -161,6 +164,8 @@ class PooledScores:
         What standardises the scores that are averaged.
     encoder : Encoder or None
         What columns are to either; None for sparse rows, which are numbers as they are.
+    corrected : tuple of ndarray and float, or None
+        Coefficients and share of boosting of the score that checked rows corrected, the last one.
     """
 
     smooth: RidgeScores
@@ -169,12 +174,23 @@ class PooledScores:
     location: Array
     scale: Array
     encoder: Encoder | None
+    corrected: tuple[Array, float] | None = None
+
+    def corrected_by(self, curves: ScoreCurves, correction: Correction) -> PooledScores:
+        """Return the same with a score of the scores that count and of features."""
+        coefficients, share = self.collapsed(curves.which)
+        coefficients[:, -1] -= curves.location
+        part = correction.of_scores / curves.scale
+        row = part @ coefficients
+        row[: len(correction.of_features)] += correction.of_features
+        row[-1] += correction.bias
+        return replace(self, corrected=(row, float(part @ share)))
 
     def score(self, X: Any, which: NDArray[np.intp]) -> Array:
         """Return the chosen scores of rows, shape (len(which), n)."""
         coefficients, share = self.collapsed(which)
         scores = RidgeScores(self.smooth.basis, coefficients).score(
-            self._numbers(X), np.arange(len(which))
+            self.numbers(X), np.arange(len(which))
         )
         return scores + share[:, None] * self.boosting_score(X) if share.any() else scores
 
@@ -188,6 +204,9 @@ class PooledScores:
         coefficients = np.zeros((len(which), self.smooth.coefficients.shape[1]))
         share = np.zeros(len(which))
         for row, m in enumerate(which.tolist()):
+            if self.corrected is not None and m == n_single + len(self.averages):
+                coefficients[row], share[row] = self.corrected
+                continue
             single = m < n_single
             parts = (m,) if single else self.averages[m - n_single]
             for part in parts:
@@ -204,7 +223,8 @@ class PooledScores:
         cells = X if self.encoder is None else self.encoder.cells(X)
         return np.asarray(self.boosting.score(cells))
 
-    def _numbers(self, X: Any) -> Any:
+    def numbers(self, X: Any) -> Any:
+        """Return what linear and spline scores see of rows."""
         return X if self.encoder is None else self.encoder.numbers(self.encoder.cells(X))
 
 

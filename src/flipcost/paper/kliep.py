@@ -529,13 +529,7 @@ class Components:
 
 
 def components(phi: Array, mean: Array) -> Components:
-    """Return kernel values over denominator means, without rows and centres out of reach.
-
-    Examples
-    --------
-    >>> components(np.array([[0.5, 0.2], [0.0, 0.0]]), np.array([0.5, 0.1])).psi
-    array([[0.5, 1. ]])
-    """
+    """Return kernel values over denominator means, without rows and centres out of reach."""
     usable = mean > _SMALLEST_MEAN
     if not usable.any():
         msg = (
@@ -570,13 +564,7 @@ def _checked(
 
 
 def row_weights(weight: ArrayLike | None, n_rows: int, name: str) -> Array:
-    """Return checked row weights, ones by default.
-
-    Examples
-    --------
-    >>> row_weights(None, 3, "sample_weight")
-    array([1., 1., 1.])
-    """
+    """Return checked row weights, ones by default."""
     if weight is None:
         return np.ones(n_rows)
     given = np.asarray(weight, dtype=float)
@@ -664,13 +652,7 @@ def kliep(
 
 
 def kernel_weights(mass: Array, mean: Array) -> Array:
-    """Return the kernel weights that give each centre its share of the denominator mean.
-
-    Examples
-    --------
-    >>> kernel_weights(np.array([0.2, 0.8, 0.0]), np.array([0.1, 0.4, 0.0]))
-    array([2., 2., 0.])
-    """
+    """Return the kernel weights that give each centre its share of the denominator mean."""
     return np.asarray(np.divide(mass, mean, out=np.zeros_like(mass), where=mass > 0))
 
 
@@ -941,25 +923,7 @@ def _pos_neg(w_pos: ArrayLike, w_neg: ArrayLike, prior: float) -> tuple[Array, A
 
 
 def training_scales(w_pos: ArrayLike, w_neg: ArrayLike, prior: float) -> tuple[float, float]:
-    """Return the greatest "pos" and "neg" estimates on the training rows.
-
-    Parameters
-    ----------
-    w_pos, w_neg : array-like of shape (n_rows,)
-        Estimated ratios of the two classes at the training rows.
-    prior : float
-        Share of the positive class.
-
-    Returns
-    -------
-    tuple of float
-        ``(scale_pos, scale_neg)``, for :func:`combine_ratios`.
-
-    Examples
-    --------
-    >>> training_scales([0.0, 2.2], [1.5, 0.1], prior=0.5)
-    (1.1, 0.95)
-    """
+    """Return the greatest "pos" and "neg" estimates on the training rows."""
     pos, other = _pos_neg(w_pos, w_neg, prior)
     return float(pos.max()), float(1 - other.min())
 

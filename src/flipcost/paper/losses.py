@@ -464,25 +464,7 @@ LINK_LOSSES: dict[LinkLoss, CompositeLoss] = {
 
 
 def link_rows(name: LinkLoss, positive: ArrayLike) -> RowLoss:
-    """Return the row loss of a proper composite loss.
-
-    Parameters
-    ----------
-    name : {"logistic", "squared", "modified_squared", "exponential"}
-        The loss; see `flipcost.core.losses`.
-    positive : array-like of bool, shape (n,)
-        Which rows are positive.
-
-    Returns
-    -------
-    callable
-
-    Examples
-    --------
-    >>> terms = link_rows("logistic", [True, False])(np.zeros(2))
-    >>> terms.slope, terms.curvature
-    (array([-0.5,  0.5]), array([0.25, 0.25]))
-    """
+    """Return the row loss of a proper composite loss."""
     labels = np.asarray(positive, dtype=bool)
     loss = LINK_LOSSES[name]
 
@@ -505,25 +487,7 @@ def link_rows(name: LinkLoss, positive: ArrayLike) -> RowLoss:
 
 
 def even_odd_rows(even: ArrayLike, odd: ArrayLike) -> RowLoss:
-    r"""Return the row loss :math:`k_i E(t) + c_i t` with :math:`E(t) = \log(2\cosh(t/2))`.
-
-    Parameters
-    ----------
-    even, odd : array-like of shape (n,)
-        The coefficients :math:`k_i` and :math:`c_i`. The loss is convex when no :math:`k_i` is
-        negative.
-
-    Returns
-    -------
-    callable
-
-    Examples
-    --------
-    Logistic loss of a positive row:
-
-    >>> even_odd_rows([1.0], [-0.5])(np.array([0.0])).value.round(4)
-    array([0.6931])
-    """
+    r"""Return the row loss :math:`k_i E(t) + c_i t` with :math:`E(t) = \log(2\cosh(t/2))`."""
     k, c = np.asarray(even, dtype=float), np.asarray(odd, dtype=float)
 
     def rows(f: Array) -> RowTerms:
@@ -539,11 +503,6 @@ def above_rows(rows: RowLoss, cut: ArrayLike) -> RowLoss:
 
     With the log-odds of a row's own threshold as its cut, scores are log-odds of a probability, and
     a loss that weighs rows by their own prices asks for the same scores as one price would.
-
-    Examples
-    --------
-    >>> above_rows(weighted_logistic_rows([True], 0.5), [2.0])(np.array([2.0])).slope
-    array([-0.25])
     """
     cuts = np.asarray(cut, dtype=float)
     return lambda f: rows(f - cuts)
@@ -556,11 +515,6 @@ def weighted_logistic_rows(
 
     Positive rows weigh ``1 - threshold`` and negative ones ``threshold``, times `size`; both may
     differ by row.
-
-    Examples
-    --------
-    >>> weighted_logistic_rows([True, False], 0.2)(np.zeros(2)).slope
-    array([-0.4,  0.1])
     """
     labels, cut = np.asarray(positive, dtype=bool), np.asarray(threshold, dtype=float)
     weight = np.asarray(size) * np.where(labels, 1 - cut, cut)
@@ -568,13 +522,7 @@ def weighted_logistic_rows(
 
 
 def weighted_logistic_eta(f: ArrayLike, threshold: float) -> Array:
-    """Return the probability that a score of `weighted_logistic_rows` stands for.
-
-    Examples
-    --------
-    >>> weighted_logistic_eta([-50.0, 0.0, 50.0], 0.2).round(6)
-    array([0. , 0.2, 1. ])
-    """
+    """Return the probability that a score of `weighted_logistic_rows` stands for."""
     offset = np.log(threshold) - np.log1p(-threshold)
     return np.asarray(expit(np.asarray(f, dtype=float) + offset))
 
@@ -603,15 +551,7 @@ def unbiased_coefficients(
 
     With prices by row, what a miss on the row costs stands in place of :math:`1-\alpha`, and what a
     false alarm costs in place of :math:`\alpha`.
-
-    Examples
-    --------
-    At even cost every row has the same curvature, and the label is stretched by ``1 / (1 - 2 rho)``:
-
-    >>> even, odd = unbiased_coefficients([True, False], 0.5, 0.2)
-    >>> even.round(12), odd.round(6)
-    (array([0.5, 0.5]), array([-0.416667,  0.416667]))
-    """  # noqa: E501 - a table cannot be folded
+    """  # noqa: E501
     labels = np.asarray(positive, dtype=bool)
     miss, alarm = _both(cost)
     rho_pos, rho_neg = rate_pair(noise_rate)
@@ -636,13 +576,6 @@ def convex_costs(noise_rate: NoiseRateLike) -> tuple[float, float]:
     Both even coefficients of `unbiased_coefficients` are non-negative if and only if
     :math:`\rho_-/(1-\rho_++\rho_-) \le \alpha \le (1-\rho_-)/(1-\rho_-+\rho_+)`, which for
     symmetric noise is :math:`\rho \le \alpha \le 1-\rho`.
-
-    Examples
-    --------
-    >>> convex_costs(0.3)
-    (0.3, 0.7)
-    >>> np.round(convex_costs((0.3, 0.1)), 12)
-    array([0.125, 0.75 ])
     """
     rho_pos, rho_neg = rate_pair(noise_rate)
     return rho_neg / (1 - rho_pos + rho_neg), (1 - rho_neg) / (1 - rho_neg + rho_pos)
@@ -656,22 +589,6 @@ def expected_even_coefficients(
     The mean of the even coefficient over noisy labels is
     :math:`(1-\alpha)\eta + \alpha(1-\eta)`, which is positive whatever the noise: it takes the
     place of coefficients of either sign where the unbiased loss is not convex.
-
-    Parameters
-    ----------
-    noisy_eta : array-like of shape (n,)
-        Estimated probabilities of a positive noisy label; clipped to those that the rate allows.
-    cost, noise_rate
-        The cost and the rate.
-
-    Returns
-    -------
-    ndarray of shape (n,)
-
-    Examples
-    --------
-    >>> expected_even_coefficients([0.4, 0.5, 0.6], 0.2, 0.4).round(12)
-    array([0.2, 0.5, 0.8])
     """
     miss, alarm = _both(cost)
     eta = clean_eta(noisy_eta, noise_rate)
@@ -684,22 +601,6 @@ def forward_rows(positive: ArrayLike, noise_rate: NoiseRateLike) -> RowLoss:
     A positive label has probability :math:`\rho_- + k\,\sigma(t)` and a negative one
     :math:`\rho_+ + k\,\sigma(-t)`, with :math:`k = 1-\rho_+-\rho_-`. The loss is not convex, and
     has the expected (Fisher) curvature as its safe one.
-
-    Parameters
-    ----------
-    positive : array-like of bool, shape (n,)
-        Which rows are labelled positive.
-    noise_rate : float, pair of floats, or None
-        The rate.
-
-    Returns
-    -------
-    callable
-
-    Examples
-    --------
-    >>> forward_rows([True, False], (0.3, 0.1))(np.zeros(2)).value.round(4)
-    array([0.9163, 0.5108])
     """
     labels = np.asarray(positive, dtype=bool)
     sign = np.where(labels, 1.0, -1.0)
@@ -723,18 +624,7 @@ def forward_rows(positive: ArrayLike, noise_rate: NoiseRateLike) -> RowLoss:
 
 
 def forward_rate_slope(positive: ArrayLike, f: ArrayLike, noise_rate: NoiseRateLike) -> Array:
-    """Return the derivatives of each row's `forward_rows` in ``rho_pos`` and ``rho_neg``.
-
-    Returns
-    -------
-    ndarray of shape (2, n)
-
-    Examples
-    --------
-    >>> forward_rate_slope([True, False], [0.0, 0.0], 0.25)
-    array([[ 1., -1.],
-           [-1.,  1.]])
-    """
+    """Return the derivatives of each row's `forward_rows` in ``rho_pos`` and ``rho_neg``."""
     labels = np.asarray(positive, dtype=bool)
     sign = np.where(labels, 1.0, -1.0)
     score = np.asarray(f, dtype=float)

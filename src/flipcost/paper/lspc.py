@@ -196,15 +196,7 @@ def _solve_once(phi: Array, targets: Array, weight: Array | None, l2: float) -> 
 
 
 def lspc_outputs(bases: Bases, coefficients: Sequence[Array]) -> Array:
-    """Return the raw outputs ``q_y(x)``, one column per class.
-
-    Examples
-    --------
-    >>> phi = np.array([[1.0, 0.5], [0.5, 1.0]])
-    >>> lspc_outputs(phi, [np.array([1.0, 0.0]), np.array([0.0, 1.0])])
-    array([[1. , 0.5],
-           [0.5, 1. ]])
-    """
+    """Return the raw outputs ``q_y(x)``, one column per class."""
     arrays = _listed(bases)
     shared = len(arrays) == 1
     return np.column_stack(

@@ -116,20 +116,6 @@ def rejection_keep(weight: ArrayLike, rank: ArrayLike, n_rows: ArrayLike) -> Fla
     that one (cost-proportionate rejection sampling). Rows of a class are ranked at random, and one
     is kept where its rank is within its share of them: rows of one weight are thinned as
     `kept_negatives` says, and a smaller sample is part of a larger one.
-
-    Parameters
-    ----------
-    weight : array-like of shape (n,)
-        Weights of the rows.
-    rank : array-like of int, shape (n,)
-        Place of each row in a random order of its class, from 0.
-    n_rows : array-like of int, shape (n,)
-        Number of rows of that class.
-
-    Examples
-    --------
-    >>> rejection_keep([4.0, 1.0, 1.0, 2.0], [3, 0, 1, 2], [4, 4, 4, 4])
-    array([ True,  True, False, False])
     """
     size = np.asarray(weight, dtype=float)
     share = size / max(float(size.max(initial=0.0)), 1e-300)
@@ -161,13 +147,7 @@ def undo_resampling(eta: ArrayLike, ratio: float) -> Array:
 
 
 def kept_negatives(n_negative: int, ratio: float) -> int:
-    """Return the floor of ``ratio * n_negative``, forgiving the rounding of the ratio.
-
-    Examples
-    --------
-    >>> kept_negatives(30, 0.1 * 3), kept_negatives(10, 0.29)
-    (9, 2)
-    """
+    """Return the floor of ``ratio * n_negative``, forgiving the rounding of the ratio."""
     return int(np.floor(ratio * n_negative * (1 + 1e-12)))
 
 

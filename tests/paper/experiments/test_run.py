@@ -13,7 +13,7 @@ import pytest
 
 from flipcost.datasets import load_paper_tables
 from flipcost.exceptions import ExperimentError
-from flipcost.paper.experiments import TABLES, needed_units, reproduce, summarize, verdict
+from flipcost.paper.experiments import TABLES, reproduce
 from flipcost.paper.experiments import run as experiments_run
 from flipcost.paper.experiments.results import (
     DIFFERS,
@@ -22,8 +22,10 @@ from flipcost.paper.experiments.results import (
     WITHIN,
     errata_of,
     is_impossible,
+    summarize,
+    verdict,
 )
-from flipcost.paper.experiments.run import FILE, UnitStore
+from flipcost.paper.experiments.run import FILE, UnitStore, needed_units
 
 SMALL = ["cost_clean_all_case2_BUPA", "cost_clean_all_case3_syn2"]
 PAGES = ["results.csv", "summary.csv", "report.html", "tables.md", "tables.tex"]

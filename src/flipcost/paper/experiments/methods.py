@@ -156,18 +156,7 @@ def _calls(X: Any, weights: Array) -> Flags:
 
 
 def run_clean(trial: Trial, pairs_by_name: dict[Any, Any], rng: np.random.Generator) -> Any:
-    """Tune costs and margins on 15 of the 80 hundredths left for training; section D.
-
-    Parameters
-    ----------
-    pairs_by_name : dict
-        Of lists of ``(cost, margin)``.
-
-    Returns
-    -------
-    list of tuple
-        ``(name, measure, value)``.
-    """
+    """Tune costs and margins on 15 of the 80 hundredths left for training; section D."""
     # Sixteenths of the training part: three of them are fifteen hundredths of all rows.
     valid = random_folds(trial.noisy, 16, rng) < 3
     moments = ClassMoments.from_rows(trial.X[~valid], trial.noisy[~valid])
@@ -206,29 +195,7 @@ def run_scheme2(
     rng: np.random.Generator,
     fixed_margins: Sequence[float] = (),
 ) -> list[tuple[Any, ...]]:
-    """Tune the margin and penalty for each measure, and score the clean test rows.
-
-    Parameters
-    ----------
-    trial : Trial
-        The rows.
-    estimator : object
-        With ``n_l2s`` and ``probabilities(rows, at)``: fit to the training rows of those numbers,
-        evaluate at rows of the training part with the test part below it; shape (at, n_l2s).
-    cost : float
-        The cost.
-    margins : sequence of float
-        Candidates.
-    rng : Generator
-        For the draws.
-    fixed_margins : sequence of float
-        Margins to report on their own too, only the penalty being tuned.
-
-    Returns
-    -------
-    list of tuple
-        ``(reading, margin, measure, value)``; the margin is "tuned" or a fixed one.
-    """
+    """Tune the margin and penalty for each measure, and score the clean test rows."""
     counts = _cross_validate(trial, estimator, cost, margins, rng)
     final = _Refits(trial, estimator, cost, margins, rng)
     found: list[tuple[Any, ...]] = []
@@ -472,30 +439,7 @@ def _kliep(trial: Trial, rng: np.random.Generator) -> Any:
 
 
 def combinations(pos: Any, other: Any, n_train: Any, prior: float) -> Any:
-    """Return the eight estimates of the positive class' probability, as the printed figures fit.
-
-    Parameters
-    ----------
-    pos, other : ndarray of shape (n,)
-        The estimated probabilities of the two classes, each from its own ratio; training rows
-        first. The printed "neg" is one less ``other``.
-    n_train : int
-        Number of training rows.
-    prior : float
-        Share of the positive class, the answer where both are zero.
-
-    Notes
-    -----
-    The scaled form of neg as printed divides neg by its maximum. The figures (a smallest value of
-    zero, and a mean deviation as large as that of pos, with the other sign) are those of scaling
-    the probability of the negative class, ``1 - other / max(other)``. Scaled forms are clipped.
-
-    Examples
-    --------
-    >>> found = combinations(np.array([0.2, 1.2]), np.array([0.9, 0.1]), 2, 0.5)
-    >>> found["neg"], found["pos_s"].round(3), found["neg_s"].round(3)
-    (array([0.1, 0.9]), array([0.167, 1.   ]), array([0.   , 0.889]))
-    """
+    """Return the eight estimates of the positive class' probability, as the printed figures fit."""
     pos_s = np.clip(pos / pos[:n_train].max(), 0, 1)
     neg_s = np.clip(1 - other / other[:n_train].max(), 0, 1)
     return {

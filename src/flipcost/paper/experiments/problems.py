@@ -154,14 +154,7 @@ MEASURES: dict[str, Measure] = {"Acc": "accuracy", "AM": "am", "F": "f", "WC": "
 
 
 def generator(seed: int, *identity: object) -> np.random.Generator:
-    """Return a random generator that depends on the seed and on what it is for, and nothing else.
-
-    Examples
-    --------
-    >>> a, b = generator(0, "pima", 3), generator(0, "pima", 3)
-    >>> bool(a.random() == b.random() != generator(0, "pima", 4).random())
-    True
-    """
+    """Return a random generator that depends on the seed and on what it is for, nothing else."""
     text = "|".join(str(part) for part in identity)
     return np.random.default_rng([int(seed), zlib.crc32(text.encode())])
 
@@ -198,12 +191,6 @@ def draw_trial(
 
     The split depends on the problem and the trial, the flips on the noise rate too: methods and
     rates are compared on the same rows.
-
-    Examples
-    --------
-    >>> trial = draw_trial(0, "thyroid", 0, rho=0.2)
-    >>> trial.X.shape, trial.X_test.shape, int(trial.positive.sum())
-    ((172, 5), (43, 5), 13)
     """
     problem = PROBLEMS[name]
     data = problem.load(generator(seed, "rows", name, pi, trial), pi)
@@ -227,14 +214,7 @@ def draw_trial(
 
 
 def random_folds(noisy: Flags, n_folds: int, rng: np.random.Generator) -> NDArray[np.int_]:
-    """Deal rows to folds at random, each with its share of both labels.
-
-    Examples
-    --------
-    >>> folds = random_folds(np.arange(20) < 5, 5, np.random.default_rng(0))
-    >>> np.bincount(folds[:5])
-    array([1, 1, 1, 1, 1])
-    """
+    """Deal rows to folds at random, each with its share of both labels."""
     shuffled = rng.permutation(len(noisy))
     folds = np.empty(len(noisy), dtype=np.intp)
     folds[shuffled] = stratified_folds(noisy[shuffled], n_folds)
@@ -245,25 +225,13 @@ def possible_rate(rho: float, *labels: Flags) -> float:
     """Return the rate, or the largest one that leaves each set of labels 2 % of either class.
 
     A sample can contradict its own rate when that is near one half.
-
-    Examples
-    --------
-    >>> noisy = np.arange(100) < 30
-    >>> possible_rate(0.2, noisy), round(possible_rate(0.4, noisy), 4)
-    (0.2, 0.2917)
     """
     rarer = min(min(float(y.mean()), 1 - float(y.mean())) for y in labels)
     return float(min(rho, max(0.0, (rarer - _LEAST) / (1 - 2 * _LEAST))))
 
 
 def scores_of(counts: Array, name: str, cost: float = 0.5, margin: float = 1.0) -> Array:
-    """Return a measure of confusion counts; the weighted cost is a sum over rows, as printed.
-
-    Examples
-    --------
-    >>> print(scores_of(np.array([[30, 0], [13, 0]]), "WC", cost=0.3).round(2))
-    9.1
-    """
+    """Return a measure of confusion counts; the weighted cost is a sum over rows, as printed."""
     counts = np.asarray(counts, dtype=float)
     value = measure(counts, MEASURES[name], cost, margin)
     return value * counts.sum(axis=(-2, -1)) if name == "WC" else value

@@ -50,30 +50,7 @@ _OURS = (
 
 
 def tidy(records_by_unit: dict[str, list[Row]], tables: list[str], seed: int) -> list[Row]:
-    """Return the rows of the results, in the order of the paper's tables.
-
-    Parameters
-    ----------
-    records_by_unit : dict
-        Records of finished units by the key of the unit.
-    tables : sequence of str
-        Names of tables.
-    seed : int
-        Written into every row.
-
-    Returns
-    -------
-    list of dict
-        With the keys ``FIELDS``.
-
-    Examples
-    --------
-    >>> from flipcost.paper.experiments import Unit, run_unit
-    >>> unit = Unit("case2", "bupa", 0.0, None, "usq_regerm", 0)
-    >>> rows = tidy({unit.key: run_unit(unit, 0)}, ["cost_clean_all_case2_BUPA"], 0)
-    >>> [rows[0][key] for key in ("gamma", "reading", "measure", "paper_mean", "trials")]
-    ['tuned', 'stated', 'Acc', 0.971, 1]
-    """
+    """Return the rows of the results, in the order of the paper's tables."""
     values = _gather(records_by_unit)
     cells = defaultdict(list)
     for cell in load_paper_tables():
@@ -179,13 +156,6 @@ def verdict(cell: Row, row: Row) -> str:
 
     The two agree when they differ by no more than the larger standard deviation, or by no more
     than the last printed digit: figures are printed cut off, not rounded.
-
-    Examples
-    --------
-    >>> cell = {"table": "Ac_measure_cost", "dataset": "pima", "rho": 0.2, "method": "lspc",
-    ...         "measure": "Acc", "mean": 0.71, "std": 0.04}
-    >>> verdict(cell, {"mean": 0.745, "std": 0.02}), verdict(cell, {"mean": 0.76, "std": 0.02})
-    ('within one sd', 'differs')
     """
     if math.isnan(cell["mean"]) or math.isnan(row["mean"]):
         return NOT_GIVEN
@@ -197,20 +167,7 @@ def verdict(cell: Row, row: Row) -> str:
 
 
 def summarize(rows: list[Row]) -> list[Row]:
-    """Return agreement by table and method: of cells that no erratum touches, and of the others.
-
-    Returns
-    -------
-    list of dict
-        With ``table``, ``method``, ``agree``, ``cells``, ``touched_agree``, ``touched_cells``.
-
-    Examples
-    --------
-    >>> row = {"table": "F_measure_cost", "method": "lspc", "parity": "yes", "errata": ""}
-    >>> rows = [{**row, "verdict": word} for word in (WITHIN, WITHIN, DIFFERS, NOT_GIVEN)]
-    >>> summarize([*rows, {**row, "verdict": DIFFERS, "errata": "E20"}])[0]["agree"]
-    2
-    """
+    """Return agreement by table and method: of cells that no erratum touches, and of the others."""
     tally: dict = defaultdict(lambda: [0, 0, 0, 0])
     for row in rows:
         if row["parity"] == "yes" and row["verdict"] in (WITHIN, DIFFERS):
@@ -284,14 +241,7 @@ _IMPOSSIBLE = {
 
 
 def is_impossible(cell: Row) -> bool:
-    """Tell whether a printed cell cannot be right, whatever was run.
-
-    Examples
-    --------
-    >>> is_impossible({"table": "Re-lg-ERM-Bupa", "method": "lkfun_log", "measure": "Acc",
-    ...                "mean": 0.88, "std": 0.88})
-    True
-    """
+    """Tell whether a printed cell cannot be right, whatever was run."""
     if (cell["table"], cell["method"], cell["measure"]) in _IMPOSSIBLE:
         return True
     if cell["measure"] not in ("Acc", "AM", "F"):
@@ -301,14 +251,7 @@ def is_impossible(cell: Row) -> bool:
 
 
 def errata_of(cell: Row) -> list[str]:
-    """Return the numbers of the errata that say that a printed cell is not what it says it is.
-
-    Examples
-    --------
-    >>> errata_of({"table": "Ac_measure_cost", "dataset": "german", "rho": 0.2, "method": "mub_log",
-    ...            "measure": "Acc", "mean": 0.66, "std": float("nan")})
-    ['E13']
-    """
+    """Return the numbers of the errata that say that a printed cell is not what it says it is."""
     found = []
     if cell["method"] == "usq_regerm" and cell["rho"] > 0:
         found.append("E1")
@@ -325,14 +268,7 @@ def errata_of(cell: Row) -> list[str]:
 
 
 def parity_reading(cell: Row) -> str:
-    """Return the reading that a printed cell is compared with in the summary.
-
-    Examples
-    --------
-    >>> parity_reading({"table": "Ac_measure_cost", "dataset": "pima", "rho": 0.2,
-    ...                 "method": "usq_regerm"})
-    'half'
-    """
+    """Return the reading that a printed cell is compared with in the summary."""
     table, method = cell["table"], cell["method"]
     if table.startswith("eta_"):
         if method.startswith("kliep"):

@@ -99,24 +99,12 @@ class Unit:
 
     @property
     def key(self) -> str:
-        """Return the unit's identity as text.
-
-        Examples
-        --------
-        >>> Unit("noisy", "pima", 0.2, None, "lspc", 3).key
-        'noisy/pima/rho=0.2/pi=None/lspc/3'
-        """
+        """Return the unit's identity as text."""
         return f"{self.kind}/{self.problem}/rho={self.rho}/pi={self.pi}/{self.column}/{self.trial}"
 
 
 def all_units(trials: int) -> list[Unit]:
-    """Return every unit of so many trials, trial by trial, so that a part is a smaller whole.
-
-    Examples
-    --------
-    >>> len(all_units(1))
-    167
-    """
+    """Return every unit of so many trials, trial by trial, so that a part is a smaller whole."""
     return [unit for trial in range(trials) for unit in _units_of(trial)]
 
 
@@ -145,14 +133,7 @@ def _units_of(trial: int) -> list[Unit]:
 
 
 def run_unit(unit: Unit, seed: int) -> list[Row]:
-    """Run a unit and return its records: dictionaries in the terms of the printed cells.
-
-    Examples
-    --------
-    >>> records = run_unit(Unit("noisy", "thyroid", 0.0, None, "usq_regerm", 0), seed=0)
-    >>> sorted({record["reading"] for record in records if record["method"] == "usq_regerm"})
-    ['denoised', 'half', 'stated', 'weight']
-    """
+    """Run a unit and return its records: dictionaries in the terms of the printed cells."""
     trial = draw_trial(seed, unit.problem, unit.trial, unit.rho, unit.pi)
     rng = generator(seed, unit.key)
     runner = {"noisy": _noisy, "case1": _case1, "case2": _case2, "case3": _case3, "eta": _eta}
@@ -272,17 +253,6 @@ def run_units(
 
     The linear algebra keeps to one thread: several would add in another order, and the units of
     this size gain nothing from them.
-
-    Parameters
-    ----------
-    units : sequence of Unit
-        What to run.
-    seed : int
-        The run's seed.
-    jobs : int
-        Number of processes.
-    done : callable
-        Called in this process, in any order of units.
     """
     if jobs == 1 or len(units) < 2:
         for unit in units:
@@ -431,7 +401,7 @@ class Reproduction:
     rows : list of dict
         The tidy results, as in ``results.csv``.
     summary : list of dict
-        Agreement by table and method, see `flipcost.paper.experiments.summarize`.
+        Agreement by table and method, see `summary.csv`.
     folder : Path
         Where the files are.
     seconds : float
@@ -561,13 +531,7 @@ def _run(
 
 
 def needed_units(names: list[str], trials: int) -> list[Unit]:
-    """Return the units behind tables.
-
-    Examples
-    --------
-    >>> [unit.column for unit in needed_units(["syn_cost_bayes"], 1)]
-    ['bayes']
-    """
+    """Return the units behind tables."""
     wanted = set()
     for cell in load_paper_tables():
         if cell["table"] not in names:
@@ -652,12 +616,6 @@ class _Meter:
 
 
 def _duration(seconds: float) -> str:
-    """Return a time in words.
-
-    Examples
-    --------
-    >>> _duration(42.4), _duration(200)
-    ('42 s', '3 min 20 s')
-    """
+    """Return a time in words."""
     whole = round(seconds)
     return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"

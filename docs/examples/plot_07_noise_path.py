@@ -24,12 +24,12 @@ calls = {
     "FlipCostClassifier": labels[(model.oof_probability_ > cost).astype(int)],
     "logistic regression": labels[(plain > cost).astype(int)],
 }
-calls["all positive"] = np.full(len(noisy), labels[1])
+calls["flag all"] = np.full(len(noisy), labels[1])
 rates = np.linspace(0, 0.3, 61)
 fig, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
 for name, called in calls.items():
     found = [fc.metrics.denoised_cost(noisy, called, cost, r, normalize=True) for r in rates]
     ax.plot(rates, [estimate.value for estimate in found], label=name)
-ax.set(xlabel="assumed share of wrong labels", ylabel="cost of a row on clean labels")
+ax.set(xlabel="assumed share of wrong labels", ylabel="expected cost of a row")
 ax.legend()
 plt.show()

@@ -1,4 +1,4 @@
-"""Displays of decisions: denoised with a band, beside as labelled and the constants."""
+"""Displays of decisions: denoised with a band, beside recorded labels and the constants."""
 
 import matplotlib as mpl
 import matplotlib.figure
@@ -56,7 +56,7 @@ def test_bands_hold_the_clean_curve(display):
     assert np.mean(held) >= 0.95 - 3 * np.sqrt(0.95 * 0.05 / draws)
     assert np.mean(nearer) > 0.5
     labels = [text.get_text() for text in shown.ax_.get_legend().get_texts()]
-    assert "as labelled" in labels
+    assert "by recorded labels" in labels
     assert len(labels) >= 3
 
 

@@ -554,7 +554,7 @@ _NUMBER_OR_TUNED = ("cost", "gamma")
 def load_paper_tables(*, as_frame: bool = False) -> Any:
     """Load the 931 cells printed in the tables of the paper.
 
-    The cells are as printed, mistakes included.
+    The cells are as printed, errors included.
 
     Parameters
     ----------

@@ -154,7 +154,7 @@ def f_score(
     Returns
     -------
     float
-        0 without a positive label and a positive call, as in scikit-learn.
+        0 without a positive label and a positive prediction, as in scikit-learn.
 
     Examples
     --------
@@ -176,14 +176,14 @@ def weighted_cost(
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    """Weighted cost of the mistakes, ``(1 - cost) FN + (cost / margin) FP``.
+    """Weighted cost of wrong decisions, ``(1 - cost) FN + (cost / margin) FP``.
 
     Parameters
     ----------
     y_true, y_pred : array-like of shape (n,)
         Labels and predictions.
     cost : float, Costs or RowCosts
-        Share of the misclassification cost that a false positive bears; or prices, also by row as
+        Share of the misclassification cost that a false positive bears; or costs, also by row as
         in ``Costs(fn=amounts, fp=5)``: the figure is then in their units.
     margin : float, default=1.0
         Divides the price of a false positive, as in the paper. Figures at different margins are
@@ -282,7 +282,7 @@ def denoised_cost(
     y_noisy, y_pred : array-like of shape (n,)
         Noisy labels and predictions; of rows that the classifier was not trained on.
     cost : float, Costs or RowCosts
-        Share of the misclassification cost that a false positive bears; or prices, also by row as
+        Share of the misclassification cost that a false positive bears; or costs, also by row as
         in ``Costs(fn=amounts, fp=5)``: the figure is then in their units.
     noise_rate : float, pair of floats, or None
         Rate of the noise, taken as known.
@@ -303,8 +303,8 @@ def denoised_cost(
     Returns
     -------
     Interval
-        ``value``, from no cost to that of nothing but the dearest mistake, and the limits ``low``
-        and ``high``, which contain it.
+        ``value``, from no cost to that of nothing but the more expensive error, and the limits
+        ``low`` and ``high``, which contain it.
 
     Warns
     -----
@@ -376,7 +376,7 @@ def _design(
 
 
 def _by_row(cost: CostLike | RowCosts, n_rows: int, margin: float = 1.0) -> RowCosts | None:
-    """Return prices by row, or None where they are the same for all."""
+    """Return costs by row, or None where they are the same for all."""
     if isinstance(cost, RowCosts) or (isinstance(cost, Costs) and cost.is_by_row):
         if margin != 1:
             msg = f"Prices by row are money, which no `margin` divides: give 1, not {margin:g}."
@@ -410,7 +410,7 @@ def _mean_cost(
 
 
 class _CostScorer(Scorer):
-    """A scorer that has rows decided on at their own prices, and counts them at these."""
+    """A scorer that has rows decided on at their own costs, and counts them at these."""
 
     def _score(
         self, method_caller: Any, estimator: Any, X: Any, y_true: Any, **kwargs: Any
@@ -454,15 +454,15 @@ def cost_scorer(
     """Return a scorer of the mean weighted cost of a row, its sign turned: larger is better.
 
     Without a noise rate the labels are taken as they are, and on noisy ones the choice leans
-    towards calling all rows of the class whose misses are dear. With it, the counts of each fold
-    are denoised first. At ``cost=0.5`` the scorer ranks as (denoised) accuracy does.
+    towards the class whose errors are expensive. With it, the counts of each fold are denoised
+    first. At ``cost=0.5`` the scorer ranks as (denoised) accuracy does.
 
     Parameters
     ----------
     cost : float or Costs
-        Share of the misclassification cost that a false positive bears, or the prices, in whose
+        Share of the misclassification cost that a false positive bears, or both costs, in whose
         units the score then is. Prices may be columns of X, as in ``Costs(fn="amount", fp=5)``;
-        prices by row can also be routed to the scorer as the metadata `prices`, by
+        costs by row can also be routed to the scorer as the metadata `prices`, by
         ``set_score_request(prices=True)``. They go on to an estimator whose `predict` takes them.
     noise_rate : float, pair of floats, or None, default=None
         Rate of the noise in the labels that are scored on.

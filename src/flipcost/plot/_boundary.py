@@ -22,7 +22,7 @@ class DecisionBoundaryDisplay:
     probability : ndarray of shape (m, n)
         Probability of the positive class at each pair of them.
     threshold : float
-        Where a row starts to be called positive: the cost.
+        Where a row starts to be flagged: the cost.
 
     Attributes
     ----------

@@ -1,4 +1,4 @@
-"""Curves of probabilities: cost over all cost shares; decision curve, lift, profit with bands."""
+"""Curves of probabilities: cost over all cost shares; decision curve, lift and profit."""
 
 from __future__ import annotations
 
@@ -234,16 +234,16 @@ class CostCurveDisplay:
 
 
 class BandDisplay:
-    """A curve on clean labels with its band, beside "as labelled" and the two constants.
+    """A curve corrected for label errors, with its band; by recorded labels; and the constants.
 
     Parameters
     ----------
     x : ndarray of shape (K,)
         What it is drawn over.
     clean : ndarray of shape (K, 3)
-        Value, lower and upper limit on clean labels.
+        Value, lower and upper limit, corrected for label errors.
     observed : ndarray of shape (K,)
-        The same by the labels as they are.
+        The same by recorded labels.
     constants : dict of str to ndarray of shape (K,)
         The constant answers.
     name : str, default=None
@@ -264,7 +264,7 @@ class BandDisplay:
     >>> x = np.linspace(0, 1, 5)
     >>> display = BandDisplay(x, np.column_stack([x, x - 0.1, x + 0.1]), x, {"none": 0 * x}).plot()
     >>> [line.get_label() for line in display.ax_.get_lines()]
-    ['on clean labels', 'as labelled', 'none']
+    ['corrected for label errors', 'by recorded labels', 'none']
     """
 
     _x_name, _y_name = "", ""
@@ -301,14 +301,14 @@ class BandDisplay:
         """
         self.ax_ = take_axes(ax)
         self.figure_ = self.ax_.figure
-        label = name or self.name or "on clean labels"
+        label = name or self.name or "corrected for label errors"
         (self.line_,) = self.ax_.plot(self.x, self.clean[:, 0], **{"label": label, **kwargs})
         color = self.line_.get_color()
         self.band_ = self.ax_.fill_between(
             self.x, self.clean[:, 1], self.clean[:, 2], color=color, alpha=0.15, linewidth=0
         )
         (self.observed_line_,) = self.ax_.plot(
-            self.x, self.observed, color=color, linestyle="--", label="as labelled"
+            self.x, self.observed, color=color, linestyle="--", label="by recorded labels"
         )
         self.constant_lines_ = [
             self.ax_.plot(self.x, values, color="grey", linestyle=style, label=words)[0]
@@ -349,9 +349,9 @@ class BandDisplay:
         y_prob : array-like of shape (n,)
             Probability of the positive class on clean labels, of rows that were not trained on.
         cost : float or Costs, default=0.5
-            Share of the cost that a false positive bears, or the prices.
+            Share of the cost that a false positive bears, or both costs.
         prices : array-like of shape (n, 2) or (n, 4), frame or Costs, default=None
-            Prices by row, in place of `cost`.
+            Costs by row, in place of `cost`.
         noise_rate : float, pair of floats, RatePosterior or None, default=None
             Rate at which the labels were flipped, or what is known of it.
         sample_weight : array-like of shape (n,), default=None
@@ -398,7 +398,7 @@ class BandDisplay:
     ) -> Self:
         """Draw the curve of a fitted classifier on rows that it was not trained on.
 
-        The prices and what is known of the noise rate are the estimator's own, if it has them.
+        The costs and what is known of the noise rate are the estimator's own, if it has them.
 
         Parameters
         ----------
@@ -436,7 +436,7 @@ class BandDisplay:
 
 
 class DecisionCurveDisplay(BandDisplay):
-    """Net benefit over the threshold, denoised: the decision curve of Vickers and Elkin.
+    """Net benefit by threshold, corrected for label errors: the decision curve.
 
     Parameters
     ----------
@@ -463,17 +463,17 @@ class DecisionCurveDisplay(BandDisplay):
     ) -> tuple[Any, Any, Any, Any]:
         del prices
         curve = net_benefit_curve(positive, probability, posterior, _THRESHOLDS, **more)
-        constants = {"all positive": curve.all_positive, "all negative": curve.all_negative}
+        constants = {"flag all": curve.all_positive, "flag none": curve.all_negative}
         return curve.x, curve.clean, curve.observed, constants
 
 
 class PriceCurveDisplay(BandDisplay):
-    """Cost of a row over the price of a miss, decided at each price, denoised.
+    """Cost of a row by the cost of a miss, decided at each, corrected for label errors.
 
     Parameters
     ----------
     x, clean, observed, constants, name
-        As in `BandDisplay`: prices of a miss, on the mean, and costs in the units of the prices.
+        As in `BandDisplay`: costs of a miss, on the mean, and what a row costs, in their units.
 
     Examples
     --------
@@ -488,20 +488,20 @@ class PriceCurveDisplay(BandDisplay):
     4.0
     """
 
-    _x_name, _y_name = "price of a miss", "cost of a row"
+    _x_name, _y_name = "cost of a miss", "cost of a row"
 
     @classmethod
     def _compute(
         cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
     ) -> tuple[Any, Any, Any, Any]:
         curve = price_curve(positive, probability, prices, posterior, _FACTORS, **more)
-        constants = {"all positive": curve.all_positive, "all negative": curve.all_negative}
+        constants = {"flag all": curve.all_positive, "flag none": curve.all_negative}
         mean = prices.mean(more.get("sample_weight"))[0]
         return mean * curve.x, curve.clean, curve.observed, constants
 
 
 class LiftDisplay(BandDisplay):
-    """Lift over the share of rows that are called, denoised.
+    """Lift by the share of rows that are flagged, corrected for label errors.
 
     Parameters
     ----------
@@ -519,7 +519,7 @@ class LiftDisplay(BandDisplay):
     True
     """
 
-    _x_name, _y_name = "share of rows called", "lift"
+    _x_name, _y_name = "share of rows flagged", "lift"
 
     @classmethod
     def _compute(
@@ -531,12 +531,12 @@ class LiftDisplay(BandDisplay):
 
 
 class ProfitDisplay(BandDisplay):
-    """What calling rows saves, over the share of them that are called, denoised.
+    """What flagging rows saves, by the share that is flagged, corrected for label errors.
 
     Parameters
     ----------
     x, clean, observed, constants, name
-        As in `BandDisplay`: depths, and money for each row of the table, against calling nobody.
+        As in `BandDisplay`: depths, and money for each row of the table, over flagging none.
 
     Examples
     --------
@@ -547,10 +547,10 @@ class ProfitDisplay(BandDisplay):
     >>> y, p = [0, 0, 1, 1] * 20, [0.1, 0.4, 0.35, 0.8] * 20
     >>> display = ProfitDisplay.from_predictions(y, p, cost=Costs(fn=4, fp=1), noise_rate=0.1)
     >>> sorted(display.constants)
-    ['all negative', 'all positive']
+    ['flag all', 'flag none']
     """
 
-    _x_name, _y_name = "share of rows called", "profit of a row"
+    _x_name, _y_name = "share of rows flagged", "profit of a row"
 
     @classmethod
     def _compute(
@@ -558,5 +558,5 @@ class ProfitDisplay(BandDisplay):
     ) -> tuple[Any, Any, Any, Any]:
         curve = depth_curve(positive, probability, prices, posterior, **more)
         every = np.full(len(curve.depth), curve.everyone.value)
-        constants = {"all positive": every, "all negative": np.zeros(len(curve.depth))}
+        constants = {"flag all": every, "flag none": np.zeros(len(curve.depth))}
         return curve.depth, curve.clean["profit"], curve.observed["profit"], constants

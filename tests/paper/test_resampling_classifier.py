@@ -218,7 +218,7 @@ def test_what_cannot_be_drawn_is_refused(noisy):
         CostResamplingClassifier(cost=0.25, margin=0.1).fit(X, y)
     with pytest.raises(ValueError, match="Use mode='weight', or a larger margin"):
         CostResamplingClassifier(cost=0.25, margins=[0.1, 1.0]).fit(X, y)
-    with pytest.raises(ValueError, match="leaves none of"):
+    with pytest.raises(ValueError, match="leaves none of one class"):
         CostResamplingClassifier(cost=0.001, margin=5.0).fit(X, y)
     with pytest.raises(ValueError, match="at least one candidate"):
         CostResamplingClassifier(margins=[]).fit(X, y)

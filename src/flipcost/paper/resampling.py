@@ -362,21 +362,34 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
             paid = None if paid is None else RowCosts(paid.alarm, paid.miss)
         self._rates, self._by_row = rates, paid is not None
 
+        if paid is None:  # one price for all rows
+            paid = RowCosts(np.full(len(positive), 1 - cost), np.full(len(positive), cost))
         random = check_random_state(self.random_state)
-        given = (self._inner(), X, labels, positive, weight, self.mode)
-        rows = _Rows(*given) if paid is None else _PricedRows(*given, paid, rates)
+        rows = _Rows(self._inner(), X, labels, positive, weight, self.mode, paid, rates)
         if self.margin == "tune":
             self._tune(rows, cost, random)
         else:
             self.margin_ = margin_value(self.margin)
-        ratio = negative_ratio(cost, self.margin_, rates)
-        if paid is None:
-            _check_ratio(ratio, self.mode, self.margin_)
+        ratio = self._ratio(cost, self.margin_)
         everything = np.arange(len(positive))
         order = rows.order(everything, random)
-        step = ratio if paid is None else self.margin_
-        self.estimator_, self.ratio_ = rows.fit(everything, order, step)
+        self.estimator_ = rows.fit(everything, order, self.margin_)
+        if self.mode == "undersample":
+            n_drawn = len(rows.negatives(everything))
+            ratio = kept_negatives(n_drawn, ratio) / n_drawn
+        self.ratio_ = None if self._by_row else ratio
         return self
+
+    def _ratio(self, cost, margin):
+        """Return what multiplies the negatives at a margin, or refuse what cannot be drawn."""
+        ratio = negative_ratio(cost, margin, self._rates)
+        if self.mode == "undersample" and ratio > 1 and not self._by_row:
+            msg = (
+                f"A margin of {margin:.4g} needs {ratio:.3g} times the negatives there are, and "
+                "drawing can only lessen them. Use mode='weight', or a larger margin."
+            )
+            raise ValueError(msg)
+        return ratio
 
     def _inner(self):
         return LinkClassifier() if self.estimator is None else clone(self.estimator)
@@ -389,11 +402,8 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
     def _tune(self, rows, cost, random):
         """Cross-validate every margin and keep the best: steps 1 to 8 of the algorithm."""
         margins = self._candidates(cost)
-        ratios = np.array([negative_ratio(cost, margin, self._rates) for margin in margins])
-        if not self._by_row:
-            for ratio, margin in zip(ratios, margins, strict=True):
-                _check_ratio(ratio, self.mode, margin)
-        elif self.scoring == "margin_cost":
+        ratios = np.array([self._ratio(cost, margin) for margin in margins])
+        if self._by_row and self.scoring == "margin_cost":
             msg = (
                 "`scoring='margin_cost'` divides one price by the margin, and prices differ by row "
                 "here. Give 'cost', which counts them as they are."
@@ -407,14 +417,14 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         folds = [(train, test, rows.order(train, random)) for train, test in splits]
         settled = rows.settled()
         tables = Parallel(n_jobs=self.n_jobs)(
-            delayed(_count)(settled, fold, step, self.classes_[self._index])
-            for step in (margins if self._by_row else ratios)
+            delayed(_count)(settled, fold, margin, self.classes_[self._index])
+            for margin in margins
             for fold in folds
         )
-        # Rows; then, with prices by row, what wrong calls would cost.
+        # Rows; then what wrong calls would cost.
         both = np.array(tables).reshape(len(ratios), len(folds), -1, 2, 2).sum(axis=1)
         counts = both[:, 0]
-        if self._by_row and self.scoring == "cost":
+        if self.scoring == "cost":
             paid = ConfusionCounts(both[:, 1], both[:, 1]).denoised(self._rates)
             scores = -(paid[..., 1, 0] + paid[..., 0, 1]) / counts.sum(axis=(1, 2))
         else:
@@ -452,13 +462,11 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
             tables = ConfusionCounts(counts, counts).denoised(self._rates)
             pairs = zip(tables, margins, strict=True)
             return -np.array([float(measure(t, "cost", cost, m)) for t, m in pairs])
+        rates = self._rates
         if self.relabeled_:  # F is of the user's positive class
-            counts, cost, rates = counts[:, ::-1, ::-1], 1 - cost, self._rates[::-1]
-        else:
-            rates = self._rates
+            counts, rates = counts[:, ::-1, ::-1], rates[::-1]
         tables = ConfusionCounts(counts, counts).denoised(rates)
-        sign = -1.0 if self.scoring == "cost" else 1.0
-        return sign * measure(tables, self.scoring, cost)
+        return measure(tables, self.scoring)
 
     def _choose(self, margins, ratios, counts, scores):
         if np.isnan(scores).all():
@@ -499,88 +507,48 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
 
 
 class _Rows:
-    """The training rows, and how to fit to some of them with the negatives re-sampled."""
+    """The training rows, and how to fit to some of them, re-sampled by what they cost."""
 
     def __init__(
-        self, estimator: Any, X: Any, labels: Any, positive: Any, weight: Any, mode: Any
+        self,
+        estimator: Any,
+        X: Any,
+        labels: Any,
+        positive: Flags,
+        weight: Any,
+        mode: str,
+        prices: RowCosts,
+        rates: tuple[float, float],
     ) -> None:
         self.estimator, self.X, self.labels = estimator, X, labels
         self.positive, self.weight, self.mode = positive, weight, mode
+        self.prices, self.rates = prices, rates
 
-    def negatives(self, index: Any) -> Indices:
+    def negatives(self, index: Indices) -> Indices:
         """Return those of the rows that are negative and have a weight."""
-        drawn = ~self.positive[index]
-        if self.weight is not None:
-            drawn &= self.weight[index] > 0
-        return index[drawn]
+        return self._weighty(index[~self.positive[index]])
 
-    def order(self, index: Any, random: Any) -> Any:
-        """Return the negatives among rows in a random order, from which the first are drawn."""
-        return random.permutation(self.negatives(index))
+    def _weighty(self, index: Indices) -> Indices:
+        return index if self.weight is None else index[self.weight[index] > 0]
 
-    def counts(self, index: Any, called: Any) -> Any:
-        """Count labels against calls."""
-        weight = None if self.weight is None else self.weight[index]
-        return ConfusionCounts.from_labels(self.positive[index], called, weight).counts
-
-    def fit(self, index: Any, order: Any, ratio: Any) -> tuple[Any, float | None]:
-        """Fit to rows with their negatives, in random order, re-sampled; return the true ratio."""
-        weight = self.weight
-        if self.mode == "weight":
-            weight = np.ones(len(self.positive)) if weight is None else weight
-            weight = weight * np.where(self.positive, 1.0, ratio)
-        else:
-            n_kept = kept_negatives(len(order), ratio)
-            if n_kept == 0:
-                msg = (
-                    f"Drawing a share of {ratio:.3g} of {len(order)} negative rows leaves none of "
-                    "the class. Use mode='weight', fewer folds, or a smaller margin."
-                )
-                raise ValueError(msg)
-            index = np.sort(np.concatenate([index[self.positive[index]], order[:n_kept]]))
-            ratio = n_kept / len(order)
-        return self._fitted(index, weight), ratio
-
-    def settled(self) -> Self:
-        """Return the same rows with the estimator's kernel widths chosen on all of them."""
-        same = copy(self)
-        params = weight_params(self.estimator, self.weight)
-        same.estimator = settle(self.estimator, self.X, self.labels, **params)
-        return same
-
-    def _fitted(self, index: Any, weight: Any) -> Any:
-        """Fit to some rows, by the weights of all."""
-        model = clone(self.estimator)
-        params = weight_params(model, None if weight is None else weight[index])
-        return model.fit(take_rows(self.X, index), self.labels[index], **params)
-
-
-class _PricedRows(_Rows):
-    """The same where rows of either class are re-sampled by their own prices."""
-
-    def __init__(self, *given: Any) -> None:
-        super().__init__(*given[:-2])
-        self.prices, self.rates = given[-2:]
-
-    def order(self, index: Any, random: Any) -> Any:
+    def order(self, index: Indices, random: Any) -> Indices:
         """Return the place of each row in a random order of its class, and that class' size."""
         place = np.full((2, len(self.positive)), -1)
-        # Draws of negatives are those of one price, so that equal prices draw the same rows.
-        negatives = super().order(index, random)
-        positives = index[self.positive[index]]
-        if self.weight is not None:
-            positives = positives[self.weight[positives] > 0]
+        negatives = random.permutation(self.negatives(index))
+        # Drawn apart, so that negatives are the same whether positives are thinned or not.
+        positives = self._weighty(index[self.positive[index]])
         positives = np.random.default_rng(negatives).permutation(positives)
         for own in (negatives, positives):
             place[:, own] = np.arange(len(own)), np.full(len(own), len(own))
         return place
 
-    def counts(self, index: Any, called: Any) -> Any:
+    def counts(self, index: Indices, called: Flags) -> Array:
         """Count labels against calls, and the same by what a wrong call would cost."""
         weight = np.ones(len(index)) if self.weight is None else self.weight[index]
         price = np.where(called, self.prices.alarm[index], self.prices.miss[index])
-        by_price = ConfusionCounts.from_labels(self.positive[index], called, weight * price)
-        return np.stack([super().counts(index, called), by_price.counts])
+        labels = self.positive[index]
+        tables = [ConfusionCounts.from_labels(labels, called, w) for w in (weight, weight * price)]
+        return np.stack([table.counts for table in tables])
 
     def sizes(self, margin: float) -> Array:
         """Return what rows weigh, a positive one at mean prices about 1."""
@@ -589,36 +557,39 @@ class _PricedRows(_Rows):
         typical = price_weights(np.ones(len(size), bool), scaled, self.rates)
         return np.asarray(size / np.average(typical, weights=self.weight))
 
-    def fit(self, index: Any, order: Any, margin: Any) -> tuple[Any, None]:
+    def fit(self, index: Indices, order: Indices, margin: float) -> Any:
         """Fit to rows that are weighed, or kept, by what they cost at a margin."""
         size = self.sizes(margin)
         if self.mode == "weight":
-            weight = size if self.weight is None else size * self.weight
-            return self._fitted(index, weight), None
+            return self._fitted(index, size if self.weight is None else size * self.weight)
         rank, n_rows = order[:, index]
         kept = index[(rank >= 0) & rejection_keep(size[index], rank, n_rows)]
         if len(np.unique(self.positive[kept])) < 2:
             msg = (
-                f"Keeping rows in proportion to what they cost leaves {len(kept)} of {len(index)}, "
-                "of one class only, since a few cost much more than the others. Use mode='weight'."
+                f"Keeping {len(kept)} of {len(index)} rows in proportion to what they cost leaves "
+                "none of one class. Use mode='weight', fewer folds, or another margin."
             )
             raise ValueError(msg)
-        return self._fitted(kept, self.weight), None
+        return self._fitted(kept, self.weight)
+
+    def settled(self) -> Self:
+        """Return the same rows with the estimator's kernel widths chosen on all of them."""
+        same = copy(self)
+        params = weight_params(self.estimator, self.weight)
+        same.estimator = settle(self.estimator, self.X, self.labels, **params)
+        return same
+
+    def _fitted(self, index: Indices, weight: Any) -> Any:
+        """Fit to some rows, by the weights of all."""
+        model = clone(self.estimator)
+        params = weight_params(model, None if weight is None else weight[index])
+        return model.fit(take_rows(self.X, index), self.labels[index], **params)
 
 
-def _count(rows, fold, step, label):
+def _count(rows, fold, margin, label):
     """Fit to the training part of a fold and count labels against calls on the other."""
     train, test, order = fold
-    model, _ = rows.fit(train, order, step)
+    model = rows.fit(train, order, margin)
     column = int(np.flatnonzero(model.classes_ == label)[0])
     called = model.predict_proba(take_rows(rows.X, test))[:, column] > 0.5
     return rows.counts(test, called)
-
-
-def _check_ratio(ratio, mode, margin):
-    if mode == "undersample" and ratio > 1:
-        msg = (
-            f"A margin of {margin:.4g} needs {ratio:.3g} times the negatives there are, and "
-            "drawing can only lessen them. Use mode='weight', or a larger margin."
-        )
-        raise ValueError(msg)

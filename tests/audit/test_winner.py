@@ -45,7 +45,7 @@ def test_a_clearly_cheaper_candidate_wins(result):
 
 def test_the_winner_is_what_is_saved(result, tmp_path):
     """The saved model calls rows as boosting does, at the cost, on rows that it has not seen."""
-    fc.save(result.model, tmp_path / "model.json")
+    fc.save(result, tmp_path / "model.json")
     model = fc.load(tmp_path / "model.json")
     fresh = crossed(2000, seed=1)
     x = np.column_stack([fresh["a"], fresh["b"]])

@@ -17,6 +17,7 @@ import flipcost as fc
 from flipcost.exceptions import ModelFileError
 from flipcost.export import to_onnx, to_sql
 from flipcost.model import Formula
+from flipcost.model.file import from_bytes
 from flipcost.model.formula import (
     Column,
     Decision,
@@ -101,10 +102,10 @@ def places(content):
             yield from places(content[key])
 
 
-def outcome(path):
-    """Load a file and predict; whatever it holds, no other errors, no other probabilities."""
+def outcome(data):
+    """Load the bytes of a file and predict: no other errors, no other probabilities."""
     try:
-        model, said = fc.load(path), ""
+        model, said = from_bytes(data, "m.json"), ""
     except ModelFileError as error:
         model, said = None, str(error)
     assert len(said) < 600
@@ -127,9 +128,8 @@ def outcome(path):
 @pytest.mark.parametrize("parts", [PARTS, LINKED], ids=["curves", "link"])
 def test_each_value_of_a_file_may_be_anything(parts, tmp_path):
     """Every leaf and branch is replaced, removed and repeated: refused, or a model all the same."""
-    good, path, counts = contents(parts, tmp_path), tmp_path / "m.json", {"refused": 0, "taken": 0}
-    path.write_text(json.dumps(good))
-    assert outcome(path) == "taken"
+    good, counts = contents(parts, tmp_path), {"refused": 0, "taken": 0}
+    assert outcome(json.dumps(good).encode()) == "taken"
     for k in range(len(list(places(good)))):
         changes = [("put", value) for value in VALUES]
         for change, value in [*changes, ("remove", 0), ("repeat", 0), ("add", 0)]:
@@ -145,8 +145,7 @@ def test_each_value_of_a_file_may_be_anything(parts, tmp_path):
                 holder["more"] = holder[key]
             else:
                 continue
-            path.write_text(json.dumps(content))
-            found = outcome(path)
+            found = outcome(json.dumps(content).encode())
             counts[found] += 1
             if change == "remove" or (change == "add" and isinstance(holder, dict)):
                 assert found == "refused" or isinstance(holder, list) or key in ("1", "more")
@@ -155,16 +154,13 @@ def test_each_value_of_a_file_may_be_anything(parts, tmp_path):
 
 def test_text_that_is_no_json(tmp_path):
     """Numbers without end, deep nesting and cut files, anywhere in a file."""
-    good, path = json.dumps(contents(PARTS, tmp_path)), tmp_path / "m.json"
+    good = json.dumps(contents(PARTS, tmp_path))
     spots = [k for k, sign in enumerate(good) if sign in ":,"]
     for k in spots[:: max(1, len(spots) // 40)]:
         for literal in LITERALS:
-            path.write_text(good[: k + 1] + literal + good[k + 1 :])
-            assert outcome(path) == "refused"
-        path.write_text(good[:k])
-        assert outcome(path) == "refused"
-    path.write_bytes(good.encode().replace(b"Lyon", b"\xff\xfe"))
-    assert outcome(path) == "refused"
+            assert outcome((good[: k + 1] + literal + good[k + 1 :]).encode()) == "refused"
+        assert outcome(good[:k].encode()) == "refused"
+    assert outcome(good.encode().replace(b"Lyon", b"\xff\xfe")) == "refused"
 
 
 FORGED = {
@@ -181,11 +177,10 @@ FORGED = {
 @pytest.mark.parametrize("name", FORGED)
 def test_trees_that_are_none(name, tmp_path):
     """What would hang or crash whoever follows it is refused when it is read."""
-    content, path = contents(PARTS, tmp_path), tmp_path / "m.json"
+    content = contents(PARTS, tmp_path)
     field, value = FORGED[name]
     content["forests"][0]["trees"][0][field] = value
-    path.write_text(json.dumps(content))
-    assert outcome(path) == "refused"
+    assert outcome(json.dumps(content).encode()) == "refused"
 
 
 @pytest.mark.parametrize("filling", ["[],", "0,", '"",', '{"left":[]},', "9" * 30 + ","])
@@ -195,12 +190,11 @@ def test_time_and_memory_follow_the_size(field, filling, tmp_path):
     good = json.dumps(contents(PARTS, tmp_path))
     at = good.index("[", good.index(f'"{field}"')) + 1
     more = filling * (1_000_000 // len(filling))
-    path = tmp_path / "m.json"
-    path.write_text(good[:at] + more + good[at:])
+    data = (good[:at] + more + good[at:]).encode()
     tracemalloc.start()
     begun = time.process_time()
     try:
-        outcome(path)
+        outcome(data)
         assert tracemalloc.get_traced_memory()[1] < 40e6
     finally:
         tracemalloc.stop()

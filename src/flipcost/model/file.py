@@ -121,6 +121,11 @@ def load(path: Any) -> Formula:
         if isinstance(error, OSError):
             msg = f"{name} cannot be read ({reason})."
         raise ModelFileError(msg) from error
+    return from_bytes(data, name)
+
+
+def from_bytes(data: bytes, name: str) -> Formula:
+    """Return the formula that the bytes of a file of this name hold, or refuse them."""
     _check_head(data, name)
     try:
         return msgspec.json.decode(data, type=Formula)

@@ -248,8 +248,8 @@ class Formula(_Data, frozen=True, dict=True, eq=False):
     >>> from flipcost.model import formula_of
     >>> X, y = np.arange(8.0)[:, None], np.arange(8) > 3
     >>> formula = formula_of(fc.UnevenMarginClassifier(cost=0.25).fit(X, y))
-    >>> formula.predict([[1.0], [7.0]])
-    array([False,  True])
+    >>> formula, formula.predict([[1.0], [7.0]])
+    (<Formula: 'True' or 'False' of 1 columns>, array([False,  True]))
     """
 
     format: Literal["flipcost.formula"]
@@ -299,6 +299,10 @@ class Formula(_Data, frozen=True, dict=True, eq=False):
         rises = bool((curves[:, 0] >= 0).all() and (np.diff(curves, axis=1) >= 0).all())
         _require(rises, "curves that rise from 0 at least")
         _require(curves[:, -1].sum() <= 1 + _ROUNDING, "curves up to a probability of 1")
+
+    def __repr__(self) -> str:
+        no, yes = self.labels
+        return f"<Formula: {yes!r} or {no!r} of {len(self.used)} columns>"
 
     @cached_property
     def trees(self) -> tuple[TreeSum, ...]:

@@ -7,7 +7,14 @@ import numpy as np
 import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
-from flipcost import FlipCostClassifier, _threads
+from flipcost import (
+    ClassMoments,
+    FlipCostClassifier,
+    UnevenMarginClassifier,
+    UnevenMarginClassifierCV,
+    _threads,
+)
+from flipcost.estimators import _uneven_margin_cv
 from flipcost.estimators.flipcost import memory, scores
 
 
@@ -33,6 +40,29 @@ def test_linear_algebra_has_one_thread_within_a_fit(step, monkeypatch):
         before = blas_threads()
         FlipCostClassifier(0.3, features="linear").fit(X, X[:, 0] > 0)
         assert blas_threads() == before
+    assert seen
+    assert all(count == 1 for counts in seen for count in counts)
+
+
+@pytest.mark.parametrize("model", [UnevenMarginClassifier(0.3), UnevenMarginClassifierCV(0.3)])
+def test_moments_of_few_columns_have_one_thread(model, monkeypatch):
+    """The closed form gathers them in one thread, which waits for no other."""
+    seen, rng = [], np.random.default_rng(0)
+
+    def watch(owner, name):
+        original = getattr(owner, name)
+
+        def watched(*arguments, **options):
+            seen.append(blas_threads())
+            return original(*arguments, **options)
+
+        monkeypatch.setattr(owner, name, watched)
+
+    watch(ClassMoments, "from_rows")
+    watch(_uneven_margin_cv, "fold_moments")
+    X = rng.normal(size=(200, 3))
+    with _threads.thread_limits(2, "blas"):
+        model.fit(X, X[:, 0] > 0)
     assert seen
     assert all(count == 1 for counts in seen for count in counts)
 

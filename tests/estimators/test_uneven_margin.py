@@ -261,3 +261,15 @@ def test_fitting_takes_little_memory():
     X = np.random.default_rng(0).normal(size=(100_000, 30))
     y = (X[:, 0] > 0).astype(np.int64)
     assert peak_extra_bytes(lambda: UnevenMarginClassifier().fit(X, y)) < 0.25 * X.nbytes
+
+
+@pytest.mark.parametrize("offset", [0.0, 1e6, 1e12])
+def test_scores_do_not_depend_on_the_rows_beside(offset):
+    """One row alone, rows in either layout and all of them get the same bytes."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(700, 20)) + offset
+    model = UnevenMarginClassifier(0.3).fit(X, X[:, 0] > offset)
+    scores = model.decision_function(X)
+    for k in (1, 7, 65, 513):
+        for rows in (X[:k], np.asfortranarray(X[:k])):
+            assert np.array_equal(model.decision_function(rows), scores[:k])

@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import roc_auc_score
 
-from flipcost import FlipCostClassifier
+from flipcost import FlipCostClassifier, _threads
 from flipcost.core.trees import read_trees
 from flipcost.estimators.flipcost import boosting
 
@@ -53,9 +53,9 @@ def test_wide_dense_rows_are_the_same_in_either_layout():
 @pytest.mark.parametrize(("load", "threads"), [(0.0, 4), (4.4, 4), (6.0, 2), (40.0, 1)])
 def test_boosting_keeps_to_cores_that_are_free(monkeypatch, load, threads):
     """Each program that waits for a core takes a thread away, down to one."""
-    monkeypatch.setattr(boosting, "cpu_count", lambda: 4)
+    monkeypatch.setattr(_threads, "cpu_count", lambda: 4)
     monkeypatch.setattr(os, "getloadavg", lambda: (load, 0.0, 0.0), raising=False)
-    assert boosting.free_cores() == threads
+    assert _threads.free_cores() == threads
 
 
 def test_threads_do_not_change_what_boosting_learns(monkeypatch):

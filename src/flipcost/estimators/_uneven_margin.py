@@ -8,6 +8,7 @@ from typing import Any, Literal, Self
 
 import numpy as np
 
+from flipcost._threads import moment_threads
 from flipcost._validation import (
     StrOptions,
     check_weights,
@@ -184,7 +185,9 @@ class UnevenMarginClassifier(PricedScoreMixin, LinearMomentsClassifier):
             return self._learn(None, classes, X, second, sample_weight)
         positive = second if positive_index(classes, self.pos_label) == 1 else ~second
         weight = check_weights(sample_weight, X)
-        return self._solve(PricedMoments.from_rows(X, positive, paid, weight), classes)
+        with moment_threads(X.shape[1]):
+            moments = PricedMoments.from_rows(X, positive, paid, weight)
+        return self._solve(moments, classes)
 
     @fit_context(prefer_skip_nested_validation=True)
     def partial_fit(self, X: Any, y: Any, classes: Any = None, sample_weight: Any = None) -> Self:
@@ -221,7 +224,9 @@ class UnevenMarginClassifier(PricedScoreMixin, LinearMomentsClassifier):
 
     def _learn(self, before, classes, X, second, sample_weight):
         positive = second if positive_index(classes, self.pos_label) == 1 else ~second
-        moments = ClassMoments.from_rows(X, positive, check_weights(sample_weight, X))
+        weight = check_weights(sample_weight, X)
+        with moment_threads(X.shape[1]):
+            moments = ClassMoments.from_rows(X, positive, weight)
         return self._solve(moments if before is None else before.merge(moments), classes)
 
     @fit_context(prefer_skip_nested_validation=True)

@@ -12,6 +12,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from sklearn.model_selection import ParameterGrid
 
+from flipcost._threads import moment_threads
 from flipcost._validation import StrOptions, check_weights, fit_context, validate_rows
 from flipcost.core.confusion import MEASURES
 from flipcost.core.costs import Costs, RowCosts, cost_share, prices_of
@@ -432,11 +433,13 @@ class _Rows:
 
     def moments(self, folds: Any, n_folds: int, sample_weight: Any) -> list[Any]:
         if self.prices is None:
-            return list(fold_moments(self.X, self.positive, folds, n_folds, sample_weight))
+            with moment_threads(self.X.shape[1]):
+                return list(fold_moments(self.X, self.positive, folds, n_folds, sample_weight))
         given = (self.X, self.positive, self.prices, folds, n_folds, sample_weight)
         # One unit for all folds and splits.
         unit = np.ones(len(self.positive)) if self.weight is None else self.weight
-        return list(fold_priced_moments(*given, unit=unit))
+        with moment_threads(self.X.shape[1]):
+            return list(fold_priced_moments(*given, unit=unit))
 
     def merge_others(self, parts: Any) -> list[Any]:
         return list(merge_others(parts) if self.prices is None else merge_other_prices(parts))

@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.utils import check_array, column_or_1d, get_tags
-from sklearn.utils.extmath import safe_sparse_dot
 from sklearn.utils.validation import has_fit_parameter
 
 from flipcost._validation import (
@@ -20,10 +20,13 @@ from flipcost._validation import (
     positive_index,
     validate_data,
 )
+from flipcost.core.additive import AdditiveScores
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.costs import Costs
+from flipcost.core.hinges import HingeBasis
 from flipcost.core.losses import uneven_squared
 from flipcost.core.rates import NoiseRate
+from flipcost.core.scoring import row_scores
 
 # What `_parameter_constraints` say of the parameters that many of them have.
 COST_AND_RATE = {
@@ -85,7 +88,11 @@ class LinearClassifier(BinaryClassifier, ABC):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
-        return np.ravel(safe_sparse_dot(X, self.coef_.T, dense_output=True)) + self.intercept_[0]
+        if sparse.issparse(X):
+            return row_scores(X, np.column_stack([self.coef_, self.intercept_]))[0]
+        # A row gets the same score whichever rows come with it.
+        basis = HingeBasis.linear(X.shape[1])
+        return AdditiveScores(basis, self.coef_, self.intercept_).score(X)[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row; a score of zero is called negative.

@@ -13,15 +13,13 @@ trees, 100,000 of a law that only trees see 64.
 
 from __future__ import annotations
 
-import os
 from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import numpy as np
-from joblib import cpu_count
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from flipcost._threads import thread_limits
+from flipcost._threads import free_cores, thread_limits
 from flipcost._validation import take_rows
 from flipcost.core.dependence import training_rows
 from flipcost.core.trees import Tree, TreeSum
@@ -320,19 +318,3 @@ def _on_one_thread(call: Callable[[], Any]) -> Any:
     """Call with one OpenMP thread; the limit is of the thread that this is called in."""
     with thread_limits(1, "openmp"):
         return call()
-
-
-def free_cores() -> int:
-    """Return how many threads can run at once: cores that this process may use, less busy ones.
-
-    Examples
-    --------
-    >>> free_cores() >= 1
-    True
-    """
-    cores = int(cpu_count())
-    try:
-        waiting = os.getloadavg()[0] - cores
-    except (AttributeError, OSError):  # not every system tells
-        return cores
-    return int(np.clip(cores - round(max(waiting, 0.0)), 1, cores))

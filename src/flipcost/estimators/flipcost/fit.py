@@ -87,7 +87,8 @@ def fit_scores(
     answer, rate, regret = None, None, None
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
         answer, rate, regret = _least_regret(rows, calibration, posterior, options)
-    probability = calibration.probability(rows.scores, rate)
+    # Rounding must not add up to more than one.
+    probability = np.minimum(calibration.probability(rows.scores, rate), 1.0)
     weight = calibration.weight
     if rate is not None:
         weight = np.where(np.arange(weight.shape[1]) == rate, weight, 0.0)

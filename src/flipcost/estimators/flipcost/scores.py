@@ -16,7 +16,7 @@ from scipy.special import logit
 from sklearn.base import clone
 from sklearn.utils.validation import has_fit_parameter
 
-from flipcost._threads import thread_limits
+from flipcost._threads import moment_threads
 from flipcost._validation import take_rows
 from flipcost.core.balanced_ridge import ridge_scores
 from flipcost.core.dependence import training_rows
@@ -25,7 +25,6 @@ from flipcost.core.scoring import row_scores
 from flipcost.estimators.flipcost.boosting import (
     allows_trees,
     boosting_scores,
-    free_cores,
 )
 from flipcost.tables.encoder import Encoder
 
@@ -46,9 +45,6 @@ _MOST_COLUMNS = 100
 # Of a ring in two columns with 20 % of the labels flipped three knots left 0.080 of the regret of a
 # constant, fifteen 0.049.
 _KNOTS, _FEW_COLUMNS, _MOST_KNOTS = 3, 40, 15
-# Threads bring little to products of narrower blocks, and wait for each other: beside busy
-# neighbours 300,000 x 20 took 3.2 s of two processors with two threads, 0.2 s with one.
-_COLUMNS_FOR_THREADS = 500
 # Probabilities are cut here before they become log-odds, so that a sure answer is a finite score.
 _SUREST = 1e-6
 
@@ -252,7 +248,7 @@ def pooled_scores(
     basis = HingeBasis.linear(numbers.shape[1])
     if splines and encoder is not None:
         basis = spline_basis(numbers, weight)
-    with thread_limits(1 if basis.n_columns <= _COLUMNS_FOR_THREADS else free_cores(), "blas"):
+    with moment_threads(basis.n_columns):
         coefficients, scores = ridge_scores(
             numbers, basis, positive, weight, folds, l2s, forward=forward
         )

@@ -14,7 +14,7 @@ DIST := --dist worksteal
 .PHONY: demo test test-all test-engines test-lowest fuzz audit-deps coverage lint format bench docs picture changelog clean
 
 demo: $(VENV)/.dev
-	$(BIN)/flipcost audit --example pima --out flipcost-demo --overwrite
+	$(BIN)/flipcost demo --out flipcost-demo --overwrite
 	@echo "Open flipcost-demo/report.html in a browser."
 
 # With a few tests of the report in a browser, where there is one: its last line says.

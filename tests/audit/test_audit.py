@@ -215,3 +215,12 @@ def test_columns_that_number_the_rows_of_a_sample_are_left_out():
     assert [column["name"] for column in found.schema] == ["x0", "x1", "x2"]
     assert found.n_rows_total == 900
     assert {s.row - 1 for s in found.suspects} <= set(places.tolist())
+
+
+def test_the_package_is_a_call():
+    """`fc.audit(...)` is the audit, and the package keeps its names."""
+    import flipcost as fc
+
+    found = fc.audit(noisy_table(200), "ill", PRICES, drop=["truth"], model="linear")
+    assert found.n_rows == 200
+    assert fc.audit.audit is audit

@@ -1,4 +1,4 @@
-"""The command line: `flipcost audit`, `predict`, `recheck`, `export`, `datasets`, `reproduce`.
+"""The command line: `flipcost audit`, `demo`, `predict`, `recheck`, `export` and others.
 
 Exit code 0 is success; 2 is the user's mistake, answered in one line on standard error; 1 is ours.
 """

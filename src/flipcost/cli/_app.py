@@ -16,6 +16,7 @@ import typer
 from flipcost._version import __version__
 from flipcost.cli._audit import AuditCommand, audit_command
 from flipcost.cli._datasets import datasets_command
+from flipcost.cli._demo import demo_command
 from flipcost.cli._echo import echo
 from flipcost.cli._export import export_command
 from flipcost.cli._interrupts import interrupted_words, signals_as_interrupts
@@ -62,6 +63,7 @@ def _root(
 
 
 app.command("audit", cls=AuditCommand)(audit_command)
+app.command("demo")(demo_command)
 app.command("predict", cls=PredictCommand)(predict_command)
 app.command("recheck", cls=RecheckCommand)(recheck_command)
 app.command("judge", cls=JudgeCommand)(judge_command)

@@ -93,7 +93,7 @@ def run_audit(
             raise UserError(msg)
         added = read_given(AuditOptions, {"noise_rate": example_noise})["noise_rate"]
         rows_of, looked_for, share = example_table(example, added, seed)
-        prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else _default_prices(share)
+        prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else default_prices(share)
         run = partial(audit, rows_of, "label", prices)
         options |= {
             "truth": "true_label",
@@ -201,13 +201,18 @@ def _audit_database(database: Database, *args: Any, **options: Any) -> AuditResu
         raise UserError(str(error)) from error
 
 
-def _write(result: AuditResult, place: Path) -> None:
-    """Write the four files of an audit."""
-    (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
+def write_summary(result: AuditResult, place: Path) -> None:
+    """Write summary.json."""
     summary = json.dumps(
         finite_only(result.summary()), indent=1, ensure_ascii=False, allow_nan=False
     )
     (place / "summary.json").write_text(summary + "\n", encoding="utf-8")
+
+
+def _write(result: AuditResult, place: Path) -> None:
+    """Write the four files of an audit."""
+    (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
+    write_summary(result, place)
     save(result.model, place / "model.json")
     heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
     with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:
@@ -260,7 +265,7 @@ def _not_above_nothing(fn: Any, fp: Any) -> str | None:
     return None
 
 
-def _default_prices(share: float | None) -> Costs:
+def default_prices(share: float | None) -> Costs:
     """Return prices with a false alarm at 1, for a cost share as the literature gives it."""
     share = 0.25 if share is None else share
     return Costs(fn=round((1 - share) / share, 6), fp=1.0)

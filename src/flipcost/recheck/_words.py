@@ -48,7 +48,7 @@ def reasons(
     >>> known = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
     >>> choice = value_checks([True, False] * 50, [0.05, 0.1] * 50, known, 0.3, 10)
     >>> reasons(choice, np.array([0]), 0.3, ("no", "yes"))
-    ("label 'yes' is probably wrong (83 %)",)
+    ("label 'yes' is probably wrong (83%)",)
     """
     if random:
         return ("drawn at random",) * len(rows)
@@ -62,13 +62,13 @@ def _reason(
     label = names[int(choice.cells.label[cell])]
     wrong = float(choice.suspicion[row])
     if wrong >= _LIKELY_WRONG:
-        sure = "probably" if wrong >= 0.5 else "quite possibly"
-        return f"label {label!r} is {sure} wrong ({100 * wrong:.0f} %)"
+        sure = "is probably" if wrong >= 0.5 else "may be"
+        return f"label {label!r} {sure} wrong ({100 * wrong:.0f}%)"
     low, high = float(choice.low[row]), float(choice.high[row])
     if low < cost < high:
         return (
-            f"decisions about rows like this one are open: {100 * low:.0f} to {100 * high:.0f} % "
-            f"of them may be {names[1]!r}, and calls turn at {100 * cost:.0f} %"
+            f"decision in doubt: {100 * low:.0f} to {100 * high:.0f}% of similar rows may be "
+            f"{names[1]!r}; threshold {100 * cost:.0f}%"
         )
     alike = int(np.count_nonzero(choice.cells.cell == cell))
     if n_rows is not None:

@@ -1,6 +1,6 @@
 """The report of an audit: one HTML file, with nothing to fetch and nothing to install."""
 
-from flipcost.report._headline import Headline, headline
+from flipcost.report._headline import Headline, headline, scale_of
 from flipcost.report._notebook import render_markdown, render_snippet
 from flipcost.report._render import render_report
 from flipcost.report._sections import (
@@ -26,6 +26,7 @@ __all__ = [
     "render_markdown",
     "render_report",
     "render_snippet",
+    "scale_of",
     "segment_table",
     "suspects_sentence",
     "title_sentence",

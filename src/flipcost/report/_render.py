@@ -134,7 +134,7 @@ def _answer(result: AuditResult, say: Callable[[str], str], later: str | None) -
         "facts": f"{title_sentence(result)} {say(price_sentence(result))}",
         "range": draw_range(result),
         "models": model_bars(result),
-        "n_check": rows_to_check(result),
+        "n_check": rows_to_check(result) if "check the" in said.next else 0,
         "later": later,
     }
 
@@ -144,8 +144,9 @@ def model_bars(result: AuditResult) -> list[dict[str, Any]]:
     scale = scale_of(result)
     best = result.best
     found = sorted(result.candidates, key=lambda c: (c is not best, c.likely.value))
-    dearest = max(c.likely.value for c in found)
-    most = min(max(c.likely.high for c in found), 1.5 * dearest) or 1.0
+    # The dearest, mostly a constant, may leave the picture; the others must not shrink.
+    dearest = sorted(c.likely.value for c in found)[-2:][0]
+    most = min(max(c.likely.high for c in found), 2 * dearest) or 1.0
 
     def place(cost: float) -> float:
         return round(100 * min(cost / most, 1.0), 1)

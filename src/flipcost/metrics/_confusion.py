@@ -26,19 +26,10 @@ from flipcost.exceptions import DenoisingWarning
 
 
 def are_positive(labels: Sequence[ArrayLike], pos_label: Any = None) -> list[Flags]:
-    """Return for each array of labels which are positive.
+    """Return for each array of labels of the same rows which are positive.
 
-    Parameters
-    ----------
-    labels : list of array-like of shape (n,)
-        Labels of the same rows: two values in all, or one.
-    pos_label : label, default=None
-        The positive class; the larger of the two when None. When all labels are the same and
-        `pos_label` is None, a 1 (or True) is positive, and a 0, -1 (or False) negative.
-
-    Returns
-    -------
-    list of ndarray of bool
+    Of two values the larger is, unless `pos_label` says otherwise; where all are the same, 1 and
+    True are positive, and 0, -1 and False are not.
     """
     columns = [column_or_1d(column) for column in labels]
     if len({len(column) for column in columns}) != 1:

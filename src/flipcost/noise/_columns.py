@@ -16,20 +16,9 @@ from flipcost.core.rates import NoiseRate
 def read_columns(
     columns: Mapping[str, ArrayLike], pos_label: Any, *, optional: Collection[str] = ()
 ) -> Array:
-    """Return columns of labels as 1 (positive), 0 and NaN (missing).
+    """Return columns of labels by their names as 1 (positive), 0 and NaN (missing).
 
-    Parameters
-    ----------
-    columns : dict of str to array-like of shape (n,)
-        The columns by the names that messages call them by.
-    pos_label : label or None
-        The positive class; the larger label when None.
-    optional : collection of str
-        Names of the columns that may have missing labels (None, NaN, NA).
-
-    Returns
-    -------
-    ndarray of shape (n, n_columns)
+    Only the `optional` ones may have missing labels (None, NaN, NA).
     """
     labels = {name: _column(values, name) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in labels.items()}

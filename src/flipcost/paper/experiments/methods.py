@@ -156,7 +156,10 @@ def _calls(X: Any, weights: Array) -> Flags:
 
 
 def run_clean(trial: Trial, pairs_by_name: dict[Any, Any], rng: np.random.Generator) -> Any:
-    """Tune costs and margins on 15 of the 80 hundredths left for training; section D."""
+    """Tune costs and margins on 15 of the 80 hundredths left for training; section D.
+
+    From lists of ``(cost, margin)`` by name to ``(name, measure, value)``.
+    """
     # Sixteenths of the training part: three of them are fifteen hundredths of all rows.
     valid = random_folds(trial.noisy, 16, rng) < 3
     moments = ClassMoments.from_rows(trial.X[~valid], trial.noisy[~valid])
@@ -195,7 +198,12 @@ def run_scheme2(
     rng: np.random.Generator,
     fixed_margins: Sequence[float] = (),
 ) -> list[tuple[Any, ...]]:
-    """Tune the margin and penalty for each measure, and score the clean test rows."""
+    """Tune the margin and penalty for each measure, and score the clean test rows.
+
+    The estimator has ``n_l2s`` and ``probabilities(rows, at)``: fit to training rows of those
+    numbers, and evaluate at others, those of the test part numbered on; shape (at, n_l2s). Returned
+    are ``(reading, margin, measure, value)``, the margin being "tuned" or one of the fixed ones.
+    """
     counts = _cross_validate(trial, estimator, cost, margins, rng)
     final = _Refits(trial, estimator, cost, margins, rng)
     found: list[tuple[Any, ...]] = []
@@ -439,7 +447,14 @@ def _kliep(trial: Trial, rng: np.random.Generator) -> Any:
 
 
 def combinations(pos: Any, other: Any, n_train: Any, prior: float) -> Any:
-    """Return the eight estimates of the positive class' probability, as the printed figures fit."""
+    """Return the eight estimates of the positive class' probability, as the printed figures fit.
+
+    `pos` and `other` are the estimated probabilities of the two classes, training rows first; the
+    printed "neg" is one less `other`.
+    """
+    # As printed the scaled form of neg divides neg by its maximum. The figures (a smallest value of
+    # zero, a mean deviation as large as that of pos with the other sign) are those of scaling the
+    # probability of the negative class.
     pos_s = np.clip(pos / pos[:n_train].max(), 0, 1)
     neg_s = np.clip(1 - other / other[:n_train].max(), 0, 1)
     return {

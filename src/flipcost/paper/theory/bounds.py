@@ -111,20 +111,6 @@ def loss_range(cost: CostLike, margin: float, score_bound: float) -> float:
 
     :math:`\max((1-\alpha)(1+a)^2,\; (\alpha/\gamma)(1+\gamma a)^2)`: the factor that the deviation
     term of Lemma 1 leaves out.
-
-    Parameters
-    ----------
-    cost : float or Costs
-        Share of the cost that a false positive bears.
-    margin : float
-        Uneven margin of the negative class.
-    score_bound : float
-        Largest absolute score.
-
-    Examples
-    --------
-    >>> loss_range(0.5, 1.0, 1.0), loss_range(0.25, 0.4, 1.0)
-    (2.0, 3.0)
     """
     bound = _score_bound(score_bound)
     loss = uneven_squared(cost, margin)
@@ -538,25 +524,7 @@ class Theorem2Bound:
 def ball_minimiser(
     law: DiscreteLaw, cost: CostLike, margin: float = 1.0, *, radius: float
 ) -> Array:
-    """Return the linear score of least uneven squared risk among those of bounded length.
-
-    Parameters
-    ----------
-    law : DiscreteLaw
-        Law of the labels at hand.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
-    margin : float, default=1
-        Uneven margin of the negative class.
-    radius : float
-        Largest Euclidean length of the coefficients, the bias included.
-
-    Examples
-    --------
-    >>> law = DiscreteLaw([0, 1], [0.5, 0.5], [0.1, 0.9])
-    >>> print(round(np.linalg.norm(ball_minimiser(law, 0.3, radius=1.0)), 12))
-    1.0
-    """
+    """Return the linear score of least uneven squared risk among those of bounded length."""
     free = linear_minimiser(law, cost, margin)
     if np.linalg.norm(free) <= radius:
         return free

@@ -451,14 +451,7 @@ def reduce_costs(costs: Costs) -> CostReduction:
 
 
 def cost_matrix(costs: Costs) -> Array:
-    """Return the four costs as ``L[label, decision]``, negative first.
-
-    Examples
-    --------
-    >>> cost_matrix(Costs(fn=5, fp=3, tp=1, tn=2))
-    array([[2., 3.],
-           [5., 1.]])
-    """
+    """Return the four costs as ``L[label, decision]``, negative first."""
     return np.array([[costs.tn, costs.fp], [costs.fn, costs.tp]], dtype=float)
 
 
@@ -488,30 +481,7 @@ def four_cost_risk(law: DiscreteLaw, positive: ArrayLike, costs: Costs | ArrayLi
 
 
 def effective_costs(costs: Costs, noise_rate: NoiseRateLike) -> Array:
-    """Return the costs that learning from noisy labels amounts to on clean ones.
-
-    Parameters
-    ----------
-    costs : Costs
-        The costs applied to noisy labels.
-    noise_rate : float, pair of floats, or None
-        The noise rate.
-
-    Returns
-    -------
-    ndarray of shape (2, 2)
-        ``L[label, decision]``, negative first. It need not be a valid :class:`Costs`: with enough
-        noise one decision is the cheaper one for both labels.
-
-    Examples
-    --------
-    At a noise rate of 0.3 a needless call at a quarter of the price of a missed fraud looks
-    *cheaper* than leaving an honest customer alone:
-
-    >>> effective_costs(Costs(fn=4, fp=1), noise_rate=0.3).round(6)
-    array([[1.2, 0.7],
-           [2.8, 0.3]])
-    """
+    """Return ``T @ L``: the costs on clean labels that learning from noisy ones amounts to."""
     return np.asarray(transition_matrix(noise_rate) @ cost_matrix(costs))
 
 

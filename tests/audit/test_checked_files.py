@@ -206,9 +206,10 @@ def test_what_cannot_be_asked_is_refused(hidden, tmp_path):
     assert read_checked(path) == []
 
 
-def test_answers_outside_a_sample_play_no_part(hidden, first, truth):
-    """Of a sampled table, answers about other rows are left out, and counted in a warning."""
+def test_checked_rows_are_in_every_sample(hidden, first, truth):
+    """However few rows are learned from, all that were checked are among them."""
     rounds = [answer(first.recheck.batch.rows, truth)]
     found = audit(hidden, "ill", PRICES, checked=rounds, max_rows=450, **OPTIONS)
-    assert 0 < found.n_checked < 50
-    assert any("are not in the sample" in warning for warning in found.warnings)
+    assert found.n_checked == 50
+    assert found.n_judged < found.n_rows
+    assert any("Learned from" in warning for warning in found.warnings)

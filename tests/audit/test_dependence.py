@@ -68,12 +68,12 @@ def test_passes_count_as_many_rows(table, by_group, kind, tmp_path):
 
 
 def test_copies_are_noticed_in_passes(table, tmp_path):
-    """Rows that were drawn tell that all rows were copied, and that folds do not allow for it."""
+    """Rows that were drawn count for as many as are different."""
     path = tmp_path / "a.parquet"
     pl.concat([table.drop("who").head(1500)] * 4).write_parquet(path)
     found = audit_files(path, "ill", PRICES, max_rows=2000)
-    assert any("repeat others" in text and "Folds do not" in text for text in found.warnings)
-    assert found.n_effective == pytest.approx(1500, rel=0.25)
+    assert any("repeat others" in text for text in found.warnings)
+    assert found.n_effective < 0.9 * found.n_judged
 
 
 def test_time_judges_by_later_rows(table):
@@ -115,20 +115,13 @@ def test_gaps_in_groups_are_refused(table):
         audit(gaps, "ill", PRICES, groups="who", model="linear")
 
 
-def test_time_in_passes_is_refused(table, tmp_path):
-    """In passes it is not known what is earlier: said, not ignored."""
-    table.write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(TableError, match="memory"):
-        audit_files(tmp_path / "a.parquet", "ill", PRICES, time="a")
-
-
 def test_the_command_takes_groups_and_time(table, tmp_path, capsys):
     """`--group` and `--time` do the same, and the screen says what rows count for."""
     table.with_columns(day=pl.int_range(pl.len())).write_csv(tmp_path / "a.csv")
     args = ["audit", str(tmp_path / "a.csv"), "--target", "ill", "--model", "linear"]
     args += ["--cost-fn", "4", "--cost-fp", "1", "--out", str(tmp_path / "out")]
     assert main([*args, "--group", "who", "--drop", "day"]) == 0
-    assert "depend on each other and count for" in " ".join(capsys.readouterr().out.split())
+    assert "effective sample size" in " ".join(capsys.readouterr().out.split())
     summary = json.loads((tmp_path / "out" / "summary.json").read_text())
     assert summary["data"]["rows_effective"] < 1000
     assert main([*args, "--time", "day", "--drop", "who", "--overwrite"]) == 0

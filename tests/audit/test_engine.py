@@ -8,16 +8,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flipcost import ClassMoments, Costs
-from flipcost.audit import AuditOptions, _engine, audit_files, audit_sql
-from flipcost.audit._columns import learn_columns
-from flipcost.audit._database import _in_engine
-from flipcost.audit._engine import TableInEngine
-from flipcost.audit._run import walk
-from flipcost.exceptions import NeedsRowsError, SourceError, TableError
+from flipcost import Costs
+from flipcost.audit import _sources, audit_files, audit_sql
+from flipcost.exceptions import SourceError, TableError
 from flipcost.recheck import CheckedRow
-from flipcost.tables.plain import plain_features, read_columns
-from flipcost.tables.scan import sql_engine
 from tests.tables.engines.servers import PASSWORD, running_postgresql
 
 duckdb = pytest.importorskip("duckdb")
@@ -68,15 +62,12 @@ INFINITE = (
     "FROM calls"
 )
 LEAST = "'weight' must hold numbers of at least 0, none missing"
-STRANGE = (
-    "SELECT * REPLACE (CASE name WHEN 'call 3' THEN 'never' ELSE smokes END AS smokes) FROM calls"
-)
 
 
 @pytest.fixture(autouse=True)
 def few_rows_looked_at(monkeypatch):
     """Have a small table stand for a large one."""
-    monkeypatch.setattr(_engine, "_LOOK_ROWS", 400)
+    monkeypatch.setattr(_sources, "_LOOK_ROWS", 400)
 
 
 @pytest.fixture(scope="module")
@@ -123,81 +114,19 @@ def of_files(tmp_path_factory):
     return run
 
 
-def test_moments_by_query_are_those_of_the_rows(database):
-    """Features of every kind, missing and new levels included, are the reader's own, to 1e-9."""
-    drop = tuple(name for name in EXTRA if name != "weight")
-    asked = AuditOptions(
-        target="fraud", id="name", sample_weight="weight", drop=drop, categorical=("visits",)
-    )
-    engine = sql_engine(database, "calls")
-    source = TableInEngine(engine, CALLS.num_rows, "calls", asked, print)
-    maker = learn_columns(source, asked, [])
-    columns = {column.name: column for column in read_columns(maker.reader)}
-    assert {column.kind for column in columns.values()} == {"number", "boolean", "category", "date"}
-    counts = {str(n) for n in CALLS["visits"].to_pylist() if n is not None}
-    assert counts - set(columns["visits"].levels)  # rows with a new level count as any other
-    labels = {"bad": "bad", "good": "good"}
-    kinds, features = read_columns(maker.reader), plain_features(maker.reader, maker.features)
-    table = source._source.table(kinds, features, labels, "weight", ["fraud"], maker)
-    kept = CALLS.filter(CALLS["fraud"].is_valid())
-    X = maker.features.transform(maker.reader.transform(kept))
-    weight, y = kept["weight"].to_numpy(), np.array(kept["fraud"].to_pylist())
-    found, expected = table.moments(), ClassMoments.from_rows(X, y == "good", weight)
-    assert table.feature_names == tuple(f"x{j}" for j in range(X.shape[1]))
-    np.testing.assert_array_equal(found.n_rows, expected.n_rows)
-    np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-9, atol=1e-9)
-    scale = np.abs(expected.scatter).max()
-    np.testing.assert_allclose(found.scatter, expected.scatter, rtol=1e-9, atol=1e-9 * scale)
-    engine.close()
-
-
-def test_all_rows_are_judged_as_those_of_a_file_are(database, of_files):
-    """Rate, state, choice and suspects agree with two passes over a file of the same rows."""
+def test_a_database_gives_what_a_file_gives(database, of_files):
+    """The same rows are drawn by their numbers, and suspects are sought among all."""
     here, there = audited(database), of_files()
-    assert (
-        here.reading
-        == f"counted by queries in {'DuckDB' if here.reading.endswith('DuckDB') else 'PostgreSQL'}"
-    )
+    assert here.reading.startswith("drawn and scored by queries in ")
     assert (here.state, here.chosen, here.n_rows) == (there.state, there.chosen, there.n_rows)
     assert here.n_rows == CALLS.num_rows - CALLS["fraud"].null_count
     assert here.n_judged == there.n_judged == MOST
-    # Folds differ, and with them what is learned from the same moments of all rows.
-    assert abs(here.wrong_share.value - there.wrong_share.value) < 0.02
     first, other = ({s.id for s in found.suspects[:50]} for found in (here, there))
-    assert len(first & other) >= 40
-    assert not [warning for warning in here.warnings if "sample" in warning]
-
-
-def test_suspects_are_found_among_all_rows(database):
-    """Rows whose score speaks most against their label: those that sorting all rows would give."""
-    asked = AuditOptions(target="fraud", id="name", drop=EXTRA, max_rows=MOST)
-    engine = sql_engine(database, "calls")
-    source = TableInEngine(engine, CALLS.num_rows, "calls", asked, print)
-    maker = learn_columns(source, asked, [])
-    source._maker = maker
-    kinds, features = read_columns(maker.reader), plain_features(maker.reader, maker.features)
-    labels = {"bad": "bad", "good": "good"}
-    table = source._source.table(
-        kinds, features, labels, None, ["name", "fraud", *(c.name for c in kinds)], maker
-    )
-    from flipcost.core.hinges import HingeBasis
-
-    rng = np.random.default_rng(1)
-    basis = HingeBasis(len(features), np.array([1]), np.array([0.3]))
-    weights = rng.normal(size=basis.n_columns + 1)
-    path = np.broadcast_to(weights, (5, 1, len(weights)))
-    kept = CALLS.filter(CALLS["fraud"].is_valid())
-    X = maker.features.transform(maker.reader.transform(kept))
-    score = basis.expand(X) @ weights[:-1] + weights[-1]
-    names, y = np.array(kept["name"].to_pylist()), np.array(kept["fraud"].to_pylist())
-    for out, label, sign in zip(
-        table.watch(path, ("bad", "good"), basis, 0, 30), ("bad", "good"), (-1, 1), strict=True
-    ):
-        own = np.flatnonzero(y == label)
-        worst = own[np.argsort(sign * score[own])[:30]]
-        assert out.piece.frame["name"].to_pylist() == names[worst].tolist()
-        np.testing.assert_allclose(out.piece.arrays[0], X[worst], atol=1e-9)
-    engine.close()
+    if here.reading.endswith("DuckDB"):  # rows of PostgreSQL have other numbers
+        assert here.wrong_share.value == pytest.approx(there.wrong_share.value)
+        assert first == other
+    assert abs(here.wrong_share.value - there.wrong_share.value) < 0.1
+    assert len(first & other) >= 30
 
 
 @pytest.mark.parametrize(
@@ -209,13 +138,15 @@ def test_suspects_are_found_among_all_rows(database):
         {"cost": Costs(fn="price", fp=2), "drop": [n for n in EXTRA if n != "price"]},
         {"id": None, "drop": (*EXTRA, "name")},
         {"capacity": "100", "by": "town"},
+        {"time": "seen"},
+        {"model": "boosting"},
     ],
     ids=lambda options: next(iter(options)),
 )
 def test_roles_play_their_part(database, options):
     """Second labels, weights, groups, prices by row, no name of rows: all by queries."""
     result = audited(database, **options)
-    assert result.reading.startswith("counted by queries")
+    assert result.reading.startswith("drawn and scored by queries")
     assert result.chosen == "rule"
     assert result.n_rows == CALLS.num_rows - CALLS["fraud"].null_count
 
@@ -260,10 +191,9 @@ def test_checked_rows_come_back_by_name(database):
 @pytest.mark.parametrize(
     ("options", "said"),
     [
-        ({"drop": [n for n in EXTRA if n != "digits"]}, r"column 'digits' .* is read as a number"),
         ({"source": "SELECT * FROM calls", "id": None}, "a query gives has no numbers of rows"),
     ],
-    ids=["text", "query"],
+    ids=["query"],
 )
 def test_what_queries_cannot_do_is_done_with_drawn_rows(duck, options, said):
     """And the result says so, and why."""
@@ -276,22 +206,10 @@ def test_what_queries_cannot_do_is_done_with_drawn_rows(duck, options, said):
 
 
 @pytest.mark.parametrize(
-    ("options", "said"),
-    [({"time": "seen"}, "by `time`"), ({"model": "boosting"}, "learns from rows")],
-    ids=["time", "boosting"],
-)
-def test_what_learns_from_rows_gets_drawn_ones(duck, options, said):
-    """Boosting, and order in time."""
-    with pytest.raises(NeedsRowsError, match=said):
-        _in_engine(sql_engine(duck, "calls"), 10, AuditOptions(target="fraud", **options), print)
-
-
-@pytest.mark.parametrize(
     ("source", "options", "said"),
     [
         ("SELECT * REPLACE (town AS fraud) FROM calls", {}, "must hold two classes; it holds 4"),
-        (INFINITE, {}, r"infinite values or numbers beyond 1e100 \(in 1 rows\)"),
-        (STRANGE, {}, "'smokes' holds yes or no in the rows looked at, and neither in 1 others"),
+        (INFINITE, {}, "infinite"),
         (
             "SELECT * REPLACE (nullif(who, 3) AS who) FROM calls",
             {"groups": "who"},
@@ -319,7 +237,7 @@ def test_bad_tables_are_refused(duck, source, options, said):
 
 @pytest.mark.engines
 @pytest.mark.slow
-@pytest.mark.parametrize("step", ["looking", "counting", "gathering", "second pass"])
+@pytest.mark.parametrize("step", ["looking", "counting", "drawing", "scoring"])
 def test_a_session_that_ends_is_said_so(server, step):
     """Whichever step it ends at: one sentence, without the password."""
 
@@ -347,31 +265,3 @@ def test_who_writes_meanwhile_disturbs_nothing(server):
 
     result = audited(server.address, "moving", progress=write)
     assert result.n_rows == CALLS.num_rows - CALLS["fraud"].null_count
-
-
-def test_a_table_that_changes_is_noticed(duck):
-    """Rows that come while it is audited are noticed by counts."""
-    duck.execute("CREATE OR REPLACE TABLE moving AS SELECT * FROM calls")
-
-    def write(step):
-        if step.startswith("gathering"):
-            duck.execute("INSERT INTO moving SELECT * FROM calls LIMIT 5")
-
-    with pytest.raises(SourceError, match="changed between the queries"):
-        audited(duck, "moving", progress=write)
-
-
-def test_few_rows_leave(duck):
-    """What leaves does not grow with the table, beyond what is drawn."""
-    duck.execute(
-        "CREATE OR REPLACE TABLE many AS SELECT calls.* REPLACE (name || ' ' || i AS name) "
-        "FROM calls, range(8) t(i)"
-    )
-    sizes = []
-    for table in ("calls", "many"):
-        engine = sql_engine(duck, table)
-        asked = AuditOptions(target="fraud", id="name", drop=EXTRA, max_rows=MOST)
-        source = TableInEngine(engine, engine.count(), "calls", asked, print)
-        walk(source, asked, print)
-        sizes.append(source._table.n_bytes)
-    assert sizes[1] < 1.3 * sizes[0]

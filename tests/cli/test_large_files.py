@@ -46,7 +46,7 @@ def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monke
         code, out, err = run(capsys, *args)
         assert code == 0, err
         found[memory] = json.loads(out)["data"]["reading"]
-    assert list(found.values()) == ["in memory", "read in two passes"]
+    assert list(found.values()) == ["in memory", "read piece by piece"]
     code, out, _ = run(capsys, *args, "--memory-share", "0.5")
     assert json.loads(out)["data"]["reading"] == "in memory"
 
@@ -65,10 +65,8 @@ def test_all_rows_are_looked_at_unless_a_sample_is_asked_for(name, rows, capsys,
         data = json.loads(out)["data"]
         return data["rows"], data["rows_in_table"], data["reading"]
 
-    assert read() == (3000, 3000, "read in two passes")
+    assert read() == (3000, 3000, "read piece by piece")
     assert read("--max-rows", "500", "--model", "linear") == (500, 3000, "in memory")
-    if name == "a.csv":  # what needs its rows at hand gets some of them
-        assert read("--time", "x0", "--model", "linear") == (2000, 3000, "in memory")
 
 
 def test_rows_of_a_file_are_expected_from_its_beginning(tmp_path):
@@ -116,8 +114,8 @@ def test_what_is_written_is_what_memory_writes(source, rows, capsys, in_memory):
     ]
     code, screen, err = run(capsys, *args)
     assert code == 0, err
-    assert "read in two passes" in " ".join(screen.split())
-    assert "read in two passes" in (rows / "out" / "report.html").read_text()
+    assert "read piece by piece" in " ".join(screen.split())
+    assert "read piece by piece" in (rows / "out" / "report.html").read_text()
     assert {p.name for p in (rows / "out").iterdir()} == {p.name for p in in_memory.iterdir()}
     ours, theirs = (json.loads((f / "summary.json").read_text()) for f in (rows / "out", in_memory))
     assert ours.keys() == theirs.keys()
@@ -127,8 +125,7 @@ def test_what_is_written_is_what_memory_writes(source, rows, capsys, in_memory):
         assert ours[key] == theirs[key]
     assert close(ours["noise_rate"]["of_positives"], theirs["noise_rate"]["of_positives"])
     kept = {candidate["key"]: candidate for candidate in theirs["candidates"]}
-    # Boosting needs its rows at hand.
-    assert set(kept) - {candidate["key"] for candidate in ours["candidates"]} == {"boosting"}
+    assert set(kept) == {candidate["key"] for candidate in ours["candidates"]}
     for one in ours["candidates"]:
         other = kept[one["key"]]
         assert one["label"] == other["label"]
@@ -166,22 +163,14 @@ def test_models_made_in_passes_and_in_memory_predict_alike(rows, capsys, in_memo
     assert sum(a == b for a, b in zip(*called, strict=True)) > 0.95 * 3000
 
 
-def test_boosting_gets_a_sample_of_a_large_file(rows, capsys):
-    """What needs rows at hand is given some."""
-    code, out, err = run(
-        capsys,
-        "audit",
-        rows / "a.csv",
-        *OPTIONS,
-        *("--memory-share", "0", "--model", "boosting", "--max-rows", "1000"),
-        *("--json", "--overwrite", "--out", rows / "out"),
-    )
+def test_boosting_learns_from_a_large_file(rows, capsys):
+    """Any model learns from the rows that are drawn, and every row counts."""
+    options = ("--memory-share", "0", "--model", "boosting", "--max-rows", "1000")
+    args = ["audit", rows / "a.csv", *OPTIONS, *options]
+    code, out, err = run(capsys, *args, "--json", "--overwrite", "--out", rows / "out")
     assert code == 0, err
     data = json.loads(out)["data"]
-    assert (data["reading"], data["rows"], data["rows_in_table"]) == ("in memory", 1000, 3000)
-    code, _, err = run(capsys, "audit", rows / "days", *OPTIONS, "--model", "boosting")
-    assert code == 2
-    assert "the closed form" in err
+    assert (data["reading"], data["rows"]) == ("read piece by piece", 3000)
 
 
 def damaged(folder):
@@ -218,19 +207,18 @@ def test_a_damaged_file_is_named_and_nothing_is_written(rows, capsys):
 
 def test_a_file_that_goes_away_is_named(rows, capsys, monkeypatch):
     """A file that disappears between the passes: one line, nothing written."""
-    from flipcost.audit import _passes
+    from flipcost.audit._sources import FilesInPasses
 
-    gather = _passes.gather
+    draw = FilesInPasses.draw
 
-    def meddle(*args, **options):
-        found = gather(*args, **options)
+    def meddle(*args):
+        found = draw(*args)
         (rows / "days" / "2.parquet").unlink()
         return found
 
-    monkeypatch.setattr(_passes, "gather", meddle)
-    code, _, err = run(
-        capsys, "audit", rows / "days", *OPTIONS, "--quiet", "--overwrite", "--out", rows / "out"
-    )
+    monkeypatch.setattr(FilesInPasses, "draw", meddle)
+    options = [*OPTIONS, "--max-rows", "500", "--quiet", "--overwrite", "--out", rows / "out"]
+    code, _, err = run(capsys, "audit", rows / "days", *options)
     assert code == 2
     assert "2.parquet" in err
     assert not (rows / "out").exists()
@@ -259,7 +247,7 @@ def test_a_cluster_audits_what_this_process_would(rows, capsys):
                 assert code == 0, err
                 found[name, source] = json.loads(out)
     here, there = found["here", "days"], found["there", "days"]
-    assert there["data"]["reading"] == "read in two passes on a Dask cluster"
+    assert there["data"]["reading"] == "read piece by piece on a Dask cluster"
     assert there["noise_rate"]["of_positives"] == pytest.approx(here["noise_rate"]["of_positives"])
     for ours, theirs in zip(there["candidates"], here["candidates"], strict=True):
         assert ours["cost_clean"] == pytest.approx(theirs["cost_clean"])

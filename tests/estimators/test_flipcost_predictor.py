@@ -113,16 +113,3 @@ def test_scores_of_another_estimator_do_not_collapse(data):
     model = FlipCostClassifier(estimator=GaussianNB(), random_state=0).fit(*data)
     with pytest.raises(TypeError, match="cannot be collapsed"):
         model.pooled_rule()
-
-
-def test_a_model_of_passes_refuses_what_is_missing(data):
-    """Its scores have no place for gaps: that is said, and no row is called negative for it."""
-    from flipcost.tables.scan import scan_batches
-
-    X, y = data
-    model = FlipCostClassifier(features="splines").fit_table(scan_batches([(X, y)]))
-    np.testing.assert_allclose(model.predict_proba(X)[:, 1], _plainly(model, X), atol=1e-7)
-    X = X.copy()
-    X[3, 0] = np.nan
-    with pytest.raises(ValueError, match="contains NaN"):
-        model.predict_proba(X)

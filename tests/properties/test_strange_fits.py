@@ -36,7 +36,7 @@ def strange_rows(rng):
 
 
 def strange_options(rng, n):
-    rate = rng.choice(["integrate", "minimax", "likelihood", "range", "number", "pair"])
+    rate = rng.choice(["integrate", "minimax", "number", "pair"])
     if rate == "number":
         rate = float(rng.choice([0.0, 0.1, 0.45, 0.499]))
     elif rate == "pair":

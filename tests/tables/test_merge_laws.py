@@ -48,7 +48,7 @@ def test_any_split_gives_the_same_sample(rows, cuts, size):
     split = scan_batches(batches(rows, cuts)).sample(size)
     np.testing.assert_array_equal(whole.X, split.X)
     np.testing.assert_array_equal(whole.y, split.y)
-    assert len(whole.keys) == min(size, len(rows))
+    assert len(whole.X) == min(size, len(rows))
 
 
 @given(ROWS, st.integers(1, 39))

@@ -4,12 +4,11 @@ import numpy as np
 import pytest
 
 from flipcost import ClassMoments
-from flipcost.core.folds import hash_folds, hash_keys
+from flipcost.core.folds import hash_folds
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
 from flipcost.tables.files import _BATCH_BYTES
-from flipcost.tables.histogram import ScoreHistogram, score_limits
-from flipcost.tables.passes import _SAMPLE_STREAM
+from flipcost.tables.sample import draw_keys
 from flipcost.tables.scan import (
     moments_from_batches,
     moments_from_csv,
@@ -82,26 +81,19 @@ def test_folds_by_identifier_do_not_depend_on_the_route(route, rows):
 
 
 def test_the_second_pass_counts_what_memory_counts(route, rows):
-    """Confusion counts and histograms of out-of-fold scores are those of the rows in memory."""
+    """Confusion counts of out-of-fold scores are those of the rows in memory."""
     table = route(sample_weight="w")
     labelled = table.fold_moments(3)
     rng = np.random.default_rng(1)
     path = rng.normal(size=(3, 5, 5)) * [1, 0.1, 10, 0.3, 1]
     folds = hash_folds(np.arange(len(rows.X), dtype=np.uint64), 3)
-    low, high = score_limits(labelled.parts, path, 4.0)
     counts = table.confusions(path, labelled.labels)
-    histogram = table.score_histograms(path, labelled.labels, low, high, 32)
     if route.name == "dask_frame":
         np.testing.assert_allclose(counts.counts.sum((0, 2, 3)), rows.w.sum())
-        np.testing.assert_allclose(histogram.weight.sum((0, 2, 3)), rows.w.sum())
         return
     expected = fold_confusions(rows.X, rows.positive, path, folds, rows.w)
     np.testing.assert_array_equal(counts.counts, expected.counts)
     np.testing.assert_array_equal(counts.squares, expected.squares)
-    binned = ScoreHistogram.from_rows(rows.X, rows.positive, path, low, high, 32, folds, rows.w)
-    np.testing.assert_array_equal(histogram.weight, binned.weight)
-    np.testing.assert_array_equal(histogram.squares, binned.squares)
-    np.testing.assert_allclose(histogram.scores, binned.scores, rtol=1e-9)
 
 
 def test_samples_do_not_depend_on_the_route(route, rows):
@@ -110,8 +102,7 @@ def test_samples_do_not_depend_on_the_route(route, rows):
     assert found.X.shape == (50, 4)
     if route.name == "dask_frame":
         return
-    keys = hash_keys(np.arange(len(rows.X), dtype=np.uint64), 3 + _SAMPLE_STREAM)
-    order = np.argsort(keys)[:50]
+    order = np.sort(np.argsort(draw_keys(np.arange(len(rows.X)), 3))[:50])
     np.testing.assert_array_equal(found.X, rows.X[order])
     np.testing.assert_array_equal(found.y, rows.y[order])
     np.testing.assert_array_equal(found.weight, rows.w[order])

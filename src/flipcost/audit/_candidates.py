@@ -151,7 +151,7 @@ def compare(
     axes: Array | None = None
     # Of fewer rows than columns there are linear rivals only, which depend on the inner products of
     # the rows alone.
-    if judged.parts is None and is_wide(judged.X):
+    if is_wide(judged.X):
         rotated, axes = rotate(judged.X)
         made = _Maker(replace(judged, X=rotated), rows.costs, costs, index)
         if judged.ties is None:
@@ -298,12 +298,10 @@ def _uncorrected(made: _Maker, folds: NDArray[Any], costs: Any) -> Candidate:
     the rows; another one counts.
     """
     judged, X, positive = made.judged, made.judged.X, made.positive
-    parts, grid, by = judged.parts, made.costs, judged.learned_by
-    folds = folds if judged.folds is None else judged.folds
+    grid, by = made.costs, judged.learned_by
     stake = None if made.stakes is None else np.where(positive, *made.stakes)
-    if parts is None or stake is not None:
-        weight = stake if by is None else by if stake is None else by * stake
-        parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
+    weight = stake if by is None else by if stake is None else by * stake
+    parts = fold_moments(X, positive, folds, int(folds.max()) + 1, weight)
     training = others_of(judged, parts)
     path = np.stack([solve_path(m, grid.tolist(), [1.0], _L2S)[:, 0, :, 0] for m in training])
     flat = path.reshape(len(parts), -1, path.shape[-1])
@@ -447,11 +445,11 @@ def rival_folds(judged: JudgedRows, seed: int) -> NDArray[np.intp]:
 def plain_models(judged: JudgedRows, seed: int) -> list[PlainModel]:
     """Return the plain classifiers.
 
-    Boosting only of rows that are all at hand, and more of them than columns.
+    Boosting only of more rows than columns.
     """
     models = [PlainModel("logistic", "logistic regression", LogisticRegression(max_iter=1000))]
     n_columns = judged.X.shape[1]
-    if judged.folds is None and allows_trees(judged.positive, n_columns):
+    if allows_trees(judged.positive, n_columns):
         trees = boosting_classifier(np.zeros(n_columns, dtype=bool), seed)
         models.append(PlainModel("boosting", "boosting", trees))
     return models

@@ -9,7 +9,7 @@ from scipy.stats import rankdata
 
 from flipcost.audit._leaks import Leak, find_leaks
 from flipcost.core.possible import check_total_weight, vanishing_column
-from flipcost.exceptions import TableError, shorten
+from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -91,13 +91,10 @@ def leaks_of(reader: ColumnReader, numbers: NDArray[Any], positive: NDArray[Any]
 
 
 def fact_warnings(facts: TableFacts) -> list[str]:
-    """Warn of rows that were left out, and of categories that were seen too late."""
+    """Warn of rows that were left out."""
     found = []
     if facts.unlabelled:
         found.append(f"{facts.unlabelled} rows have no label and were left out.")
-    if facts.unseen:
-        shown = shorten([f"{column} ({n:,} rows)" for column, n in facts.unseen.most_common()])
-        found.append(f"Categories that the first look missed count as rare ones: {shown}.")
     return found
 
 

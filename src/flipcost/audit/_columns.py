@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -25,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._options import AuditOptions
-    from flipcost.audit._rows import RowSource
+    from flipcost.audit._sources import RowSource
 
 # Rows from which on a rising column is taken for one that numbers them, and by how much it rises
 # from row to row, at most, on the whole.
@@ -62,8 +63,8 @@ def check_width(n_columns: int, name: str) -> None:
         raise TableError(msg)
 
 
-def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> RowMaker:
-    """Look at a source, and return what turns its pieces into rows.
+def find_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> RowMaker:
+    """Look at a source, and return what reads its pieces.
 
     Parameters
     ----------
@@ -100,23 +101,20 @@ def learn_columns(source: RowSource, options: AuditOptions, notes: list[str]) ->
     columns = _without_counters(blocks, columns, options.categorical, notes)
     _note_names(blocks, [c for c in columns if c not in options.categorical], notes)
     seen = concatenate([block for block, _ in blocks])
-    codes, texts = label_codes(take_column(seen, roles.target, name), roles.target)
-    if texts and codes.min() < 0:  # rows without a label are not learned from
-        seen = seen.take(np.flatnonzero(codes >= 0))
-    try:
-        reader = _reader(seen, columns, options, notes)
-    except TableError as error:
-        if not source.reading:  # these were all
-            raise
-        msg = f"In the {seen.num_rows:,} rows looked at: {error}"
-        raise TableError(msg) from error
-    numbers = reader.transform(seen)
-    check_values(reader, numbers)
-    features = make_features(reader).fit(numbers)
-    n_features = features.transform(numbers[:1]).shape[1]
+    _, texts = label_codes(take_column(seen, roles.target, name), roles.target)
     are_all, numeric = not source.reading, are_numbers(texts)
     answers = gather_answers(options, plain_labels(texts, numbers=numeric), are_all=are_all)
-    return RowMaker(reader, features, n_features, roles, numeric, answers)
+    return RowMaker(roles, columns, numeric, answers)
+
+
+def learn_columns(
+    maker: RowMaker, frame: Any, options: AuditOptions, notes: list[str]
+) -> tuple[RowMaker, Any]:
+    """Learn from the rows that were drawn what columns hold; return that, and them as numbers."""
+    reader = _reader(frame, maker.columns, options, notes)
+    numbers = reader.transform(frame)
+    check_values(reader, numbers)
+    return replace(maker, reader=reader, features=make_features(reader).fit(numbers)), numbers
 
 
 def _without_counters(

@@ -4,11 +4,9 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any
 
-from flipcost.audit._candidates import is_fitted
-from flipcost.audit._engine import TableInEngine
-from flipcost.audit._memory import TableInMemory
 from flipcost.audit._options import AuditOptions
 from flipcost.audit._run import say_nothing, walk
+from flipcost.audit._sources import TableInEngine, TableInMemory
 from flipcost.exceptions import NeedsRowsError, SourceError, TableError
 from flipcost.tables.scan import sql_engine
 
@@ -17,7 +15,6 @@ if TYPE_CHECKING:
 
     from flipcost.audit._result import AuditResult
     from flipcost.core.costs import CostLike
-    from flipcost.tables.engine import SqlEngine
 
 
 def audit_sql(
@@ -33,15 +30,10 @@ def audit_sql(
 ) -> AuditResult:
     """Audit a table of a database, or what a query gives.
 
-    A table of more than `max_rows` rows is judged where it is. All its rows are counted by queries:
-    labels, moments of the features by label and fold, histograms of scores. What leaves the
-    database is these, 20,000 rows to learn from what columns hold, 20,000 rows of each label to
-    compare candidates on, those that were checked, and the 1,000 rows of each label whose score
-    speaks most against it.
-
-    A smaller table is taken as it is; and so are `max_rows` rows of a larger one, drawn at random
-    there, where queries cannot do: for boosting, estimators of your own and `time`; for text that
-    holds numbers or dates; and for a query without `id`. The result says so, and why.
+    A table of at most `max_rows` rows is taken as it is. Of a larger one labels are counted by
+    queries, and so many rows are drawn, all that were checked among them, which are weighted to
+    stand for all. Then all rows come by once, to find the most suspicious labels. Of a query
+    without `id` only the drawn rows are audited, and the result says so.
 
     Parameters
     ----------
@@ -101,7 +93,7 @@ def audit_sql(
             raise SourceError(msg)
         if n_rows > max_rows:
             try:
-                return walk(_in_engine(engine, n_rows, asked, say), asked, say)
+                return walk(TableInEngine(engine, n_rows, str(asked.name), asked, say), asked, say)
             except NeedsRowsError as error:
                 why: str | None = str(error)
         else:
@@ -114,16 +106,3 @@ def audit_sql(
     if why is not None:
         source.notes.append(f"Not all rows could be judged where they are: {why}.")
     return walk(source, asked, say)
-
-
-def _in_engine(
-    engine: SqlEngine, n_rows: int, asked: AuditOptions, say: Callable[[str], object]
-) -> TableInEngine:
-    """Return the table as one that stays where it is, or say why it cannot."""
-    if asked.time is not None:
-        msg = "by `time`, rows are learned from in their order"
-        raise NeedsRowsError(msg)
-    if not (is_fitted(asked.model) or asked.model in ("auto", "linear")):
-        msg = "a model other than 'linear' learns from rows"
-        raise NeedsRowsError(msg)
-    return TableInEngine(engine, n_rows, str(asked.name), asked, say)

@@ -203,7 +203,7 @@ def _design(
     """Return for how many rows one counts: in the rates, or in what the rule costs if in more."""
     called = bayes_calls(classifier.oof_probability_, prices)
     in_costs = rows.judged.design_of(called, prices, posterior, rows.options.level)
-    return max(1.0, sum(rows.counts) / classifier.n_effective_, in_costs)
+    return max(1.0, len(rows.judged.positive) / classifier.n_effective_, in_costs)
 
 
 def judged_prices(rows: Audited) -> RowCosts:

@@ -13,8 +13,6 @@ from flipcost.tables.arrow import as_text, take_column
 from flipcost.tables.reader import ColumnReader
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from numpy.typing import NDArray
 
     from flipcost.audit._options import AuditOptions
@@ -36,26 +34,19 @@ class RowTies:
         Whether these are scored by earlier ones only.
     weight : ndarray of shape (n,) or None
         Weights to learn by: rows that nothing comes before are not judged, but learned from.
-    stands_for : ndarray of shape (n,) or None
-        Of how many rows each is one, where rows were drawn.
     """
 
     groups: NDArray[np.intp]
     folds: NDArray[np.intp] | None = None
     forward: bool = False
     weight: NDArray[np.float64] | None = None
-    stands_for: NDArray[np.float64] | None = None
 
     def design(self, cells: NDArray[np.intp], weight: Any, level: float) -> float:
         """Return the design effect of the shares of rows in cells."""
-        if self.stands_for is not None:
-            return cell_design(cells, self.groups, level=level, stands_for=self.stands_for)
         return cell_design(cells, self.groups, weight, level)
 
     def mean_design(self, values: NDArray[np.float64], weight: Any, level: float) -> float:
         """Return the design effect of a mean over the rows."""
-        if self.stands_for is not None:
-            return mean_design(values, self.groups, None, level, self.stands_for)
         return mean_design(values, self.groups, weight, level)
 
 
@@ -129,18 +120,3 @@ def tied(judged: JudgedRows, classifier: FlipCostClassifier, options: AuditOptio
         call_squares=grouped_squares(judged.positive, groups, weight, options.level),
         checked=None if judged.checked is None else replace(judged.checked, design=design),
     )
-
-
-def tied_sample(
-    judged: JudgedRows, groups: NDArray[np.intp], design: float, level: float
-) -> JudgedRows:
-    """Return rows drawn from a table that are judged by their groups in all of it."""
-    ties = RowTies(groups, stands_for=judged.weight)
-    plain: Callable[..., Any] = judged.call_squares  # type: ignore[assignment]
-
-    def squares(called: NDArray[np.bool_]) -> NDArray[np.float64]:
-        cells = 2 * judged.positive.astype(np.intp) + called
-        return np.asarray(plain(called) * ties.design(cells, None, level))
-
-    checked = None if judged.checked is None else replace(judged.checked, design=design)
-    return replace(judged, ties=ties, call_squares=squares, checked=checked)

@@ -12,7 +12,6 @@ import pyarrow as pa
 from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.arrow import as_text, take_column
 from flipcost.tables.roles import label_codes, plain_labels, read_numbers
-from flipcost.tables.rows import Piece
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -20,6 +19,7 @@ if TYPE_CHECKING:
     from flipcost.recheck import CheckedAnswers
     from flipcost.tables.reader import ColumnReader
     from flipcost.tables.roles import Roles
+    from flipcost.tables.rows import Piece
 
 # Columns of rows that hold what files say of them, and which file it was.
 _CHECKED, _ROUND = "flipcost: checked", "flipcost: round"
@@ -40,8 +40,6 @@ class TableFacts:
     pairs : Counter of tuples of str
         Rows with each label and other labels, "" where one is missing, of those that have a trusted
         or second one.
-    unseen : Counter of str
-        Rows with a level that the first look did not see, by column.
     found : Counter of int
         How often each answer of files of checked rows was found.
     """
@@ -51,7 +49,6 @@ class TableFacts:
     rows: Counter[str] = field(default_factory=Counter)
     weight: dict[str, float] = field(default_factory=dict)
     pairs: Counter[tuple[str, ...]] = field(default_factory=Counter)
-    unseen: Counter[str] = field(default_factory=Counter)
     found: Counter[int] = field(default_factory=Counter)
 
     def merge(self, other: TableFacts) -> TableFacts:
@@ -69,7 +66,6 @@ class TableFacts:
             self.rows + other.rows,
             self.weight | {k: w + self.weight.get(k, 0.0) for k, w in other.weight.items()},
             self.pairs + other.pairs,
-            self.unseen + other.unseen,
             self.found + other.found,
         )
 
@@ -95,94 +91,86 @@ class TableFacts:
 
 
 @dataclass(frozen=True, eq=False)
-class MadePiece(Piece):
-    """A piece with features, labels and weights, the rows that they come from, and its facts.
+class MadePiece:
+    """The rows of a piece that have a label, and what was counted in it.
 
     `trusted` has the right label of the rows that were checked, and "" of the others.
     """
 
-    arrays: tuple[Any, Any, Any] = (None, None, None)
-    trusted: NDArray[np.str_] | None = None
-    facts: TableFacts = field(default_factory=lambda: TableFacts({}, 0))
-
-
-def facts_of(piece: MadePiece) -> TableFacts:
-    """Return the facts of a piece: a task to run beside others."""
-    return piece.facts
-
-
-def was_checked(piece: MadePiece) -> NDArray[np.bool_]:
-    """Return which rows of a piece somebody checked."""
-    if piece.trusted is None:
-        return np.zeros(piece.n_rows, dtype=bool)
-    return np.asarray(piece.trusted != "")
+    frame: Any
+    places: NDArray[Any]
+    labels: NDArray[np.str_]
+    weight: NDArray[np.float64] | None
+    trusted: NDArray[np.str_] | None
+    facts: TableFacts
 
 
 @dataclass(frozen=True, eq=False)
 class RowMaker:
-    """Turn a piece of columns into features, labels and weights.
+    """Turn a piece of columns into labels, weights and, once columns are learned, features.
 
     Parameters
     ----------
-    reader : ColumnReader
-        Fitted.
-    features : transformer
-        From what it reads to features, fitted.
-    n_features : int
-        How many these are.
     roles : Roles
         What the columns are for.
+    columns : list of str
+        Those to learn from.
     numbers : bool
         Whether labels are numbers, as far as was seen.
     answers : CheckedAnswers or None
         What files say of checked rows.
+    reader : ColumnReader
+        Fitted, once the rows to learn from are there.
+    features : transformer
+        From what it reads to features, fitted likewise.
     """
 
-    reader: ColumnReader
-    features: Any
-    n_features: int
     roles: Roles
+    columns: list[str]
     numbers: bool = False
     answers: CheckedAnswers | None = None
+    reader: ColumnReader = None  # type: ignore[assignment]
+    features: Any = None
 
-    def __call__(self, piece: Piece) -> MadePiece:
-        """Make the rows of one piece of many: what is wrong is said with its place."""
+    def read(self, piece: Piece) -> MadePiece:
+        """Read labels and weights of a piece; what is wrong is said with its place."""
+        if not piece.where:
+            return self._read(piece)
         try:
-            return self.make(piece)
+            return self._read(piece)
+        except SourceError:
+            raise
         except TableError as error:
             msg = f"{piece.where}: {error}"
             raise SourceError(msg) from error
 
-    def make(self, piece: Piece) -> MadePiece:
-        """Make the rows of a piece; those without a label are left out."""
+    def _read(self, piece: Piece) -> MadePiece:
         frame = piece.frame
         codes, names, labels = self._labels(frame, self.roles.target)
         kept = np.flatnonzero(codes >= 0)
-        lengths = {int(piece.start): piece.n_rows}
-        facts = TableFacts(lengths, piece.n_rows - len(kept))
+        facts = TableFacts({int(piece.start): piece.n_rows}, piece.n_rows - len(kept))
         if len(kept) < piece.n_rows:
-            frame = frame.take(kept)
+            frame = frame.take(pa.array(kept))
         frame = self._with_answers(frame, labels[kept], piece.positions[kept], facts)
         self._count_pairs(frame, labels[kept], facts)
-        X = np.empty((0, self.n_features))
-        if len(kept):
-            numbers = self._read(frame)
-            self._note_unseen(numbers, facts)
-            X = np.asarray(self.features.transform(numbers), dtype=float)
         weight = given_weight(frame, self.roles, piece.where)
         rows, weights = (np.bincount(codes[kept], w, minlength=len(names)) for w in (None, weight))
         for k, name in enumerate(names):
             facts.rows[name] += int(rows[k])
             facts.weight[name] = facts.weight.get(name, 0.0) + float(weights[k])
-        return MadePiece(
-            piece.where,
-            piece.start,
-            frame,
-            places=piece.positions[kept],
-            arrays=(X, labels[kept], weight),
-            trusted=self.trusted(frame),
-            facts=facts,
-        )
+        trusted = self.trusted(frame)
+        return MadePiece(frame, piece.positions[kept], labels[kept], weight, trusted, facts)
+
+    def make(self, frame: Any) -> NDArray[np.float64]:
+        """Return the features of rows."""
+        if not frame.num_rows:
+            return np.empty((0, self.n_features))
+        return np.asarray(self.features.transform(self.reader.transform(frame)), dtype=float)
+
+    @property
+    def n_features(self) -> int:
+        """How many features there are."""
+        return len(self.features.get_feature_names_out())
 
     def labels(self, frame: Any) -> NDArray[np.str_]:
         """Return the labels of rows, "" where there is none."""
@@ -231,13 +219,6 @@ class RowMaker:
         names = plain_labels(texts, numbers=self.numbers)
         return codes, names, np.array([*names, ""])[codes]
 
-    def _read(self, frame: Any) -> NDArray[np.float64]:
-        try:
-            return self.reader.transform(frame)
-        except TableError as error:
-            msg = f"{error} If the rows looked at first misled, give `categorical` or `drop`."
-            raise TableError(msg) from error
-
     def _count_pairs(self, frame: Any, labels: NDArray[np.str_], facts: TableFacts) -> None:
         """Count the labels of a row and its other ones, where there are any."""
         columns = (self.roles.trusted,) if self.roles.trusted else self.roles.second_label
@@ -252,14 +233,6 @@ class RowMaker:
         )
         for kind, n in zip(kinds.T.tolist(), counts.tolist(), strict=True):
             facts.pairs[tuple(kind)] += n
-
-    def _note_unseen(self, numbers: NDArray[np.float64], facts: TableFacts) -> None:
-        for j, (_, place) in enumerate(self.reader.sources()):
-            column = self.reader.schema_[place]
-            if column["kind"] == "category":
-                rows = int((numbers[:, j] == -1).sum())
-                if rows:
-                    facts.unseen[column["name"]] += rows
 
 
 def given_weight(frame: Any, roles: Roles, where: str) -> NDArray[np.float64] | None:

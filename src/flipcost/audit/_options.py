@@ -122,7 +122,7 @@ class AuditOptions:
         "Column of dates or numbers: learn from earlier rows, evaluate on later ones.",
         TABLE,
         doc="Column of dates or numbers to order rows by: models are then evaluated on rows later "
-        "than those they learned from, and drift is warned of. Not a feature; rows in memory.",
+        "than those they learned from, and drift is warned of. Not a feature.",
     )
     drop: Sequence[str] = option(
         (), "Column to leave out; may be repeated.", TABLE, kind=list, takes="sequence of str"
@@ -258,15 +258,11 @@ class AuditOptions:
         kind=int,
         min=100,
         takes="int",
-        doc="A larger table in memory is sampled; of files no more rows than these are drawn. All "
-        "rows of a table in memory are audited when None.",
+        doc="Rows to learn from and to compare models on, drawn of a larger table and weighted to "
+        "stand for it; 200,000 when None, or fewer where rows are wide.",
     )
     name: str | None = option(None, "What the table is called in messages.")
     n_next: int = option(50, "How many rows to choose for checking next.", takes="int")
-
-    def drawn(self, fewest: int, most: int) -> int:
-        """Return how many rows of each label to draw, where rows are not held."""
-        return most if self.max_rows is None else min(most, max(fewest, self.max_rows // 2))
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
@@ -303,6 +299,16 @@ class AuditOptions:
         if len(given) > 1:
             msg = f"Give one of {' and '.join(given)}, not both: each tells the noise rate."
             raise FlipCostError(msg)
+
+    def columns_read(self, columns: list[str], names: list[str], where: str) -> list[str]:
+        """Return the columns that rows are needed with, the target first."""
+        from flipcost.tables.roles import price_columns  # noqa: PLC0415 - help waits for nothing
+
+        read = [*self.roles.used, *columns]
+        # A saved model may read other columns.
+        more = [*getattr(self.model, "feature_names_in_", ())]
+        more += price_columns(self.prices, names, where) + self.grouping
+        return read + [n for n in dict.fromkeys(more) if n in names and n not in read]
 
     @property
     def positive(self) -> str | None:

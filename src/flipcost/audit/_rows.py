@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
@@ -16,58 +16,25 @@ from flipcost.tables.roles import Roles
 from flipcost.tables.rows import Piece
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Callable
 
     from numpy.typing import NDArray
 
     from flipcost.audit._dependence import RowTies
     from flipcost.audit._leaks import Leak
-    from flipcost.audit._maker import RowMaker, TableFacts
+    from flipcost.audit._maker import RowMaker
     from flipcost.audit._options import AuditOptions
     from flipcost.core.checked_rows import CheckedRows
-    from flipcost.core.moments import ClassMoments
     from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.scored import ScoredRows
-
-
-class RowSource(Protocol):
-    """Where the rows of an audit are: in memory, in one piece, or in files, in many.
-
-    Attributes
-    ----------
-    name : str
-        What it is called in messages.
-    names : list of str
-        Its columns.
-    reading : str
-        How its rows are read, if not into memory.
-    notes : list of str
-        What to tell of the rows that were taken.
-    """
-
-    name: str
-    names: list[str]
-    reading: str
-    notes: list[str]
-
-    def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
-        """Return rows to learn the columns from, in blocks, and the numbers of these rows."""
-
-    def count(self, maker: RowMaker, classifier: FlipCostClassifier) -> TableFacts:
-        """Read all rows once, for this classifier."""
-
-    def fit(self, classifier: FlipCostClassifier) -> tuple[JudgedRows, WatchedRows]:
-        """Fit the classifier on all rows; return those that tell what it is worth."""
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
     """Rows that candidates are judged on.
 
-    All that were audited; or, of a table read in passes, rows that stand for all of it by their
-    weights. Only then are there `folds`, `parts`, `stands_for` and `call_squares`.
+    All that were audited, or those of a sample that stand for all by their weights.
 
     Attributes
     ----------
@@ -79,12 +46,8 @@ class JudgedRows:
         Which labels are positive.
     weight : ndarray of shape (n,) or None
         Their weights.
-    folds : ndarray of int, shape (n,) or None
-        Their folds.
-    parts : sequence of ClassMoments or None
-        Moments of each fold of the table.
     stands_for : ndarray of shape (n,) or None
-        Of how many rows of the table each is one.
+        Of how many rows of the table each is one, where these are a sample.
     checked : CheckedRows or None
         Those among them whose right label is known.
     prices : RowCosts or None
@@ -106,8 +69,6 @@ class JudgedRows:
     X: NDArray[np.float64]
     positive: NDArray[np.bool_]
     weight: NDArray[np.float64] | None
-    folds: NDArray[Any] | None = None
-    parts: Sequence[ClassMoments] | None = None
     stands_for: NDArray[np.float64] | None = None
     call_squares: Callable[[NDArray[np.bool_]], NDArray[np.float64]] | None = None
     checked: CheckedRows | None = None
@@ -193,8 +154,8 @@ def clean_rows(table: Any, maker: RowMaker, labels: tuple[str, str]) -> CleanRow
     """Read a table with clean labels by the columns of the one that is audited."""
     target = maker.roles.target
     piece = Piece("The test table", 0, as_arrow(table))
-    made = replace(maker, roles=Roles(target), answers=None).make(piece)
-    X, found, _ = made.arrays
+    made = replace(maker, roles=Roles(target), answers=None).read(piece)
+    found = made.labels
     strange = sorted(set(found.tolist()) - set(labels))
     if strange or not len(found):
         msg = (
@@ -202,7 +163,7 @@ def clean_rows(table: Any, maker: RowMaker, labels: tuple[str, str]) -> CleanRow
             f"it has {shorten(strange) if strange else 'no labels'}."
         )
         raise TableError(msg)
-    return CleanRows(made.frame, X, found == labels[1])
+    return CleanRows(made.frame, maker.make(made.frame), found == labels[1])
 
 
 @dataclass(frozen=True, eq=False)

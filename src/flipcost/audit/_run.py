@@ -18,18 +18,19 @@ from flipcost.audit._checks import (
     leaks_of,
     price_warnings,
 )
-from flipcost.audit._columns import learn_columns
+from flipcost.audit._columns import find_columns, learn_columns
 from flipcost.audit._conclude import conclude
-from flipcost.audit._memory import TableInMemory, limited_threads
+from flipcost.audit._fit import fit_drawn, limited_threads
 from flipcost.audit._options import AuditOptions, renamed
-from flipcost.audit._passes import FilesInPasses
 from flipcost.audit._rates import known_rate
 from flipcost.audit._rows import Audited, clean_rows
-from flipcost.audit._trusted import check_answers, check_checked
+from flipcost.audit._sources import FilesInPasses, TableInMemory
+from flipcost.audit._trusted import check_answers
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import DenoisingWarning, DependenceWarning, TableError
 from flipcost.tables.paths import is_many
 from flipcost.tables.roles import two_classes
+from flipcost.tables.sample import sample_size
 from flipcost.tables.scan import dask_client, open_files
 from flipcost.tables.sniff import sniff
 
@@ -37,7 +38,7 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.audit._result import AuditResult
-    from flipcost.audit._rows import RowSource
+    from flipcost.audit._sources import RowSource
     from flipcost.core.costs import CostLike
 
 
@@ -109,11 +110,9 @@ def audit_files(
 ) -> AuditResult:
     """Audit files of any size in constant memory, or on a cluster.
 
-    What the columns hold is learned from a look at rows of several places of the files. Then these
-    are read twice: the first pass gathers the moments of every fold, draws rows of each label and
-    counts trusted or second labels; the second counts labels in bins of every score and finds the
-    most suspicious labels. The noise rate and the model come from all rows; candidates are compared
-    on the drawn rows, which are weighted to stand for all.
+    The files are read once to draw the rows to learn from, all that were checked among them, and to
+    count labels. Rows of a sample are weighted to stand for all. Only where not all rows were drawn
+    the files are read again, to find the most suspicious labels of all rows.
 
     Parameters
     ----------
@@ -132,8 +131,7 @@ def audit_files(
     progress : callable, default=None
         Called with a word on each step.
     **options
-        Whatever else `AuditOptions` has. Only the closed form learns from files ("auto" means the
-        same as "linear"), and a fitted model is compared with it; others need their rows in memory.
+        Whatever else `AuditOptions` has.
 
     Returns
     -------
@@ -159,18 +157,6 @@ def audit_files(
     (True, 'rule', 4000)
     """
     asked = AuditOptions(target=target, cost=cost, **renamed(options))
-    if not (is_fitted(asked.model) or asked.model in ("auto", "linear")):
-        msg = (
-            "A table that is read in passes is learned from by the closed form; give "
-            "model='auto', or audit a sample of it in memory."
-        )
-        raise TableError(msg)
-    if asked.time is not None:
-        msg = (
-            "`time` needs its rows in memory: in passes it is not known which rows are earlier. "
-            "Audit a sample in memory, or files of one time each."
-        )
-        raise TableError(msg)
     say = progress or say_nothing
     on_cluster = dask is not None
     with dask_client(dask) if dask is not None else nullcontext():
@@ -196,29 +182,35 @@ def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object])
     """Go from a source to what was found: the one way, however the rows arrive."""
     notes: list[str] = []
     options.rounds  # noqa: B018 - files of answers are read, and refused, before all rows are
-    maker = learn_columns(source, options, notes)
-    classifier = _classifier(options)
-    facts = source.count(maker, classifier)
+    finder = find_columns(source, options, notes)
+    size = options.max_rows or sample_size(len(finder.columns))
+    facts, sample = source.draw(finder, size)
     labels = two_classes(np.array(list(facts.rows), dtype=object), options.target, options.positive)
     counts = facts.rows[labels[0]], facts.rows[labels[1]]
     check_counts(counts, options.target, *labels)
     if options.sample_weight is not None:
         check_weights([facts.weight[label] for label in labels], options.sample_weight)
-    outside = check_answers(maker, facts)
+    outside = check_answers(finder, facts)
     rate, doubts = known_rate(options, facts, labels)
     doubts += outside
+    drawn = sample.drawn(size)
+    maker, numbers = learn_columns(finder, drawn.rows.rows, options, notes)
+    classifier = _classifier(options)
     classifier.set_params(pos_label=labels[1], noise_rate="integrate" if rate is None else rate)
     clean = None if options.test is None else clean_rows(options.test, maker, labels)
     say("estimating the noise and fitting the model")
     with warnings.catch_warnings():  # what it warns of is among the warnings of the result
         warnings.simplefilter("ignore", DenoisingWarning)
         warnings.simplefilter("ignore", DependenceWarning)
-        judged, watched = source.fit(classifier)
-    check_checked(judged, options, source.name)
-    numbers = maker.reader.transform(judged.frame)
+        judged, watched = fit_drawn(source, drawn, facts, maker, classifier, options)
     notes += fact_warnings(facts) + price_warnings(counts, options.prices, *labels) + doubts
     leaks = leaks_of(maker.reader, numbers, judged.positive)
     notes += [leak.sentence(options.target) for leak in leaks]
+    if not drawn.is_all:
+        notes.append(
+            f"Learned from {len(drawn.codes):,} of {drawn.n_rows:,} rows, drawn at random and "
+            "weighted to stand for all; every row was scored for its label."
+        )
     rows = Audited(
         options=options,
         name=source.name,

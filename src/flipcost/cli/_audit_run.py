@@ -120,9 +120,7 @@ def run_audit(
                 {"seed": seed, "max_bytes": max_bytes, **text},
                 max_rows,
                 others,
-                always=dask is not None or is_many(path) or _too_large(path, memory_share, model),
-                # What needs its rows at hand gets a sample of many.
-                can=asked["time"] is None and model in ("auto", "linear"),
+                always=dask is not None or is_many(path) or _too_large(path, memory_share),
             )
     if test is not None:
         options["test"] = read_table(test, **text, max_bytes=max_bytes)
@@ -157,10 +155,9 @@ def _reading(
     others: set[str | None],
     *,
     always: bool,
-    can: bool,
 ) -> Callable[..., AuditResult]:
-    """Return what audits a file: of more rows than are held, all in passes where that can be."""
-    whole = max_rows is None and can
+    """Return what audits a file: of more rows than are held, piece by piece."""
+    whole = max_rows is None
     if always or (whole and path.is_file() and expected_rows(path) > _HELD_ROWS):
         check_sizes(path, bounded["max_bytes"])
         return in_passes
@@ -175,9 +172,9 @@ def _reading(
     return partial(held, found, rows=rows, n_rows=n_rows)
 
 
-def _too_large(data: Path, share: float, model: str) -> bool:
-    """Tell whether to read a file in passes. Boosting needs its rows at hand: a sample of them."""
-    return model != "boosting" and data.is_file() and exceeds_memory(data, share)
+def _too_large(data: Path, share: float) -> bool:
+    """Tell whether to read a file piece by piece."""
+    return data.is_file() and exceeds_memory(data, share)
 
 
 def _audit_files(*args: Any, **options: Any) -> AuditResult:

@@ -41,13 +41,18 @@ def orient_found(table: Any, found: Any, pos_label: Any) -> Any:
     both = found.oriented()  # says so when there is one label only
     classes = np.array(sorted(both.labels))
     positive = both.labels[positive_index(classes, pos_label)]
+    check_positive(table, positive, pos_label)
+    return classes, both.oriented(positive)
+
+
+def check_positive(table: Any, positive: Any, pos_label: Any) -> None:
+    """Refuse another positive label than the one that the table has."""
     if table.positive is not None and table.positive != positive:
         msg = (
             f"`pos_label` must be the positive label of the table, {table.positive!r}; got "
             f"{pos_label!r}, which stands for {positive!r}. Set pos_label={table.positive!r}."
         )
         raise ValueError(msg)
-    return classes, both.oriented(positive)
 
 
 def name_features(estimator: Any, names: Any) -> None:

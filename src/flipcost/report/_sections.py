@@ -45,7 +45,7 @@ def title_sentence(result: AuditResult) -> str:
         f"{result.name}: {count(result.n_rows, 'row')}, {count(len(result.schema), 'column')}, "
         f"{share} labelled {label(result.positive)}"
     )
-    if result.n_effective and result.n_effective < 0.95 * result.n_rows:
+    if result.n_effective and result.n_effective < 0.95 * result.n_judged:
         said += f"; effective sample size {result.n_effective:,.0f} (related rows)"
     if result.reading:
         said += f"; {result.reading}, models compared on {count(result.n_judged, 'row')}"

@@ -11,7 +11,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import dask.array as da
 import numpy as np
@@ -24,6 +24,9 @@ from flipcost.tables.optional import require
 from flipcost.tables.passes import Reporter, Task, Unit, merge_at, packed, reduce_units, run
 from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.source import Table
+
+if TYPE_CHECKING:
+    from flipcost.tables.sample import Drawn
 
 # Wider trees are shallower but hold more results at once; 10,000 partitions take 5 levels of 8.
 FAN_IN = 8
@@ -49,11 +52,21 @@ class DaskTable(Table):
             )
         super().__init__(layout, positive)
         self._check()
+        self._frame_starts: list[int] | None = None
 
     @property
     def n_parts(self) -> int:
         """Number of partitions."""
         return int(self._source.npartitions if self._is_frame else self._source.numblocks[0])
+
+    def draw(self, size: int | None = None) -> Drawn:
+        """Count the rows of partitions first, so that the same rows are drawn as elsewhere."""
+        if self._is_frame and self._frame_starts is None:
+            one = self._source[self._stored()[:1]]
+            counts = one.map_partitions(len, meta=(None, "int64")).to_delayed()
+            lengths = _guarded(list(counts), lambda: delayed(list)(counts).compute())
+            self._frame_starts = [0, *np.cumsum(lengths[:-1]).astype(int).tolist()]
+        return super().draw(size)
 
     def reduce(self, task: Task) -> Any:
         parts = self._frame_parts(task) if self._is_frame else self._array_parts(task)
@@ -98,6 +111,7 @@ class DaskTable(Table):
             *beside,
             task=task,
             n_parts=source.npartitions,
+            starts=self._frame_starts,
             meta=(None, object),
             align_dataframes=False,
             enforce_metadata=False,
@@ -203,6 +217,7 @@ def _run_frame(
     *,
     task: Task,
     n_parts: int,
+    starts: list[int] | None = None,
     partition_info: dict[str, Any] | None = None,
 ) -> Any:
     """Run a task on a partition of a DataFrame, on its worker."""
@@ -215,7 +230,8 @@ def _run_frame(
     for name, values in ((_LABELS, labels), (_WEIGHT, weight)):
         if values is not None:
             table = table.append_column(name, pa.array(np.asarray(values), from_pandas=True))
-    return _run(task, Piece(where, _PLACES * number, table))
+    start = _PLACES * number if starts is None else starts[number]
+    return _run(task, Piece(where, start, table))
 
 
 def _run_block(

@@ -6,11 +6,14 @@ from pathlib import Path
 from typing import Any
 
 import duckdb
+import pyarrow as pa
 
 from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.engine import ColumnKind, SqlEngine
 from flipcost.tables.sql import DuckDBDialect
 
+# Rows that come at a time, where all come.
+_BATCH_ROWS = 100_000
 _WHOLE = {
     "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
     "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
@@ -49,6 +52,13 @@ class DuckDBEngine(SqlEngine):
 
     def arrow(self, statement: str) -> Any:
         return self._relation(statement).to_arrow_table()
+
+    def _streamed(self, statement: str) -> Any:
+        found = self._relation(statement)
+        # The later name is that of DuckDB 1.4 on.
+        read = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
+        for batch in read(_BATCH_ROWS):
+            yield pa.Table.from_batches([batch])
 
     def _relation(self, statement: str) -> Any:
         return self._connection.sql(statement)

@@ -274,7 +274,10 @@ def is_mixed(X: Any) -> bool:
     """Tell whether X is a frame with columns that numpy does not take for numbers."""
     if not hasattr(X, "columns"):
         return False
-    columns = (X.iloc[:, k] if hasattr(X, "iloc") else X[:, k] for k in range(X.shape[1]))
+    if isinstance(X, pa.Table):
+        columns = iter(X.columns)
+    else:
+        columns = (X.iloc[:, k] if hasattr(X, "iloc") else X[:, k] for k in range(X.shape[1]))
     return any(np.asarray(column).dtype.kind not in "fiub" for column in columns)
 
 

@@ -6,9 +6,8 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator
 from contextlib import contextmanager
-from copy import copy
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Self
+from typing import TYPE_CHECKING, Any
 
 from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.sql import ROW_NUMBER, ROWS, Dialect, Question, RowsWanted, literal
@@ -71,6 +70,14 @@ class Engine(ABC):
     @abstractmethod
     def _answers(self, question: Question) -> list[Answer]:
         """Answer a question."""
+
+    @abstractmethod
+    def fetch(self, wanted: RowsWanted) -> Any:
+        """Return some rows as an Arrow table; they count among what has left the engine."""
+
+    @abstractmethod
+    def has_row_numbers(self) -> bool:
+        """Tell whether rows have numbers of the engine's own."""
 
     @abstractmethod
     def fault(self, error: Exception) -> SourceError | None:
@@ -146,11 +153,18 @@ class SqlEngine(Engine):
         self.n_bytes += found.nbytes
         return found
 
-    def derived(self, layers: Sequence[Mapping[str, Expression]], where: Expression) -> Self:
-        """Return the same engine on what layers make of the rows that a condition keeps."""
-        made = copy(self)
-        made._source = self.dialect.derived(self._source, layers, where)  # noqa: SLF001 - one of us
-        return made
+    def batches(self, layers: Sequence[Mapping[str, Expression]], names: Sequence[str]) -> Any:
+        """Yield what layers make of all rows, some at a time, as Arrow tables."""
+        statement = self.dialect.rows(self._source, RowsWanted(tuple(layers), tuple(names), None))
+        self.n_questions += 1
+        with self.guarded():
+            for found in self._streamed(statement):
+                self.n_bytes += found.nbytes
+                yield found
+
+    def _streamed(self, statement: str) -> Iterator[Any]:
+        """Yield the rows of a statement, some at a time."""
+        yield self.arrow(statement)
 
     def has_row_numbers(self) -> bool:
         """Tell whether rows have numbers of the engine's own: those of tables may, not of queries.

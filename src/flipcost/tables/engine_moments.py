@@ -12,7 +12,6 @@ import numpy as np
 
 from flipcost.core.arrays import Array
 from flipcost.core.folds import PRIME, engine_constants
-from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError, unknown_column
 from flipcost.tables.sql import (
@@ -243,8 +242,7 @@ def _capital(text: str) -> str:
     return text[:1].upper() + text[1:]
 
 
-# Folds and subsets must not be made by the same hash.
-SUBSET_SEED = 1_000_003
+# Folds and samples must not be made by the same hash.
 
 
 @dataclass(frozen=True)
@@ -271,25 +269,16 @@ class Rows:
         The two labels, or fewer.
     n_folds : int
         Number of folds.
-    basis : HingeBasis, optional
-        Adds hinges to the features.
-    subset : Subset, optional
-        Only these rows.
-    carried : tuple of str
-        Columns of the source to keep as they are.
     """
 
     reading: Reading
     labels: tuple[Any, ...]
     n_folds: int = 1
-    basis: HingeBasis | None = None
-    subset: Subset | None = None
-    carried: tuple[str, ...] = ()
 
     @property
     def n_features(self) -> int:
-        """Number of features, with hinges."""
-        return len(self.reading.features) if self.basis is None else self.basis.n_columns
+        """Number of features."""
+        return len(self.reading.features)
 
     @property
     def is_weighted(self) -> bool:
@@ -300,16 +289,13 @@ class Rows:
         """Return the layers; the last one has ``x``, ``y``, ``f``, and ``w`` if there are any."""
         reading = self.reading
         first = {f"x{j}": feature for j, feature in enumerate(reading.features)}
-        first |= {name: column(name) for name in self.carried}
         first["y"] = reading.label_code(self.labels)
         if reading.weight is not None:
             first["w"] = reading.weight
         found: list[Layer] = [first]
         hashes = self.n_folds > 1 and reading.rule == "hash"
-        if hashes or self.subset is not None or self.n_folds > 1:
+        if self.n_folds > 1:
             first["k"] = reading.key
-        if self.subset is not None:
-            found += hashed(found[-1], "k", "s", reading.layout.fold_seed + SUBSET_SEED)
         if hashes:
             found += hashed(found[-1], "k", "h", reading.layout.fold_seed)
         found.append(self._last(found[-1], hashes=hashes))
@@ -323,11 +309,6 @@ class Rows:
             if hashes:
                 fold = column("h") % literal(self.n_folds)
         last["f"] = fold
-        if self.basis is not None:
-            d = self.basis.n_features
-            places = zip(self.basis.feature.tolist(), self.basis.knot.tolist(), strict=True)
-            for k, (j, knot) in enumerate(places):
-                last[f"x{d + k}"] = (column(f"x{j}") - number(knot)).at_least(number(0.0))
         return last
 
 
@@ -371,7 +352,7 @@ def gather(rows: Rows) -> Gathered:
 
 def _first_means(rows: Rows) -> Array:
     """Return the means of the features in the first rows that the engine finds."""
-    layers = Rows(rows.reading, rows.labels, basis=rows.basis).layers()
+    layers = Rows(rows.reading, rows.labels).layers()
     d = rows.n_features
     answers = [Aggregate(kind, column(f"x{j}")) for j in range(d) for kind in ("sum", "count")]
     found = rows.reading.engine.ask(Question(tuple(layers), tuple(answers), first_rows=_LOOK_ROWS))
@@ -434,9 +415,7 @@ def _sums(rows: Rows, shifts: Array) -> _Sums:
     for number_, pairs in enumerate(_blocks(d, rows.reading.engine.most_sums)):
         answers = _answers(rows, pairs, with_means=number_ == 0)
         layers = (*rows.layers(), *_shifted(rows, shifts, pairs, with_means=number_ == 0))
-        found = rows.reading.engine.ask(
-            Question(layers, tuple(answers), (("g",),), _condition(rows))
-        )
+        found = rows.reading.engine.ask(Question(layers, tuple(answers), (("g",),)))
         check_groups(rows, found, n_groups)
         for answer in found:
             g = int(answer.keys[0])
@@ -477,10 +456,6 @@ def _blocks(d: int, most: int) -> Iterator[list[tuple[int, int]]]:
         block = list(islice(pairs, most - 1))
 
 
-def _condition(rows: Rows) -> Expression | None:
-    return None if rows.subset is None else column("kept")
-
-
 def _shifted(
     rows: Rows, shifts: Array, pairs: Sequence[tuple[int, int]], *, with_means: bool
 ) -> list[Layer]:
@@ -492,8 +467,6 @@ def _shifted(
     for j in used:
         values = [column(f"x{j}") - number(shift) for shift in shifts[:, j].tolist()]
         layer[f"z{j}"] = pick(group, values) if by_group else values[0]
-    if rows.subset is not None:
-        layer["kept"] = rows.subset.condition()
     if not rows.is_weighted:
         return [layer]
     layer["w"] = column("w")

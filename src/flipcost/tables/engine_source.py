@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
@@ -10,10 +10,9 @@ import numpy as np
 
 from flipcost.core.folds import PRIME
 from flipcost.exceptions import NeedsRowsError, SourceError
-from flipcost.tables.engine_drawing import DrawingTable, check_drawn
-from flipcost.tables.engine_made import base_columns, feature_columns, strange_values, unread_column
 from flipcost.tables.engine_moments import Reading, hashed
 from flipcost.tables.rows import Layout, Piece
+from flipcost.tables.sample import CHECKED_ROWS, SAMPLE_SEED
 from flipcost.tables.sql import (
     ROW_NUMBER,
     ROWS,
@@ -32,12 +31,13 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.tables.engine import SqlEngine
-    from flipcost.tables.plain import Column, Feature
 
 # Labels, and patterns of labels, to ask for at most: with more there is something wrong.
 MOST_LABELS = 1_000
 # Another seed than that of the draw: a look should not choose the rows that candidates meet.
 _LOOK_SEED = 77
+# Rows drawn must be at least this share of those expected: keys that many rows share spoil a draw.
+_LEAST_DRAWN = 0.5
 
 
 @dataclass(frozen=True, eq=False)
@@ -52,8 +52,6 @@ class LabelCount:
         How many.
     weight : float
         What they weigh.
-    strange : dict of int to int
-        Rows with a value that was not met in the look, by the place of the column.
     unweighted : int
         Rows whose weight is missing, negative or infinite.
     ungrouped : int
@@ -63,7 +61,6 @@ class LabelCount:
     label: Any
     n_rows: int
     weight: float
-    strange: dict[int, int]
     unweighted: int = 0
     ungrouped: int = 0
 
@@ -93,7 +90,7 @@ class AuditedSource:
     >>> from flipcost.tables.scan import sql_engine
     >>> engine = sql_engine(duckdb.connect(), "SELECT i AS id, i % 3 > 0 AS y FROM range(9) t(i)")
     >>> source = AuditedSource(engine, "y", id="id")
-    >>> [(count.label, count.n_rows) for count in source.count((), None)]
+    >>> [(count.label, count.n_rows) for count in source.count(None)]
     [(False, 3), (True, 6)]
     """
 
@@ -146,28 +143,10 @@ class AuditedSource:
             rows = np.asarray(found["r"].to_numpy(zero_copy_only=False))
         return found.select(list(names)).rename_columns(list(names.values())), rows
 
-    def count(self, columns: Sequence[Column], weight: str | None) -> list[LabelCount]:
-        """Count rows by label, in one query.
-
-        Parameters
-        ----------
-        columns : sequence of Column
-            What a reader has learned of the columns of features.
-        weight : str or None
-            The column of weights.
-
-        Raises
-        ------
-        NeedsRowsError
-            If one of the columns is read in a way that a query cannot.
-        """
-        unread = unread_column(self._reading, columns)
-        if unread is not None:
-            raise NeedsRowsError(unread)
-        bases = base_columns(self._reading, columns)
-        strange = strange_values(columns, bases)
-        layer = {"t": self._reading.label} | {f"b{j}": bases[j] for j in strange}
-        answers = [ROWS, *(Aggregate("count", value) for value in strange.values())]
+    def count(self, weight: str | None) -> list[LabelCount]:
+        """Count rows by label, in one query; `weight` names the column of weights."""
+        layer = {"t": self._reading.label}
+        answers = [ROWS]
         if weight is not None:
             layer["w"] = self._weight(weight)
             w = column("w")
@@ -183,13 +162,10 @@ class AuditedSource:
         counts = []
         for answer in found:
             n, *values = [0 if value is None else value for value in answer.values]
-            odd = {j: int(k) for j, k in zip(strange, values, strict=False)}
-            values = values[len(strange) :]
             weighs, unweighted = values[:2] if weight is not None else (n, 0)
             ungrouped = int(values[-1]) if self._group is not None else 0
             label = _plain(answer.keys[0])
-            known = odd, int(unweighted), ungrouped
-            counts.append(LabelCount(label, int(n), float(weighs), *known))
+            counts.append(LabelCount(label, int(n), float(weighs), int(unweighted), ungrouped))
         return sorted(counts, key=lambda count: (count.label is None, str(count.label)))
 
     def patterns(self, others: Sequence[str]) -> list[tuple[tuple[Any, ...], int]]:
@@ -204,69 +180,79 @@ class AuditedSource:
                 found.append(((label, *told), int(answer.values[0])))
         return sorted(found, key=str)
 
-    def table(
+    def draw(
         self,
-        columns: Sequence[Column],
-        features: Sequence[Feature],
-        labels: Mapping[Any, str],
-        weight: str | None,
         carried: Sequence[str],
-        make: Callable[[Piece], Piece],
+        labels: Sequence[tuple[Sequence[Any], float]],
+        wanted: int,
         *,
         trusted: str | None = None,
         ids: Sequence[str] = (),
-        n_checked: int = 0,
-    ) -> DrawingTable:
-        """Return the table of rows with a label, as features.
+    ) -> Piece:
+        """Draw rows by the hash of their number or name, and those that were checked.
 
         Parameters
         ----------
-        columns, features : sequences of Column and of features
-            What a reader and `make_features` have learned.
-        labels : mapping of value to str
-            Labels as the engine holds them, and what they are called.
-        weight : str or None
-            The column of weights.
         carried : sequence of str
             Columns that rows are handed out with.
-        make : callable
-            From a piece of such rows to one with features.
+        labels : sequence of pairs
+            Labels as the engine holds them, and the share of their rows that is wanted.
+        wanted : int
+            How many rows are expected.
         trusted : str, optional
             The column of right labels: rows with one were checked.
         ids : sequence of str
             Names of rows that were checked.
-        n_checked : int
-            How many rows were checked.
         """
-        bases = base_columns(self._reading, columns)
         names = {f"c{j}": name for j, name in enumerate(carried)}
-        kept = {place: column(name) for place, name in names.items()} | self._keys(("k", "q", "r"))
-        if weight is not None:
-            kept["w"] = self._weight(weight)
+        first = {place: column(name) for place, name in names.items()}
+        first |= {"t": self._reading.label} | self._keys(("q", "r"))
         if trusted is not None:
-            kept["z"] = self._reading.label_of(trusted)
-        first = {"t": self._reading.label, **kept}
-        first |= {f"b{j}": base for j, base in enumerate(bases)}
-        called = sorted(set(labels.values()))
-        values = {name: [v for v, own in labels.items() if own == name] for name in called}
-        named = [(column("t").among(values[name]), literal(name)) for name in called]
-        second = {f"x{j}": x for j, x in enumerate(feature_columns(columns, features, bases))}
-        second |= {place: column(place) for place in kept} | {"y": case(named)}
-        engine = self._engine.derived([first, second], self._reading.label.among(tuple(labels)))
-        layout = Layout(
-            "y",
-            tuple(f"x{j}" for j in range(len(features))),
-            None if weight is None else "w",
-            "k",
-            fold_seed=self._seed,
-        )
-        checked = None
+            first["z"] = self._reading.label_of(trusted)
+        layers = [first, *hashed(first, "q", "s", self._seed + SAMPLE_SEED)]
+        limits = [
+            (column("t").among(tuple(values)), literal(int(share * PRIME)))
+            for values, share in labels
+        ]
+        kept: Expression = case(limits, literal(0)).above(column("s"))
+        checked: Expression | None = None
         if trusted is not None:
             checked = _there(column("z"))
         elif ids and self._id is not None:
             place = next(place for place, name in names.items() if name == self._id)
             checked = column(place).as_text().among(tuple(ids))
-        return DrawingTable(engine, layout, names, make, checked, n_checked)
+        if checked is not None:
+            known = column("t").among(tuple(v for values, _ in labels for v in values))
+            yes, no = literal(value=True), literal(value=False)
+            kept = kept.either(case([(known, case([(checked, yes)], no))], no))
+        most = int(1.2 * wanted) + (CHECKED_ROWS if checked is not None else 0)
+        found = self._engine.fetch(
+            RowsWanted(tuple(layers), (*names, *self._numbered_by), most, kept)
+        )
+        check_drawn(found.num_rows, wanted / 2, self._engine.where)
+        return self._piece(found, names, 0)
+
+    def pieces(self, carried: Sequence[str]) -> Iterator[Piece]:
+        """Yield all rows, some at a time."""
+        names = {f"c{j}": name for j, name in enumerate(carried)}
+        layer = {place: column(name) for place, name in names.items()} | self._keys(("r",))
+        start = 0
+        for found in self._engine.batches((layer,), (*names, *self._numbered_by)):
+            yield self._piece(found, names, start)
+            start += found.num_rows
+
+    @property
+    def _numbered_by(self) -> tuple[str, ...]:
+        return ("r",) if self._numbered else ()
+
+    def _piece(self, found: Any, names: Mapping[str, str], start: int) -> Piece:
+        frame = found.select(list(names)).rename_columns(list(names.values()))
+        places = start + np.arange(found.num_rows)
+        if self._numbered:
+            # Parts of a table may number their rows alike.
+            own = np.asarray(found["r"].to_numpy(zero_copy_only=False), dtype=np.int64)
+            places = own if len(np.unique(own)) == len(own) else places
+        return Piece(self._engine.where, start, frame, places=places.astype(np.uint64))
 
     def _weight(self, name: str) -> Expression:
         if self._reading.kind(name).kind not in ("number", "whole"):
@@ -290,6 +276,21 @@ class AuditedSource:
         is_whole = self._reading.kind(name).kind == "whole"
         key = value.as_integer() if is_whole else value.as_text().text_key()
         return case([(value.is_missing(), literal(0))], key)
+
+
+def check_drawn(found: int, wanted: float, where: str) -> None:
+    """Refuse a draw to which far too few rows came: names that many rows share spoil it.
+
+    Examples
+    --------
+    >>> check_drawn(980, 1000, "table 'calls'")
+    """
+    if found < _LEAST_DRAWN * wanted:
+        msg = (
+            f"{where}: {int(wanted):,} rows were to be drawn by the hash of what names them, and "
+            f"{found:,} came: too many rows share a name. Give an `id` that tells rows apart."
+        )
+        raise SourceError(msg)
 
 
 def _there(value: Expression) -> Expression:

@@ -7,13 +7,12 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.core.hinges import HingeBasis
 from flipcost.exceptions import SourceError
 from flipcost.tables.sql import ROWS, Aggregate, Question, column, number, sum_of
 from flipcost.tables.summary import MOST_LEVELS, LevelSummary, NumberSummary, TableSummary, too_many
 
 if TYPE_CHECKING:
-    from flipcost.tables.engine_moments import Reading, Rows
+    from flipcost.tables.engine_moments import Reading
 
 # Columns of numbers that one statement asks about.
 _COLUMNS = 200
@@ -87,37 +86,3 @@ def find_medians(reading: Reading, columns: Sequence[str] | None) -> dict[str, f
     answers = tuple(Aggregate("median", column(x)) for x in layer)
     (answer,) = reading.engine.ask(Question((layer,), answers))
     return {n: float(v) for n, v in zip(names, answer.values, strict=True) if v is not None}
-
-
-def find_knots(rows: Rows, n_knots: int) -> HingeBasis:
-    """Place knots at evenly spaced quantiles of each feature in some rows.
-
-    As `flipcost.core.hinges.HingeBasis.from_rows` does: features with few distinct values get
-    knots between those only.
-    """
-    d = rows.n_features
-    levels = np.arange(1, n_knots + 1) / (n_knots + 1)
-    answers = [
-        Aggregate(kind, column(f"x{j}"))
-        for j in range(d)
-        for kind in ("min", "max", *(f"quantile {level:.6f}" for level in levels))
-    ]
-    if not n_knots:
-        return HingeBasis(d, np.empty(0, np.intp), np.empty(0))
-    layers = list(rows.layers())
-    kept = {**{f"x{j}": column(f"x{j}") for j in range(d)}}
-    if rows.subset is not None:
-        kept["kept"] = rows.subset.condition()
-    condition = column("kept") if rows.subset is not None else None
-    (answer,) = rows.reading.engine.ask(Question((*layers, kept), tuple(answers), where=condition))
-    if answer.values[0] is None:
-        return HingeBasis(d, np.empty(0, np.intp), np.empty(0))
-    values = np.array(answer.values, dtype=float).reshape(d, 2 + n_knots)
-    low, high, quantiles = values[:, 0], values[:, 1], values[:, 2:].T
-    feature, knot, previous = [np.empty(0, np.intp)], [np.empty(0)], low
-    for quantile in quantiles:
-        inner = np.flatnonzero((quantile > previous) & (quantile < high))
-        feature.append(inner)
-        knot.append(quantile[inner])
-        previous = np.maximum(previous, quantile)
-    return HingeBasis(d, np.concatenate(feature), np.concatenate(knot))

@@ -10,15 +10,25 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.hinges import HingeBasis
 from flipcost.exceptions import SourceError
-from flipcost.tables.engine_moments import Reading, Rows, Subset, changed, gather
-from flipcost.tables.engine_scores import Bins, check_bins, count_bins, count_calls
-from flipcost.tables.engine_summary import find_knots, find_medians, summarize
-from flipcost.tables.histogram import ScoreHistogram
+from flipcost.tables.engine_moments import (
+    NO_LABEL,
+    OTHER_LABEL,
+    Reading,
+    Subset,
+    changed,
+    gather,
+    hashed,
+    wrong_label,
+)
+from flipcost.tables.engine_moments import Rows as AskedRows
+from flipcost.tables.engine_scores import count_calls
+from flipcost.tables.engine_summary import find_medians, summarize
 from flipcost.tables.rows import LabeledMoments
+from flipcost.tables.sample import SAMPLE_SEED, Drawn, Kept, LabelSample, Rows, rows_of_each
 from flipcost.tables.source import Table, check_coefficients, check_labels
-from flipcost.tables.sql import ROWS, Aggregate, Question, column
+from flipcost.tables.sql import ROW_NUMBER, ROWS, Question, RowsWanted, column
+from flipcost.tables.table_encoder import stack_columns
 
 if TYPE_CHECKING:
     from flipcost.core.arrays import Array
@@ -30,6 +40,10 @@ if TYPE_CHECKING:
 
 # Rows that the labels are looked for in first.
 _LOOK_ROWS = 10_000
+# A few more rows are drawn than are wanted, so that hardly ever fewer come.
+_MORE, _AND_MORE = 1.03, 200
+# Rows drawn must be at least this share of those wanted: keys that many rows share spoil a draw.
+_LEAST_DRAWN = 0.5
 
 
 class EngineTable(Table):
@@ -113,49 +127,82 @@ class EngineTable(Table):
             self.required(None)
         return LabeledMoments(rows.labels, found.parts, self.feature_names)
 
-    def bent_moments(
-        self, n_folds: int, n_knots: int, size: int
-    ) -> tuple[HingeBasis, LabeledMoments] | None:
-        """Gather the moments of features and their hinges on some rows of each label.
-
-        Parameters
-        ----------
-        n_folds : int
-            Number of folds, as in the call of `fold_moments` before.
-        n_knots : int
-            Knots of each feature, at its quantiles.
-        size : int
-            About how many rows of each label to take, by a hash of their key.
-
-        Returns
-        -------
-        HingeBasis and LabeledMoments, or None when no feature can bend
-        """
+    def draw(self, size: int | None = None) -> Drawn:
+        """Draw rows by the hash of their number, or of the column ``fold_by``."""
+        size, reading = self._draw_size(size), self._reading
         labels = self._found_labels()
-        everywhere = min(1.0, 2 * size / max(sum(self._rows.values()), 1))
-        basis = find_knots(Rows(self._reading, labels, subset=Subset((everywhere,) * 2)), n_knots)
-        if not len(basis.knot):
-            return None
-        shares = [min(1.0, size / max(self._rows.get(label, 1), 1)) for label in labels]
-        subset = Subset((shares[0], shares[-1]))
-        rows = replace(self._by_fold(labels, n_folds), basis=basis, subset=subset)
-        found = gather(rows)
-        scaled = [_reweighed(part, labels, self._weights, found.parts) for part in found.parts]
-        return basis, LabeledMoments(labels, tuple(scaled), None)
+        counts = self._count_labels(labels)
+        names = {f"c{j}": name for j, name in enumerate(self._drawn_columns())}
+        first = {place: column(name) for place, name in names.items()}
+        first["y"] = reading.label_code(labels)
+        if reading.weight is not None:
+            first["w"] = reading.weight
+        layers: list[Any] = [first]
+        where = None
+        wanted = rows_of_each(counts, size)
+        most, has_numbers = sum(counts), self._engine.has_row_numbers()
+        if has_numbers:
+            first["r"] = ROW_NUMBER
+        if sum(wanted) < sum(counts):
+            first["q"] = ROW_NUMBER if has_numbers else reading.key
+            layers += hashed(first, "q", "s", self.layout.fold_seed + SAMPLE_SEED)
+            shares = [
+                min(1.0, (_MORE * n + _AND_MORE) / k) for n, k in zip(wanted, counts, strict=True)
+            ]
+            where = Subset((shares[0], shares[-1])).condition()
+            most = int(1.2 * (sum(wanted) + 2 * _AND_MORE))
+        kept = (*names, "y", *(n for n in ("w", "r", "s") if n in layers[-1]))
+        found = self._engine.fetch(RowsWanted(tuple(layers), kept, most, where))
+        return self._drawn(found, names, labels, counts, size)
 
-    def has_groups(self) -> bool:
-        """Tell whether rows share keys of folds, as far as the first rows show.
+    def _drawn(
+        self, found: Any, names: dict[str, str], labels: tuple[Any, ...], counts: Any, size: int
+    ) -> Drawn:
+        """Return rows that have left the engine, no more of them than were wanted."""
+        n, beside = found.num_rows, {"y": _array(found, "y").astype(np.intp)}
+        if n < _LEAST_DRAWN * min(size, sum(counts)):
+            msg = (
+                f"{self._engine.where}: {min(size, sum(counts)):,} rows were to be drawn by the "
+                f"hash of what names them, and {n:,} came: too many rows share a name. Give a "
+                "`fold_by` that tells rows apart."
+            )
+            raise SourceError(msg)
+        position = _array(found, "r") if "r" in found.column_names else np.arange(n)
+        keys = _array(found, "s") if "s" in found.column_names else np.zeros(n, np.int64)
+        if "w" in found.column_names:
+            beside["weight"] = np.asarray(_array(found, "w"), dtype=float)
+        frame = found.select(list(names)).rename_columns(list(names.values()))
+        if self.layout.fold_by is not None:
+            groups = frame[self.layout.fold_by].combine_chunks().dictionary_encode()
+            beside["group"] = np.asarray(groups.indices.to_numpy(zero_copy_only=False))
+        rows: Any = frame.select(list(self._layout.columns or ()))
+        if self._layout.encoder is not None:
+            encoder = self._layout.encoder
+            rows = stack_columns(encoder.encode(rows, self._engine.where), n)
+        some = Rows(rows, position.astype(np.int64), keys.astype(np.int64), beside)
+        kept = {
+            (labels[code], False): replace(
+                Kept.of(n, some.take(np.flatnonzero(beside["y"] == code))), n_rows=counts[code]
+            )
+            for code in range(len(labels))
+        }
+        return LabelSample(kept).drawn(size)
 
-        Rows of an engine need a key to be put into folds, which may well name each row alone.
-        """
-        if self._layout.fold_by is None or self._rule == "modulus":
-            return False
-        key = column("k")
-        answers = (Aggregate("count", key), Aggregate("distinct", key))
-        (found,) = self._engine.ask(
-            Question(({"k": self._reading.key},), answers, first_rows=_LOOK_ROWS)
-        )
-        return int(found.values[1]) < int(found.values[0])
+    def _drawn_columns(self) -> list[str]:
+        by = self._layout.fold_by
+        return list(dict.fromkeys([*(self._layout.columns or ()), *([] if by is None else [by])]))
+
+    def _count_labels(self, labels: tuple[Any, ...]) -> tuple[int, ...]:
+        """Return how many rows have each label; refuse others, and rows without one."""
+        layer = {"y": self._reading.label_code(labels)}
+        found = self._engine.ask(Question((layer,), (ROWS,), (("y",),), most_groups=8))
+        counts = {int(answer.keys[0]): int(answer.values[0]) for answer in found}
+        for code in (NO_LABEL, OTHER_LABEL):
+            if code in counts:
+                raise wrong_label(AskedRows(self._reading, labels), code, counts[code])
+        if not counts:
+            self.required(None)
+        return tuple(counts.get(code, 0) for code in range(len(labels)))
 
     def confusions(self, coefficients: ArrayLike, labels: tuple[Any, ...]) -> ConfusionCounts:
         path = check_coefficients(coefficients)
@@ -163,41 +210,6 @@ class EngineTable(Table):
         counts, squares = count_calls(rows, path)
         self._check_weight(rows, counts[:, 0].sum(axis=(0, 2)))
         return ConfusionCounts(counts, squares)
-
-    def score_histograms(
-        self,
-        coefficients: ArrayLike,
-        labels: tuple[Any, ...],
-        low: ArrayLike,
-        high: ArrayLike,
-        n_bins: int = 512,
-    ) -> ScoreHistogram:
-        path = check_coefficients(coefficients)
-        lows, highs = (np.broadcast_to(np.asarray(v, float), path.shape[1:2]) for v in (low, high))
-        rows = self._by_fold(check_labels(labels), len(path))
-        bins = count_bins(rows, path, lows, highs, n_bins)
-        check_bins(rows, bins, self._expected(rows.labels))
-        return ScoreHistogram(lows, highs, bins.weight, bins.squares, bins.scores)
-
-    def score_cells(
-        self,
-        coefficients: Array,
-        labels: tuple[Any, ...],
-        limits: tuple[Array, Array],
-        n_bins: int,
-        basis: HingeBasis,
-        *,
-        lead: int,
-        n_cells: int,
-    ) -> Bins:
-        """Count rows in bins of their scores over all folds, and in cells of the leading one."""
-        bent = basis if len(basis.knot) else None
-        rows = replace(self._by_fold(labels, len(coefficients)), basis=bent)
-        bins = count_bins(
-            rows, coefficients, *limits, n_bins, by_fold=False, lead=lead, n_cells=n_cells
-        )
-        check_bins(rows, bins, self._expected(labels))
-        return bins
 
     def summary(self, categorical: Sequence[str] = ()) -> TableSummary:
         return summarize(self._reading, categorical)
@@ -243,11 +255,11 @@ class EngineTable(Table):
     def _name(self) -> str:
         return self._engine.where[:1].upper() + self._engine.where[1:]
 
-    def _by_fold(self, labels: tuple[Any, ...], n_folds: int) -> Rows:
+    def _by_fold(self, labels: tuple[Any, ...], n_folds: int) -> AskedRows:
         if not 1 <= n_folds <= np.iinfo(np.int16).max:
             msg = f"`n_folds` must lie between 1 and 32767; got {n_folds}."
             raise ValueError(msg)
-        return Rows(self._reading, labels, n_folds)
+        return AskedRows(self._reading, labels, n_folds)
 
     def _found_labels(self) -> tuple[Any, ...]:
         """Return the two labels: of the first rows, or of all where those have fewer."""
@@ -280,21 +292,11 @@ class EngineTable(Table):
             return None
         return [self._weights.get(label, 0.0) for label in labels]
 
-    def _check_weight(self, rows: Rows, found: Array) -> None:
+    def _check_weight(self, rows: AskedRows, found: Array) -> None:
         for before, now in zip(self._expected(rows.labels) or found, found, strict=True):
             if not np.isclose(before, now, rtol=1e-9):
                 raise changed(rows, int(before), int(now))
 
 
-def _reweighed(
-    part: Any, labels: tuple[Any, ...], weights: dict[Any, float], parts: Sequence[Any]
-) -> Any:
-    """Return the moments of a subset, each label weighted to what it weighs in the whole table."""
-    found = np.sum([p.weight for p in parts], axis=0)
-    wanted = np.array([weights.get(label, 0.0) for label in labels] + [0.0])[:2]
-    factor = np.where(found > 0, wanted / np.where(found > 0, found, 1.0), 1.0)
-    return replace(
-        part,
-        weight=part.weight * factor,
-        scatter=part.scatter * factor[:, None, None],
-    )
+def _array(found: Any, name: str) -> Any:
+    return found[name].to_numpy(zero_copy_only=False)

@@ -19,14 +19,14 @@ from flipcost.tables.engine import Answer, ColumnKind, Engine
 from flipcost.tables.optional import require
 
 if TYPE_CHECKING:
-    from flipcost.tables.sql import Aggregate, Expression, Question
+    from flipcost.tables.sql import Aggregate, Expression, Question, RowsWanted
 
 _SIGNS = {
     "add": add, "subtract": sub, "multiply": mul, "divide": truediv, "remainder": mod,
     "above": gt, "either": or_,
 }  # fmt: skip
 
-_KEY = "flipcost key"
+_KEY, _NUMBER = "flipcost key", "flipcost row"
 # The first Polars whose `collect` has an engine that streams.
 _STREAMING = (1, 24)
 
@@ -53,15 +53,32 @@ class NarwhalsEngine(Engine):
             schema = self._frame.collect_schema()
         return {name: ColumnKind(_kind(dtype), str(dtype)) for name, dtype in schema.items()}
 
+    def has_row_numbers(self) -> bool:
+        return self._is_polars
+
+    def fetch(self, wanted: RowsWanted) -> Any:
+        with self.guarded():
+            frame = self._frame
+            if any(value.op == "row_number" for value in wanted.layers[0].values()):
+                frame = nw.from_native(frame.to_native().with_row_index(_NUMBER))
+            frame = self._layered(frame, wanted.layers, wanted.where)
+            frame = frame.select(*wanted.names).head(wanted.most)
+            found = frame.collect(**self._options).to_arrow()
+        self.n_questions += 1
+        self.n_bytes += found.nbytes
+        return found
+
+    def _layered(self, frame: Any, layers: Any, where: Expression | None) -> Any:
+        for layer in layers:
+            frame = self._with_text_keys(frame, layer)
+            frame = frame.select(**{name: _write(value) for name, value in layer.items()})
+        return frame if where is None else frame.filter(_write(where))
+
     def _answers(self, question: Question) -> list[Answer]:
         frame = self._frame
         if question.first_rows is not None:
             frame = frame.head(question.first_rows)
-        for layer in question.layers:
-            frame = self._with_text_keys(frame, layer)
-            frame = frame.select(**{name: _write(value) for name, value in layer.items()})
-        if question.where is not None:
-            frame = frame.filter(_write(question.where))
+        frame = self._layered(frame, question.layers, question.where)
         answers = {f"a{k}": _aggregate(answer) for k, answer in enumerate(question.answers)}
         found = []
         for names in question.by:
@@ -87,9 +104,12 @@ class NarwhalsEngine(Engine):
         return nw.from_native(frame.with_columns(hashed))
 
     def _collect(self, frame: Any) -> list[tuple[Any, ...]]:
+        return list(frame.collect(**self._options).rows())
+
+    @property
+    def _options(self) -> dict[str, str]:
         # Polars reads in batches when it streams, and holds the table otherwise.
-        options = {"engine": "streaming"} if self._streams else {}
-        return list(frame.collect(**options).rows())
+        return {"engine": "streaming"} if self._streams else {}
 
     def fault(self, error: Exception) -> SourceError | None:
         root = type(error).__module__.partition(".")[0]
@@ -167,5 +187,6 @@ _WORDS: dict[str, Any] = {
     "small": lambda of, most: _write(of),  # noqa: ARG005
     "at_least": lambda *of: nw.max_horizontal(*map(_write, of)),
     "at_most": lambda *of: nw.min_horizontal(*map(_write, of)),
+    "row_number": lambda: nw.col(_NUMBER).cast(nw.Int64),  # made before
     "text_key": lambda of: nw.col(_KEY),  # noqa: ARG005 - made before
 }

@@ -19,14 +19,12 @@ from scipy import sparse
 from flipcost._threads import thread_limits
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.folds import hash_keys
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
 from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.histogram import ScoreHistogram
 from flipcost.tables.optional import require
 from flipcost.tables.rows import LabeledMoments, Labels
-from flipcost.tables.sample import RowSample
+from flipcost.tables.sample import LabelSample, Rows, draw_keys
 from flipcost.tables.summary import TableSummary
 
 if TYPE_CHECKING:
@@ -241,10 +239,6 @@ def packed(task: Task, result: Any) -> Any:
     return result if pack is None or result is None else pack(result)
 
 
-# Folds hash positions too: with the same seed a small sample would lie in the first fold.
-_SAMPLE_STREAM = 0x5A17
-
-
 @dataclass(frozen=True)
 class MomentsTask:
     """Gather the moments of every fold."""
@@ -280,46 +274,40 @@ class ConfusionsTask:
         )
 
 
-@dataclass(frozen=True, eq=False)
-class HistogramTask:
-    """Count rows in bins of the scores of each fold's own classifiers."""
-
-    layout: Layout
-    coefficients: Array
-    labels: Labels
-    low: Array
-    high: Array
-    n_bins: int
-
-    def __call__(self, piece: Piece) -> ScoreHistogram:
-        rows = _finite_rows(self.layout, piece)
-        return ScoreHistogram.from_rows(
-            rows.X,
-            rows.positive(self.labels),
-            self.coefficients,
-            self.low,
-            self.high,
-            self.n_bins,
-            rows.folds(self.coefficients.shape[0]),
-            rows.weight,
-        )
-
-
 @dataclass(frozen=True)
-class SampleTask:
-    """Draw rows uniformly."""
+class DrawTask:
+    """Draw rows of each label, or of all alike, as they are or as features."""
 
     layout: Layout
     size: int
-    seed: int
+    by_label: bool = True
+    seed: int = 0
+    n_parts: int = 1
 
-    def __call__(self, piece: Piece) -> RowSample:
-        rows = _finite_rows(self.layout, piece)
-        labels, second = rows.labels()
+    def __call__(self, piece: Piece) -> LabelSample:
+        """Draw rows of one piece."""
+        if self.by_label:
+            found = self.layout.rows(piece, encoded=False)
+            made = found.made
+        else:
+            found = _finite_rows(self.layout, piece)
+            made = found.X.toarray() if sparse.issparse(found.X) else found.X
+        labels, second = found.labels()
         values = np.array(labels)
         y = values[second.astype(np.intp)] if len(values) > 1 else np.repeat(values, piece.n_rows)
-        keys = hash_keys(piece.positions, self.seed + _SAMPLE_STREAM)
-        return RowSample.of(self.size, keys, rows.X, y, rows.weight, rows.names)
+        beside = {"y": y}
+        if found.weight is not None:
+            beside["weight"] = found.weight
+        if found.keys is not None:
+            beside["group"] = found.keys
+        keys = draw_keys(piece.positions, self.layout.fold_seed + self.seed)
+        rows = Rows(made, piece.positions.astype(np.int64), keys, beside)
+        of_which = y if self.by_label else np.zeros(len(y), np.int8)
+        return LabelSample.of(rows, of_which, self.size)
+
+    def packed(self, sample: LabelSample) -> LabelSample:
+        """Return what a part on another machine sends."""
+        return sample.packed(self.n_parts)
 
 
 @dataclass(frozen=True)
@@ -347,10 +335,6 @@ class Together:
         """Pack the result of each."""
         pairs = zip(self.tasks, results.parts, strict=True)
         return Results(tuple(packed(task, part) for task, part in pairs))
-
-    def by_queries(self, table: Any) -> Results:
-        """Have a table that stays in its engine answer each."""
-        return Results(tuple(table.reduce(task) for task in self.tasks))
 
 
 @dataclass(frozen=True, eq=False)

@@ -18,6 +18,8 @@ _KINDS = {
     "bool": "truth", "date": "date", "timestamp": "date", "timestamptz": "date",
     "text": "text", "varchar": "text", "bpchar": "text", "name": "text", "uuid": "text",
 }  # fmt: skip
+# Rows that come at a time, where all come.
+_BATCH_ROWS = 50_000
 _WAIT = 10  # seconds for a server to answer
 # Characters of a statement from which on the server must not compile it: the products of 200
 # columns of 20,000 rows are added up in 8 s, and were not after seven minutes of compiling.
@@ -66,10 +68,16 @@ class PostgreSQLEngine(SqlEngine):
             return self.arrow(f"SELECT source.* FROM {self._source} AS source{some}")
 
     def arrow(self, statement: str) -> Any:
-        described, found = self._described(statement)
-        names = [column.name for column in described]
-        cells = list(zip(*found, strict=True)) or [()] * len(names)
-        return pa.table([_cells(values) for values in cells], names=names)
+        return _table(*self._described(statement))
+
+    def _streamed(self, statement: str) -> Any:
+        with (
+            self._connection.transaction(),
+            self._connection.cursor(name="flipcost_rows") as cursor,
+        ):
+            cursor.execute(statement)
+            while found := cursor.fetchmany(_BATCH_ROWS):
+                yield _table(cursor.description, found)
 
     def _described(self, statement: str) -> tuple[Any, list[Any]]:
         # A transaction of its own, or a step within the caller's, so that a refusal harms nothing.
@@ -131,6 +139,12 @@ def open_address(address: str) -> tuple[Any, str]:
     # All queries see the table as it was at the first: nobody who writes to it disturbs.
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     return connection, secret
+
+
+def _table(described: Any, found: Any) -> Any:
+    names = [column.name for column in described]
+    cells = list(zip(*found, strict=True)) or [()] * len(names)
+    return pa.table([_cells(values) for values in cells], names=names)
 
 
 def _plain(host: str, secret: str) -> str:

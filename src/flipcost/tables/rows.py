@@ -418,8 +418,11 @@ class Layout:
         """Columns to read, once the features are named."""
         return list(dict.fromkeys((*(self.columns or ()), *self.roles)))
 
-    def rows(self, piece: Piece) -> PieceRows:
-        """Turn a piece into features, labels, weights and fold keys."""
+    def rows(self, piece: Piece, *, encoded: bool = True) -> PieceRows:
+        """Turn a piece into features, labels, weights and fold keys.
+
+        Columns stay as they are where they are not to be encoded, and nobody gave an encoder.
+        """
         if piece.arrays is not None:
             return self._array_rows(piece, *piece.arrays)
         frame, where = piece.frame, piece.where
@@ -435,7 +438,15 @@ class Layout:
             column = arrow.take_column(frame, self.weight, where)
             weight = arrow.numbers(column, self.weight, where).astype(float)
         keys = None if self.fold_by is None else self._keys(frame, where)
-        columns = encoder.encode(frame, where)
+        columns: Any = frame
+        if encoded or self.encoder is not None:
+            columns = encoder.encode(frame, where)
+            if not encoded:
+                columns = stack_columns(columns, piece.n_rows)
+        else:
+            for name in layout.columns or ():
+                arrow.take_column(frame, name, where)  # says which is not there
+            columns = frame.select(list(layout.columns or ()))
         y = arrow.take_column(frame, self.target, where)
         return PieceRows(piece, columns, y, weight, keys, encoder.feature_names, self.fold_seed)
 

@@ -15,19 +15,18 @@ from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError
 from flipcost.tables.passes import (
     ConfusionsTask,
-    HistogramTask,
+    DrawTask,
     MomentsTask,
-    SampleTask,
     SummaryTask,
     Task,
     packed,
 )
 from flipcost.tables.rows import Layout, Piece
+from flipcost.tables.sample import FEWEST, Drawn, RowSample, sample_size
 
 if TYPE_CHECKING:
-    from flipcost.tables.histogram import ScoreHistogram
     from flipcost.tables.rows import LabeledMoments
-    from flipcost.tables.sample import RowSample
+    from flipcost.tables.sample import LabelSample
     from flipcost.tables.summary import TableSummary
     from flipcost.tables.table_encoder import TableEncoder
 
@@ -35,9 +34,9 @@ if TYPE_CHECKING:
 class Table(ABC):
     """Rows that are read in passes and never held all at once.
 
-    Made by `scan_parquet`, `scan_csv`, `scan_batches` and `scan_dask`. A first pass gathers the
-    moments of every fold; between the passes all is small linear algebra; a second pass scores the
-    rows of each fold by classifiers that have not seen them. Nothing reads the rows a third time.
+    Made by `scan_parquet`, `scan_csv`, `scan_batches` and `scan_dask`. `FlipCostClassifier`
+    learns from rows that are drawn in one pass. The closed form gathers the moments of every fold
+    in a first pass, and counts the calls of classifiers that have not seen the fold in a second.
 
     Parameters
     ----------
@@ -195,34 +194,31 @@ class Table(ABC):
         )
         return counts
 
-    def score_histograms(
-        self,
-        coefficients: ArrayLike,
-        labels: tuple[Any, ...],
-        low: ArrayLike,
-        high: ArrayLike,
-        n_bins: int = 512,
-    ) -> ScoreHistogram:
-        """Count rows in bins of the score that their own fold's classifiers give, in one pass.
+    def draw(self, size: int | None = None) -> Drawn:
+        """Draw the rows that stand for the table, in one pass.
 
         Parameters
         ----------
-        coefficients, labels
-            As in `confusions`.
-        low, high : float or array-like of shape (n_classifiers,)
-            Limits of the bins; `score_limits` finds them from moments.
-        n_bins : int, default=512
-            Number of bins.
+        size : int, optional
+            Rows to draw: all of the rarer label, up to half of them. As many as a fit learns from
+            when None; all when there are fewer.
 
         Returns
         -------
-        ScoreHistogram
+        Drawn
         """
-        path = check_coefficients(coefficients)
-        lows, highs = (np.broadcast_to(np.asarray(v, float), path.shape[1:2]) for v in (low, high))
-        task = HistogramTask(self._layout, path, check_labels(labels), lows, highs, n_bins)
-        histogram: ScoreHistogram = self.required(self.reduce(task))
-        return histogram
+        task = DrawTask(self._layout, self._draw_size(size), n_parts=self.n_parts or 1)
+        found: LabelSample = self.required(self.reduce(task))
+        return found.drawn(task.size)
+
+    def _draw_size(self, size: int | None) -> int:
+        if size is None:
+            columns = self._layout.columns
+            return sample_size(0 if columns is None else len(columns))
+        if size < FEWEST or size != int(size):
+            msg = f"`sample_rows` must be a whole number of at least {FEWEST}; got {size!r}."
+            raise ValueError(msg)
+        return int(size)
 
     def sample(self, n_rows: int, seed: int = 0) -> RowSample:
         """Draw rows uniformly without replacement in one pass, to be held in memory.
@@ -238,7 +234,7 @@ class Table(ABC):
         Returns
         -------
         RowSample
-            With attributes X, y, weight and names.
+            With attributes X, y and weight.
 
         Examples
         --------
@@ -250,8 +246,10 @@ class Table(ABC):
         if n_rows < 1:
             msg = f"`n_rows` must be at least 1; got {n_rows}."
             raise ValueError(msg)
-        found: RowSample = self.required(self.reduce(SampleTask(self._layout, n_rows, seed)))
-        return found
+        task = DrawTask(self._layout, n_rows, by_label=False, seed=seed)
+        found: LabelSample = self.required(self.reduce(task))
+        rows = found.drawn(n_rows).rows
+        return RowSample(rows.rows, rows.beside["y"], rows.beside.get("weight"))
 
     def required(self, result: Any) -> Any:
         """Return the result of a pass, or say that there were no rows."""

@@ -21,6 +21,8 @@ _KINDS = {
     "string": "text", "char": "text", "varchar": "text",
 }  # fmt: skip
 _NUMBERS = itertools.count()
+# Rows that come at a time, where all come.
+_BATCH_ROWS = 50_000
 
 
 class SparkEngine(SqlEngine):
@@ -53,9 +55,15 @@ class SparkEngine(SqlEngine):
 
     def arrow(self, statement: str) -> Any:
         frame = self._session.sql(statement)
-        found = frame.collect()
-        cells = list(zip(*found, strict=True)) or [()] * len(frame.columns)
-        return pa.table([pa.array(values) for values in cells], names=frame.columns)
+        if hasattr(frame, "toArrow"):  # Spark 4: columns travel, not objects
+            return frame.toArrow()
+        return _table(frame.collect(), frame.columns)
+
+    def _streamed(self, statement: str) -> Any:
+        frame = self._session.sql(statement)
+        rows = frame.toLocalIterator(prefetchPartitions=True)
+        while found := list(itertools.islice(rows, _BATCH_ROWS)):
+            yield _table(found, frame.columns)
 
     def fault(self, error: Exception) -> SourceError | None:
         root = type(error).__module__.partition(".")[0]
@@ -84,3 +92,8 @@ class SparkFrame(SparkEngine):
 
     def close(self) -> None:
         self._session.catalog.dropTempView(self._view)
+
+
+def _table(found: Any, names: Any) -> Any:
+    cells = list(zip(*found, strict=True)) or [()] * len(names)
+    return pa.table([pa.array(values) for values in cells], names=names)

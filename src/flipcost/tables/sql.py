@@ -240,8 +240,8 @@ class RowsWanted:
         As of a `Question`.
     names : tuple of str
         Which of the last one to return.
-    most : int
-        How many rows at most.
+    most : int or None
+        How many rows at most; all when None.
     where : Expression, optional
         Which rows to choose from.
     order : tuple of str
@@ -250,7 +250,7 @@ class RowsWanted:
 
     layers: tuple[Mapping[str, Expression], ...]
     names: tuple[str, ...]
-    most: int
+    most: int | None
     where: Expression | None = None
     order: tuple[str, ...] = ()
 
@@ -328,18 +328,9 @@ class Dialect:
             parts.append(f"WHERE {self.write(wanted.where)}")
         if wanted.order:
             parts.append(f"ORDER BY {', '.join(map(self.name, wanted.order))}")
-        return " ".join([*parts, f"LIMIT {wanted.most}"])
-
-    def derived(
-        self, source: str, layers: Sequence[Mapping[str, Expression]], where: Expression
-    ) -> str:
-        """Return a bracketed query: layers on the rows of a source that a condition keeps."""
-        first, *others = layers
-        kept = self.write(where)
-        inner = f"(SELECT {self._columns(first)} FROM {source} AS source WHERE {kept}{self.fence})"
-        for number, layer in enumerate(others):
-            inner = f"(SELECT {self._columns(layer)} FROM {inner} AS made_{number}{self.fence})"
-        return inner
+        if wanted.most is not None:
+            parts.append(f"LIMIT {wanted.most}")
+        return " ".join(parts)
 
     def _layered(self, inner: str, layers: Sequence[Mapping[str, Expression]]) -> str:
         for number, layer in enumerate(layers):

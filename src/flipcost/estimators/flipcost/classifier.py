@@ -6,6 +6,8 @@ import warnings
 from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
+import numpy as np
+
 from flipcost._validation import (
     HasMethods,
     StrOptions,
@@ -18,24 +20,29 @@ from flipcost._validation import (
 from flipcost.core.costs import Costs, prices_of, share_and_unit
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.core.rates import NoiseRate, check_level
-from flipcost.estimators._tables import dask_table, is_dask, name_features
-from flipcost.estimators.flipcost.dependence import grouping_of, refuse_dependence
-from flipcost.estimators.flipcost.first_pass import Gathered, gather
+from flipcost.estimators._tables import (
+    check_positive,
+    check_table,
+    dask_table,
+    is_dask,
+    name_features,
+)
+from flipcost.estimators.flipcost.dependence import refuse_dependence
 from flipcost.estimators.flipcost.fitted import FittedFlipCost
-from flipcost.estimators.flipcost.memory import MemoryRows, ScoreLearner, fit_memory
+from flipcost.estimators.flipcost.memory import MemoryRows, ScoreLearner, TableSample, fit_memory
 from flipcost.estimators.flipcost.options import SOURCES, FitOptions
-from flipcost.estimators.flipcost.table import TableFit, fit_gathered
 from flipcost.estimators.flipcost.trusted import read_trusted
 from flipcost.estimators.folds import generator
 from flipcost.exceptions import DependenceWarning
+from flipcost.tables.rows import LabeledMoments
+from flipcost.tables.sample import choose_rows, sample_size
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
     from flipcost.core.costs import RowCosts
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.scored import ScoredRows
-    from flipcost.estimators.flipcost.table import CheckedSample
     from flipcost.tables.source import Table
 
 
@@ -292,28 +299,6 @@ class FlipCostClassifier(FittedFlipCost):
         self._fit(X, y, sample_weight, trusted, prices, groups, time)
         return self
 
-    @fit_context(prefer_skip_nested_validation=False)
-    def fit_rows(
-        self, X: Any, y: Any, sample_weight: Any = None, trusted: Any = None, **others: Any
-    ) -> tuple[ScoredRows, FitResult]:
-        """Fit on rows in memory; return what a fit leaves besides this classifier.
-
-        Parameters
-        ----------
-        X, y, sample_weight, trusted
-            As in `fit`.
-        **others
-            Whatever else `fit` takes.
-
-        Returns
-        -------
-        rows : ScoredRows
-            The rows with their out-of-fold scores.
-        result : FitResult
-            What was found in them.
-        """
-        return self._fit(X, y, sample_weight, trusted, **others)
-
     def _fit(
         self,
         X: Any,
@@ -323,10 +308,10 @@ class FlipCostClassifier(FittedFlipCost):
         prices: Any = None,
         groups: Any = None,
         time: Any = None,
+        drawn: TableSample | None = None,
     ) -> tuple[ScoredRows, FitResult]:
-        """Fit on rows in memory."""
+        """Fit on rows in memory: all of them, those drawn of a table, or some that are drawn."""
         paid = prices_of(self.cost, prices, X)
-        options = self._options(paid, sample_weight)
         X = self._validated(X, reset=True)
         classes, second = encode_labels(self, y, X.shape[0])
         is_second = positive_index(classes, self.pos_label) == 1
@@ -334,31 +319,51 @@ class FlipCostClassifier(FittedFlipCost):
         weight = check_weights(sample_weight, X)
         check_sizes(X, weight, self.l2s)
         rows = MemoryRows(X, second if is_second else ~second, weight, checked, paid)
-
-        learner = ScoreLearner(self.estimator, self.features, self.l2s)
         rng = generator(self.random_state)
+        if drawn is None and len(second) > sample_size(X.shape[1]):
+            rows, drawn, groups, time = self._drawn(rows, groups, time)
+        if drawn is not None:
+            rows = rows.standing_for(drawn.weight)
+
+        options = self._options(rows.prices, rows.weight)
+        learner = ScoreLearner(self.estimator, self.features, self.l2s)
         fit = fit_memory(rows, options, learner, rng, self.cv, groups, time)
 
         self._store(fit.result, classes, fit.scorer, fit.transformer)
         self.groups_, self.folds_ = fit.ties.groups, fit.ties.folds
+        if drawn is not None:
+            self.sample_ = drawn
         if fit.note is not None:
             self.warnings_.append(fit.note)
             warnings.warn(fit.note, DependenceWarning, stacklevel=4)
         return fit.rows, fit.result
 
+    def _drawn(
+        self, rows: MemoryRows, groups: Any, time: Any
+    ) -> tuple[MemoryRows, TableSample | None, Any, Any]:
+        """Draw rows of more than a fit learns from."""
+        if self.cv is not None and not isinstance(self.cv, Integral):
+            return rows, None, groups, time  # its test sets are of all rows
+        always = None if rows.checked is None else rows.checked.rows
+        size = sample_size(rows.X.shape[1])
+        place, stands_for = choose_rows(rows.positive, size, 0, always)
+        sample = TableSample(place, rows.positive[place], stands_for, len(rows.positive))
+        groups, time = (
+            None if values is None else np.asarray(values)[place] for values in (groups, time)
+        )
+        return rows.take(place), sample, groups, time
+
     @fit_context(prefer_skip_nested_validation=False)
     def fit_table(self, table: Table, sample_rows: int | None = None) -> FlipCostClassifier:
-        """Do the same in two passes over a table that is never held: files, batches, a cluster.
+        """Do the same from a table that is never held: files, batches, a cluster, a database.
 
         Parameters
         ----------
         table : flipcost.scale.Table
-            Made by `scan_parquet`, `scan_csv`, `scan_batches` or `scan_dask`. Its rows are put into
-            folds by a hash of their position, or of the column ``fold_by`` of the table; `cv` must
-            be the number of folds, or None for 5.
+            Made by `scan_parquet`, `scan_csv`, `scan_batches`, `scan_dask`, `scan_sql` or
+            `scan_lazy`. Rows that share a value of its column ``fold_by`` are a group.
         sample_rows : int, default=None
-            Rows to draw of each label. 10,000 when None; none where rows lie on a cluster, so
-            that nothing but moments, counts and histograms travels.
+            Rows to learn from; 200,000 when None, or fewer where rows are wide.
 
         Returns
         -------
@@ -366,18 +371,10 @@ class FlipCostClassifier(FittedFlipCost):
 
         Notes
         -----
-        Linear scores are learned from all rows, and all scores are calibrated on all rows. What
-        needs rows at hand is learned from `sample_rows` rows of each label, drawn uniformly and
-        weighted to stand for all: the scores that bend, the cost of the rule, whether it beats a
-        constant, and the value of knowing the rate. `rule_cost_` is as uncertain as that sample
-        makes it, and its interval says so; the costs of the constants come from all rows.
-        `oof_probability_` is of the sample, which `sample_` describes by ``position`` in the table,
-        ``positive`` (the noisy label) and ``weight``. A table with fewer rows than that gives what
-        `fit` gives on the same folds. `random_state` plays no part.
-
-        Without drawn rows there are no scores that bend, whatever `features` says: the probability
-        is that of ``features="linear"``. The rest comes from all rows, in 512 groups of each label
-        by the leading score; `sample_` then describes the groups, with ``position`` None.
+        A table with fewer rows than `sample_rows` gives what `fit` gives. Of a larger one rows are
+        drawn by a hash, all of the rarer label up to half of them, and weighted to stand for all.
+        `oof_probability_` is of these rows, which `sample_` describes by ``position`` in the table,
+        ``positive`` (the noisy label) and ``weight``. Rows in memory are drawn alike.
 
         Examples
         --------
@@ -389,79 +386,43 @@ class FlipCostClassifier(FittedFlipCost):
         >>> noisy = flip_labels(data.target, 0.25, random_state=0)
         >>> X = data.data
         >>> table = scan_batches([(X[:3000], noisy[:3000]), (X[3000:], noisy[3000:])])
-        >>> model = FlipCostClassifier(cost=0.2).fit_table(table)
+        >>> model = FlipCostClassifier(cost=0.2, random_state=0).fit_table(table)
         >>> bool(model.wrong_share_.low < 0.25 < model.wrong_share_.high), model.chosen_
         (True, 'rule')
         """
         self._options()
-        by = grouping_of(table)
-        first = gather(self, table, sample_rows, frames=by is not None)
-        self.fit_gathered(table, first, groups_of=by)
+        check_table(table)
+        found = table.draw(sample_rows)
+        classes = np.array(sorted(found.labels))
+        if len(classes) != 2:
+            LabeledMoments(found.labels, ()).oriented()  # says so
+        positive = classes[positive_index(classes, self.pos_label)]
+        check_positive(table, positive, self.pos_label)
+        rows, labels = found.rows, np.array(found.labels)[found.codes]
+        own = self.estimator is None and isinstance(self.features, str)
+        X = rows.rows.to_pandas() if hasattr(rows.rows, "to_pandas") and not own else rows.rows
+        sample = TableSample(rows.position, labels == positive, found.stands_for, found.n_rows)
+        self._fit(
+            X,
+            labels,
+            rows.beside.get("weight"),
+            groups=rows.beside.get("group"),
+            drawn=sample,
+        )
+        encoder = table.encoder
+        if encoder is not None:
+            name_features(self, encoder.feature_names)
         return self
 
-    def fit_gathered(
-        self,
-        table: Table,
-        first: Gathered,
-        n_watched: int = 0,
-        checked: CheckedSample | None = None,
-        price_rows: Callable[[Any], RowCosts] | None = None,
-        groups_of: Callable[[Any], Any] | None = None,
-    ) -> TableFit:
-        """Make the second pass over a table, and fit; for those who have made the first.
-
-        Parameters
-        ----------
-        table : flipcost.scale.Table
-            The rows of the first pass.
-        first : Gathered
-            What `flipcost.estimators.flipcost.gather` found in it.
-        n_watched : int, default=0
-            Rows of each label to keep whose score speaks most against it.
-        checked : CheckedSample, optional
-            Rows that somebody checked, among those that the first pass kept. Scores are learned
-            from labels as they are; what was checked enters their calibration and the costs.
-        price_rows : callable, optional
-            From the frame of the rows that the first pass drew to their prices, where these differ
-            by row.
-        groups_of : callable, optional
-            From that frame to a number for each row, the same for rows that depend on each other,
-            which the table should put into one fold (``fold_by``).
-
-        Returns
-        -------
-        TableFit
-            What the passes leave besides this classifier, which is fitted.
-        """
-        bend = isinstance(self.features, str) and self.features != "linear"
-        options = self._options(by_row=price_rows is not None)
-        fit = fit_gathered(
-            table,
-            first,
-            options,
-            self.pos_label,
-            self.l2s,
-            n_watched,
-            checked,
-            bend=bend,
-            price_rows=price_rows,
-            groups_of=groups_of,
-        )
-        self.n_features_in_ = fit.parts[0].n_features
-        name_features(self, fit.names)
-        self._store(fit.result, fit.classes, fit.scorer, None)
-        self.sample_ = fit.rows.sample
-        if fit.note is not None:
-            self.warnings_.append(fit.note)
-            warnings.warn(fit.note, DependenceWarning, stacklevel=2)
-        return fit
-
-    def _options(
-        self, prices: RowCosts | None = None, sample_weight: Any = None, *, by_row: bool = False
-    ) -> FitOptions:
-        level, by_row = check_level(self.level), by_row or prices is not None
-        share, unit = (0.5, 1.0)
-        if prices is not None or not by_row:
-            share, unit = share_and_unit(self.cost, prices, sample_weight)
+    def _options(self, prices: RowCosts | None = None, sample_weight: Any = None) -> FitOptions:
+        level, by_row = check_level(self.level), prices is not None
+        share, unit = share_and_unit(self.cost, prices, sample_weight)
         prevalence = None if self.prevalence is None else PrevalencePrior.of(self.prevalence)
         return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row, prevalence)
+
+
+def fit_drawn(
+    model: FlipCostClassifier, X: Any, y: Any, sample: TableSample | None, **given: Any
+) -> tuple[ScoredRows, FitResult]:
+    """Fit to rows that may stand for more; return what a fit leaves besides the classifier."""
+    return model._fit(X, y, drawn=sample, **given)  # noqa: SLF001 - one of us

@@ -14,7 +14,6 @@ from flipcost._validation import value_codes
 from flipcost.core.calibration import calibrate
 from flipcost.core.clean_means import told_costs
 from flipcost.core.dependence import (
-    cell_design,
     design_effect,
     drift,
     grouped_squares,
@@ -25,9 +24,7 @@ from flipcost.core.dependence import (
 from flipcost.core.folds import group_folds, usual_folds
 from flipcost.estimators.folds import fold_numbers
 from flipcost.exceptions import FlipCostError
-from flipcost.tables import arrow
 from flipcost.tables.encoder import Encoder, is_mixed
-from flipcost.tables.engine_table import EngineTable
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -168,85 +165,6 @@ def read_dependence(
     return Dependence(group_folds(codes, learned, int(n_folds), rng), codes, kind)
 
 
-class SampleTies:
-    """Which rows drawn from a table depend on each other, and what all of it counts for.
-
-    Parameters
-    ----------
-    groups_of : callable, optional
-        From the frame of drawn rows to their groups; rows are looked at for copies when None.
-    level : float, default=0.95
-        Level of the intervals.
-
-    Attributes
-    ----------
-    groups : ndarray of int or None
-        Groups of the drawn rows, once these were seen.
-
-    Examples
-    --------
-    >>> SampleTies().note(100.0) is None
-    True
-    """
-
-    def __init__(self, groups_of: Any = None, level: float = 0.95) -> None:
-        self._groups_of, self._level = groups_of, level
-        self.groups: Indices | None = None
-        self._drawn = True
-
-    def thin(self, rows: ScoredRows, drawn: Any) -> ScoredRows:
-        """Return rows that count for as many as their dependence leaves."""
-        self._drawn = getattr(drawn, "X", None) is not None
-        if not self._drawn:
-            return rows
-        given = self._groups_of is not None
-        self.groups = self._groups_of(drawn.frame) if given else repeated_rows(drawn.X)
-        if self.groups is not None and len(np.unique(self.groups)) == len(self.groups):
-            self.groups = None  # all of their own
-        if self.groups is None:
-            return rows
-        # Pairs of drawn rows stand for those of all rows.
-        thin = _thinned(
-            rows, design_effect(_influence(rows), self.groups, self._level, rows.weight)
-        )
-        priced = priced_design(
-            rows.positive, rows.prices, self.groups, None, self._level, stands_for=rows.weight
-        )
-        return replace(thin, call_design=priced)
-
-    def squares(self, rows: Any) -> Callable[[Flags], Array]:
-        """Return what turns calls into the squared weights of their table."""
-        plain: Callable[[Flags], Array] = rows.squares
-        groups, about, level = self.groups, rows.sample, self._level
-        if groups is None:
-            return plain
-
-        def squares(called: Flags) -> Array:
-            cells = 2 * about.positive.astype(np.intp) + called
-            return np.asarray(plain(called) * cell_design(cells, groups, None, level, about.weight))
-
-        return squares
-
-    def note(self, n_effective: float) -> str | None:
-        """Return what to say of rows that count for so many, or None if there is nothing."""
-        if self._groups_of is not None:
-            if self._drawn:
-                return None
-            return (
-                "Rows of one group share a fold, but intervals take all rows for independent: what "
-                "groups count for is learned from drawn rows, and none were drawn."
-            )
-        if self.groups is None:
-            return None
-        copies = len(self.groups) - len(np.unique(self.groups))
-        return (
-            f"{copies:,} of the {len(self.groups):,} rows that were drawn repeat others of these, "
-            f"exactly or nearly, so all rows count for {n_effective:,.0f} in intervals. Folds do "
-            "not keep them together, so costs look better than they are: drop copies, or name a "
-            "column that they share (`group`, or `fold_by` of the table)."
-        )
-
-
 def priced_design(
     positive: Flags,
     prices: RowCosts | None,
@@ -272,26 +190,6 @@ def priced_design(
         return mean_design(values, groups, weight, level, stands_for)
 
     return design
-
-
-def grouping_of(table: Any) -> Callable[[Any], Indices] | None:
-    """Return what tells the groups of drawn rows of a table, if it has folds by a column.
-
-    Examples
-    --------
-    >>> from flipcost.scale import scan_batches
-    >>> grouping_of(scan_batches([(np.eye(2), [0, 1])])) is None
-    True
-    """
-    name = getattr(getattr(table, "layout", None), "fold_by", None)
-    if name is None or (isinstance(table, EngineTable) and not table.has_groups()):
-        return None
-
-    def groups_of(frame: Any) -> Indices:
-        column = arrow.take_column(frame, name, "The table").dictionary_encode()
-        return np.asarray(column.indices.to_numpy(zero_copy_only=False), dtype=np.intp)
-
-    return groups_of
 
 
 def _influence(rows: ScoredRows) -> Array:

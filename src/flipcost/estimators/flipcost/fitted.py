@@ -209,7 +209,9 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         """
         check_is_fitted(self)
         positive = self.classes_.tolist()[self._positive_index()]
-        return summarize(self._result, self.n_features_in_, positive)
+        sample = getattr(self, "sample_", None)
+        n_rows = None if sample is None else sample.n_rows
+        return summarize(self._result, self.n_features_in_, positive, n_rows)
 
     def _repr_html_inner(self) -> str:
         """Return the summary, isolated from the notebook, above scikit-learn's diagram."""

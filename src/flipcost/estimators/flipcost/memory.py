@@ -10,11 +10,13 @@ from scipy import sparse
 from sklearn.base import clone
 
 from flipcost._threads import thread_limits
+from flipcost._validation import take_rows
 from flipcost.estimators.flipcost.dependence import read_dependence
 from flipcost.estimators.flipcost.fit import fit_scores
 from flipcost.estimators.flipcost.scored import ScoredRows
 from flipcost.estimators.flipcost.scores import PooledScores, estimator_scores, pooled_scores
 from flipcost.estimators.flipcost.trusted import check_not_swapped, mended
+from flipcost.tables.sample import fit_weight
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -54,6 +56,59 @@ class MemoryRows:
     weight: Array | None = None
     checked: CheckedRows | None = None
     prices: RowCosts | None = None
+
+    def take(self, places: NDArray[np.intp]) -> MemoryRows:
+        """Return the rows at some places, all that were checked among them."""
+        checked = self.checked
+        if checked is not None:
+            number = np.full(len(self.positive), -1)
+            number[places] = np.arange(len(places))
+            found = number[checked.rows] >= 0
+            given = None if checked.weight is None else checked.weight[found]
+            checked = replace(
+                checked,
+                rows=number[checked.rows[found]],
+                right=checked.right[found],
+                weight=given,
+            )
+        return MemoryRows(
+            self.X.take(places) if hasattr(self.X, "column_names") else take_rows(self.X, places),
+            self.positive[places],
+            None if self.weight is None else self.weight[places],
+            checked,
+            None if self.prices is None else self.prices.take(places),
+        )
+
+    def standing_for(self, stands_for: Array) -> MemoryRows:
+        """Return the same with weights that make them stand for a table."""
+        weight = fit_weight(stands_for, self.positive, self.weight)
+        if weight is self.weight or self.checked is None:
+            return replace(self, weight=weight)
+        rows = self.checked.rows
+        own = np.ones(len(rows)) if self.weight is None else self.weight[rows]
+        return replace(self, weight=weight, checked=replace(self.checked, weight=own))
+
+
+@dataclass(frozen=True, eq=False)
+class TableSample:
+    """Rows that a fit learned from in place of all.
+
+    Attributes
+    ----------
+    position : ndarray of int
+        Where the rows are in the table.
+    positive : ndarray of bool
+        Their noisy label.
+    weight : ndarray
+        Of how many rows of the table each is one.
+    n_rows : int
+        How many rows the table has.
+    """
+
+    position: NDArray[np.int64]
+    positive: Flags
+    weight: Array
+    n_rows: int
 
 
 @dataclass(frozen=True, eq=False)

@@ -95,7 +95,9 @@ class ScoredRows:
         bins = tuple(b for b, _ in found)
         if checked is not None and at_checked is not None:
             rows = checked.rows
-            w = None if weight is None else weight[rows]
+            w = checked.weight
+            if w is None and weight is not None:
+                w = weight[rows]
             bins = tuple(
                 b.with_checked(s, checked.right, positive[rows], w)
                 for b, s in zip(bins, at_checked, strict=True)

@@ -32,7 +32,7 @@ _NAMES = {"rule": "this model", "all_negative": "flag none", "all_positive": "fl
 _WIDTH = 88
 
 
-def summarize(fit: FitResult, n_features: int, positive: Any) -> str:
+def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None = None) -> str:
     """Return the summary as text.
 
     Examples
@@ -46,7 +46,10 @@ def summarize(fit: FitResult, n_features: int, positive: Any) -> str:
     >>> summarize(fit, 2, "ill").splitlines()[0]
     'FlipCostClassifier on 90 rows, 2 features; positive class “ill”'
     """
-    title = f"FlipCostClassifier on {fit.n_rows:,} rows, {n_features} features"
+    rows = f"{fit.n_rows:,} rows"
+    if n_rows not in (None, fit.n_rows):
+        rows = f"{n_rows:,} rows (learned from {fit.n_rows:,} that stand for all)"
+    title = f"FlipCostClassifier on {rows}, {n_features} features"
     per_row = "in your units" if fit.options.unit != 1.0 else "as a share of both costs"
     costs = [
         f"  {_NAMES[answer]:<12} {span(cost)}" + ("  (chosen)" if answer == fit.chosen else "")

@@ -1,0 +1,442 @@
+"""Where the rows of an audit are: in memory, in files, on a cluster, or in a database.
+
+A source can be looked at, draws the rows to learn from and counts all others while it does, and has
+every row scored for the most suspicious labels. Everything else is the same for all.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, replace
+from time import perf_counter
+from typing import TYPE_CHECKING, Any, Protocol
+
+import numpy as np
+import pyarrow as pa
+
+from flipcost.audit._maker import TableFacts
+from flipcost.exceptions import SourceError, TableError, shorten
+from flipcost.tables.arrow import as_arrow, take_column
+from flipcost.tables.engine_source import MOST_LABELS, AuditedSource
+from flipcost.tables.files import FileTable
+from flipcost.tables.passes import Results
+from flipcost.tables.roles import label_codes, plain_labels, read_labels, two_classes
+from flipcost.tables.rows import Layout, Piece
+from flipcost.tables.sample import Kept, LabelSample, Rows, draw_keys, rows_of_each
+
+if TYPE_CHECKING:
+    from collections.abc import Callable, Sequence
+
+    from numpy.typing import NDArray
+
+    from flipcost.audit._maker import MadePiece, RowMaker
+    from flipcost.audit._options import AuditOptions
+    from flipcost.tables.engine import SqlEngine
+    from flipcost.tables.engine_source import LabelCount
+    from flipcost.tables.files import FileSet
+    from flipcost.tables.passes import Progress
+
+# Rows that are looked at, before the others are read.
+_LOOK_ROWS = 20_000
+# Most suspicious rows of each label that are kept, beside those of the sample.
+_SUSPECTS = 1000
+# A few more rows are drawn by a query than are wanted, so that hardly ever fewer come.
+_MORE, _AND_MORE = 1.03, 200
+# Seconds between words on how far the reading has come.
+_PAUSE = 10.0
+# Keys of suspects are whole numbers.
+_FINE = float(1 << 52)
+
+
+class RowSource(Protocol):
+    """Where the rows of an audit are.
+
+    `name` is what it is called in messages, `names` are its columns, `reading` says how it is read
+    if not into memory, and `notes` what to tell of it.
+    """
+
+    name: str
+    names: list[str]
+    reading: str
+    notes: list[str]
+
+    def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
+        """Return rows to judge the columns by, in blocks, and the numbers of these rows."""
+
+    def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
+        """Count all rows, and draw so many to learn from."""
+
+    def score(self, task: ScoreTask) -> Results | None:
+        """Have every row scored."""
+
+
+@dataclass(frozen=True)
+class DrawTask:
+    """Count the rows of a piece, and draw some of them."""
+
+    maker: RowMaker
+    size: int
+    seed: int
+    n_parts: int = 1
+
+    def __call__(self, piece: Piece) -> Results:
+        """Count and draw."""
+        made = self.maker.read(piece)
+        return Results((made.facts, sample_of(made, self.size, self.seed)))
+
+    def packed(self, found: Results) -> Results:
+        """Return what a part on another machine sends."""
+        facts, sample = found.parts
+        return Results((facts, sample.packed(self.n_parts)))
+
+
+def sample_of(made: MadePiece, size: int, seed: int) -> LabelSample:
+    """Return the rows of a piece that may be in the sample: all that were checked among them."""
+    places = made.places.astype(np.int64)
+    beside: dict[str, Any] = {"label": made.labels}
+    if made.weight is not None:
+        beside["weight"] = made.weight
+    checked = None
+    if made.trusted is not None:
+        beside["trusted"], checked = made.trusted, made.trusted != ""
+    rows = Rows(made.frame, places, draw_keys(places, seed), beside)
+    return LabelSample.of(rows, made.labels, size, checked)
+
+
+@dataclass(frozen=True)
+class ScoreTask:
+    """Find the rows of a piece whose label is most suspicious, but for those of the sample.
+
+    `score` gives the probability that rows are positive; `known` are the places of the sample, or
+    the names of its rows in the column `id` where rows have no places.
+    """
+
+    maker: RowMaker
+    score: Callable[[Any], NDArray[np.float64]]
+    positive: str
+    known: NDArray[Any]
+    id: str | None = None
+
+    def __call__(self, piece: Piece) -> Results | None:
+        """Score the rows of a piece."""
+        made = self.maker.read(piece)
+        names: Any = made.places.astype(np.int64)
+        if self.id is not None:
+            names = np.array(made.frame[self.id].cast(pa.string()).to_pylist(), dtype=object)
+        others = np.flatnonzero(~np.isin(names, self.known))
+        if not len(others):
+            return None
+        frame = made.frame.take(pa.array(others))
+        probability = self._probability(frame, piece)
+        positive = made.labels[others] == self.positive
+        keys = (np.where(positive, probability, 1 - probability) * _FINE).astype(np.int64)
+        beside = {"positive": positive, "probability": probability}
+        rows = Rows(frame, made.places[others].astype(np.int64), keys, beside)
+        return Results((LabelSample.of(rows, positive.astype(int), _SUSPECTS),))
+
+    def _probability(self, frame: Any, piece: Piece) -> NDArray[np.float64]:
+        try:
+            return self.score(self.maker.make(frame))
+        except TableError as error:
+            msg = f"{piece.where}: {error} If the rows that were drawn misled, give `categorical`."
+            raise SourceError(msg) from error
+
+
+class TableInMemory:
+    """A table that is held: a source of one piece.
+
+    Parameters
+    ----------
+    table : pyarrow, pandas or polars table
+        The rows.
+    options : AuditOptions
+        What is asked.
+    rows, n_rows : array of int and int, optional
+        Which rows of a larger table these are, and how many it has, when it was sampled already.
+    """
+
+    reading = ""
+
+    def __init__(self, table: Any, options: AuditOptions, rows: Any = None, n_rows: Any = None):
+        self.name = options.name or "the table"
+        self._options = options
+        self._table = as_arrow(table)
+        self.names = self._table.column_names
+        self.notes: list[str] = []
+        self._n_rows = self._table.num_rows if n_rows is None else n_rows
+        self._rows = np.arange(self._table.num_rows) if rows is None else np.asarray(rows)
+        if self._n_rows > len(self._rows):
+            self.notes.append(
+                f"A random sample of {len(self._rows):,} of {self._n_rows:,} rows was audited."
+            )
+
+    def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
+        """Return all rows with a label."""
+        options = self._options
+        labels = read_labels(take_column(self._table, options.target, self.name), options.target)
+        # All labels are at hand: what is wrong with them is said before what is with columns.
+        two_classes(labels, options.target, options.positive)
+        kept = np.flatnonzero([label is not None for label in labels])
+        self._unlabelled = len(labels) - len(kept)
+        self._table, self._rows = self._table.take(pa.array(kept)), self._rows[kept]
+        return [(self._table.select(columns), self._rows)]
+
+    def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
+        """Read the one piece, and draw from it."""
+        made = maker.read(self._piece())
+        facts = replace(made.facts, lengths={0: self._n_rows}, unlabelled=self._unlabelled)
+        return facts, sample_of(made, size, self._options.seed)
+
+    def score(self, task: ScoreTask) -> Results | None:
+        """Score the one piece."""
+        return task(self._piece())
+
+    def _piece(self) -> Piece:
+        return Piece("", 0, self._table, places=self._rows)
+
+
+class FilesInPasses:
+    """Files of any size, read here or on a cluster: a source of many pieces.
+
+    Parameters
+    ----------
+    files : FileSet
+        How they are read: text as text.
+    name : str
+        What they are called in messages.
+    options : AuditOptions
+        What is asked.
+    say : callable
+        Called with a word on each step.
+    on_cluster : bool
+        Whether a cluster reads them.
+    """
+
+    def __init__(
+        self,
+        files: FileSet,
+        name: str,
+        options: AuditOptions,
+        say: Callable[[str], object],
+        *,
+        on_cluster: bool,
+    ):
+        self.name, self.names = name, files.names
+        self.notes: list[str] = []
+        self.reading = "read piece by piece" + (" on a Dask cluster" if on_cluster else "")
+        self._files, self._options, self._say = files, options, say
+        self._on_cluster = on_cluster
+
+    def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
+        """Return consecutive rows of several places."""
+        self._say("looking at the columns")
+        self._files.check_columns(columns)
+        blocks = self._files.look(columns, _LOOK_ROWS)
+        return [(block, np.arange(block.num_rows)) for block in blocks]
+
+    def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
+        """Read all rows once."""
+        self._say("drawing rows")
+        table = self._table(maker)
+        task = DrawTask(maker, size, self._options.seed, table.n_parts or 1)
+        found = table.required(table.reduce(task))
+        facts: TableFacts = found.parts[0]
+        return facts, found.parts[1]
+
+    def score(self, task: ScoreTask) -> Results | None:
+        """Read all rows again."""
+        self._say("scoring all rows")
+        found: Results | None = self._table(task.maker).reduce(task)
+        return found
+
+    def _table(self, maker: RowMaker) -> FileTable:
+        read = self._options.columns_read(maker.columns, self.names, self.name)
+        layout = Layout(self._options.target, tuple(read[1:]))
+        return FileTable(
+            self._files, layout, progress=_reports(self._say), on_cluster=self._on_cluster
+        )
+
+
+class TableInEngine:
+    """A table that stays in its engine: counted there by queries, from which rows are drawn.
+
+    Parameters
+    ----------
+    engine : SqlEngine
+        Who holds the table.
+    n_rows : int
+        How many rows it has.
+    name : str
+        What it is called in messages.
+    options : AuditOptions
+        What is asked.
+    say : callable
+        Called with a word on each step.
+    """
+
+    def __init__(
+        self,
+        engine: SqlEngine,
+        n_rows: int,
+        name: str,
+        options: AuditOptions,
+        say: Callable[[str], object],
+    ):
+        self._source = AuditedSource(
+            engine, options.target, options.id, options.group, options.seed
+        )
+        self.name, self.names = name, self._source.names
+        self.notes: list[str] = []
+        self.reading = f"drawn and scored by queries in {engine.said_name}"
+        self._options, self._say, self._n_rows = options, say, n_rows
+        if options.id is None and not engine.dialect.counts_rows:
+            self.notes.append(
+                f"Rows of {engine.said_name} have no numbers that stay, and are told by where they "
+                "lie; give `id` to have them named."
+            )
+
+    @property
+    def has_places(self) -> bool:
+        """Whether rows are told by numbers."""
+        return self._source.has_numbers
+
+    def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
+        """Return rows of the table, drawn."""
+        self._say("looking at the columns")
+        frame, rows = self._source.look(columns, _LOOK_ROWS, self._n_rows)
+        return [(frame, rows)] if frame.num_rows else []
+
+    def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
+        """Count labels by a query, and draw rows by another."""
+        options = self._options
+        self._say("counting")
+        counts = self._source.count(options.sample_weight)
+        if len(counts) >= MOST_LABELS:
+            some = shorten([count.label for count in counts[:3]])
+            msg = (
+                f"Column {options.target!r} must hold two classes; it holds {MOST_LABELS:,} or "
+                f"more, as {some}. Is it the column of labels?"
+            )
+            raise TableError(msg)
+        values = [count.label for count in counts if count.label is not None]
+        names = dict(zip(values, self._called(maker, values), strict=True))
+        facts = self._facts(counts, names)
+        others = [options.trusted] if options.trusted else list(options.roles.second_label)
+        if others:
+            facts.pairs.update(self._pairs(maker, others, names))
+        if len(facts.rows) != 2:  # which is said by who asked
+            return facts, LabelSample({})
+        answers = maker.answers
+        if answers is not None and answers.by_row:
+            row = answers.rows[next(iter(answers.by_row.values()))[0]]
+            msg = f"{row.where}: rows of a database are found by their names only; give `id`."
+            raise TableError(msg)
+        self._say("drawing rows")
+        labels = sorted(facts.rows)
+        wanted = rows_of_each([facts.rows[label] for label in labels], size)
+        read = options.columns_read(maker.columns, self.names, self.name)
+        piece = self._source.draw(
+            read,
+            [
+                (
+                    [v for v, name in names.items() if name == label],
+                    min(1.0, (_MORE * n + _AND_MORE) / facts.rows[label]),
+                )
+                for label, n in zip(labels, wanted, strict=True)
+            ],
+            int(_MORE * sum(wanted)) + 2 * _AND_MORE,
+            trusted=options.trusted,
+            ids=() if answers is None else tuple(answers.by_id),
+        )
+        made = maker.read(piece)
+        facts.found.update(made.facts.found)
+        if answers is not None and options.trusted is None:
+            facts.pairs.update(made.facts.pairs)
+        return facts, self._sampled(made, facts)
+
+    def score(self, task: ScoreTask) -> Results | None:
+        """Have all rows come by, some at a time."""
+        self._say("scoring all rows")
+        read = self._options.columns_read(task.maker.columns, self.names, self.name)
+        total: Results | None = None
+        for piece in self._source.pieces(read):
+            found = task(piece)
+            if found is not None:
+                total = found if total is None else total.merge(found)
+        return total
+
+    def _sampled(self, made: MadePiece, facts: TableFacts) -> LabelSample:
+        """Return the rows that were drawn, each standing for its share of those that were not."""
+        sample = sample_of(made, len(made.labels), self._options.seed)
+        kept = {}
+        for (label, is_checked), own in sample.kept.items():
+            checked = sample.kept.get((label, True))
+            others = facts.rows[label] - (0 if checked is None else checked.n_rows)
+            if not is_checked and others < own.n_rows:
+                msg = (
+                    f"{self.name} changed between the queries: {facts.rows[label]:,} rows of "
+                    f"{label!r} were counted, then more came. Audit a copy that stands still."
+                )
+                raise SourceError(msg)
+            n_rows = own.n_rows if is_checked else others
+            kept[label, is_checked] = Kept(own.size, own.parts, n_rows)
+        return LabelSample(kept)
+
+    def _called(self, maker: RowMaker, values: Sequence[Any]) -> list[str]:
+        codes, texts = label_codes(pa.array(values), self._options.target)
+        names = plain_labels(texts, numbers=maker.numbers)
+        return [names[code] for code in codes]
+
+    def _facts(self, counts: Sequence[LabelCount], names: dict[Any, str]) -> TableFacts:
+        rows = sum(count.n_rows for count in counts)
+        unlabelled = sum(count.n_rows for count in counts if count.label is None)
+        facts = TableFacts({0: rows}, unlabelled)
+        for count in counts:
+            if count.label is None:
+                continue
+            self._check_count(count)
+            name = names[count.label]
+            facts.rows[name] += count.n_rows
+            facts.weight[name] = facts.weight.get(name, 0.0) + count.weight
+        return facts
+
+    def _check_count(self, count: LabelCount) -> None:
+        """Refuse what the columns must not hold."""
+        if count.unweighted:
+            msg = (
+                f"Column {self._options.sample_weight!r} must hold numbers of at least 0, none "
+                "missing, to serve as weights."
+            )
+            raise TableError(msg)
+        if count.ungrouped:
+            msg = (
+                f"Column {self._options.group!r} must say of every row which group it is of; "
+                f"{count.ungrouped:,} rows do not."
+            )
+            raise TableError(msg)
+
+    def _pairs(
+        self, maker: RowMaker, others: Sequence[str], names: dict[Any, str]
+    ) -> Counter[tuple[str, ...]]:
+        pairs: Counter[tuple[str, ...]] = Counter()
+        for (label, *told), n in self._source.patterns(others):
+            said = [value for value in told if value is not None]
+            called = iter(self._called(maker, said))
+            kinds = ("" if value is None else next(called) for value in told)
+            if label in names:
+                pairs[names[label], *kinds] += n
+        return pairs
+
+
+def _reports(say: Callable[[str], object]) -> Callable[[Progress], None]:
+    """Return what reading reports to: a word now and then."""
+    last = perf_counter()
+
+    def report(progress: Progress) -> None:
+        nonlocal last
+        now = perf_counter()
+        if now - last > _PAUSE:
+            last = now
+            say(f"{progress.rows:,} rows read")
+
+    return report

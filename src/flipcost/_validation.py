@@ -18,7 +18,7 @@ from sklearn.utils.validation import _check_sample_weight, check_is_fitted, vali
 
 from flipcost.core.arrays import Flags, Indices
 from flipcost.core.possible import check_total_weight, vanishing_column
-from flipcost.exceptions import FlipCostError
+from flipcost.exceptions import FlipCostError, PositiveLabelWarning, positive_doubt
 
 __all__ = [
     "HasMethods",
@@ -139,7 +139,12 @@ def encode_labels(
         )
         raise ValueError(msg)
     try:
-        return _encode(labels, classes)
+        found = _encode(labels, classes)
+        if classes is None and getattr(estimator, "pos_label", 0) is None:
+            doubt = positive_doubt(*found[0].tolist())
+            if doubt is not None:
+                warnings.warn(doubt, PositiveLabelWarning, stacklevel=4)
+        return found
     except TypeError as error:  # None, NA, or labels of kinds that have no order
         msg = (
             "`y` must hold two labels of one kind, none missing; got labels that cannot be "

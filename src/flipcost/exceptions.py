@@ -166,6 +166,37 @@ class UserError(FlipCostError):
     """A mistake in an option of the command line."""
 
 
+class PositiveLabelWarning(UserWarning):
+    """The positive class was taken by its order, and its name says that it is the other one."""
+
+
+# What people call the label that they are not looking for.
+_QUIET = {
+    "good", "ok", "okay", "fine", "well", "healthy", "normal", "negative", "benign", "no", "false",
+    "legit", "legitimate", "genuine", "ham", "paid", "repaid", "pass", "passed", "retained",
+    "stayed", "absent",
+}  # fmt: skip
+
+
+def positive_doubt(negative: object, positive: object) -> str | None:
+    """Return what to say of a positive label that was taken by its order; None if it looks right.
+
+    Examples
+    --------
+    >>> positive_doubt("bad", "good")
+    "'good' is taken for the positive label, as the second in order; if 'bad' is the one to find, \
+give `pos_label='bad'`."
+    >>> positive_doubt("no", "yes")
+    """
+    quiet = [str(label).strip().lower() in _QUIET for label in (negative, positive)]
+    if quiet != [False, True]:
+        return None
+    return (
+        f"{str(positive)!r} is taken for the positive label, as the second in order; if "
+        f"{str(negative)!r} is the one to find, give `pos_label={str(negative)!r}`."
+    )
+
+
 class DependenceWarning(UserWarning):
     """Rows depend on each other, and count for fewer rows than there are."""
 

@@ -3,11 +3,13 @@
 import numpy as np
 import pyarrow as pa
 import pytest
+from sklearn.base import clone
 
 from flipcost.audit import audit
 from flipcost.core.costs import cost_share
 from flipcost.core.noise import rate_pair
 from flipcost.estimators import FlipCostClassifier, UnevenMarginClassifier
+from flipcost.exceptions import PositiveLabelWarning
 from tests.audit.helpers import noisy_table
 
 
@@ -52,9 +54,39 @@ def test_percentages_get_a_hint(given, meant):
 
 @pytest.mark.parametrize("estimator", [FlipCostClassifier, UnevenMarginClassifier])
 def test_prices_in_a_dict_get_a_hint(estimator):
-    """Who gives a dict is told of `Costs`."""
+    """Who gives a dict is told of `Costs`, unless that would be refused too."""
+    with pytest.raises(ValueError, match=r"Costs\(fn=\.\.\., fp=\.\.\.\); got") as caught:
+        cost_share({"miss": 4})
+    assert "Did you mean" not in str(caught.value)
     prices = {"fn": 4, "fp": 1}
     with pytest.raises(ValueError, match=r"Did you mean Costs\(fn=4, fp=1\)\?"):
         cost_share(prices)
     with pytest.raises(ValueError, match=r"Did you mean Costs\(fn=4, fp=1\)\?"):
         estimator(cost=prices).fit(np.arange(40.0)[:, None], np.arange(40) % 3 > 0)
+
+
+def test_a_positive_label_by_its_order_is_doubted_when_its_name_is():
+    """'good' after 'bad' is warned of, in fits and audits, unless the positive label is given."""
+    rng = np.random.default_rng(0)
+    X = rng.normal(size=(200, 2))
+    y = np.where(X[:, 0] + rng.normal(size=200) > 0, "good", "bad")
+    for estimator in (FlipCostClassifier(random_state=0), UnevenMarginClassifier()):
+        with pytest.warns(PositiveLabelWarning, match="give `pos_label='bad'`"):
+            estimator.fit(X, y)
+        clone(estimator).set_params(pos_label="bad").fit(X, y)  # warnings are errors here
+    table = pa.table({"a": X[:, 0], "b": X[:, 1], "risk": y})
+    assert any("pos_label='bad'" in text for text in audit(table, "risk").warnings)
+    assert not any("pos_label" in t for t in audit(table, "risk", pos_label="good").warnings)
+
+
+def test_frames_count_rows_from_0_and_call_columns_as_files_do():
+    """The first suspect's row is where its label is in the table."""
+    rng = np.random.default_rng(1)
+    x = rng.normal(size=400)
+    y = np.where((x > 0) ^ (rng.random(400) < 0.1), "yes", "no")
+    table = pa.table({"x": x, "z": rng.normal(size=400), "ill": y})
+    frame = audit(table, "ill").suspects_frame("pyarrow")
+    assert {"row", "probability_wrong", "probability_positive"} <= set(frame.column_names)
+    first = frame["row"][0].as_py()
+    assert (x[first] > 0) != (y[first] == "yes")
+    assert frame["label"][0].as_py() == y[first]

@@ -199,3 +199,17 @@ def test_parts_say_nothing_of_labels_that_no_column_speaks_of():
     assert {len(row) for row in rows} == {len(heads)}
     said = dict(decision_answers(result))["Which “part” has most label errors?"]
     assert said.startswith("Cannot be estimated")
+
+
+def test_segments_of_a_number_are_ranges_of_it():
+    """Many different numbers are cut into ranges of as many rows; few stay as they are."""
+    rng = np.random.default_rng(0)
+    table = make_table(600).append_column("age", pa.array(rng.integers(18, 90, 600)))
+    table = table.append_column("level", pa.array(rng.integers(1, 4, 600)))
+    found = {by: audit(table, "ill", Costs(fn=4, fp=1), drop=["truth"], model="linear", by=by)
+             for by in ("age", "level")}  # fmt: skip
+    ages = [part.name for part in found["age"].decisions.segments]
+    assert len(ages) == 5
+    assert all(" to " in name for name in ages)
+    assert {part.name for part in found["level"].decisions.segments} == {"1", "2", "3"}
+    assert {part.n_rows for part in found["age"].decisions.segments} <= set(range(90, 150))

@@ -4,6 +4,7 @@ import json
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 
 from flipcost import CostRange, Costs
@@ -178,3 +179,17 @@ def test_every_figure_in_money_counts_groups_once():
     for name, wide in plain.items():
         if wide > 1e-9:
             assert 0.75 < copied[name] / wide < 1.35, name
+
+
+def test_checked_rows_before_all_that_is_evaluated_are_learned_from_only():
+    """Rows checked in the first span of time say nothing of later labels, and that is said."""
+    rng = np.random.default_rng(0)
+    x, z = rng.normal(size=(2, 900))
+    clean = rng.random(900) < 1 / (1 + np.exp(-2 * x))
+    names = np.array(["no", "yes"])
+    right = [names[int(y)] if k < 40 else None for k, y in enumerate(clean)]
+    noisy = names[(clean ^ (rng.random(900) < 0.2)) * 1]
+    table = pa.table({"x": x, "z": z, "day": range(900), "ill": noisy, "right": right})
+    found = audit(table, "ill", PRICES, time="day", trusted="right", model="linear")
+    assert found.n_checked == 0
+    assert any("Check some later rows" in text for text in found.warnings)

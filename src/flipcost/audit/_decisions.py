@@ -19,6 +19,7 @@ from flipcost.core.price_curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.segments import Segment, segment_figures
 from flipcost.exceptions import TableError
 from flipcost.tables.arrow import as_text, take_column
+from flipcost.tables.reader import ColumnReader
 from flipcost.tables.roles import row_prices
 
 if TYPE_CHECKING:
@@ -34,6 +35,8 @@ if TYPE_CHECKING:
 # Parts of fewer rows than this are too many to tell apart, and are shown together.
 _MOST_SEGMENTS = 50
 _NO_NAME = "(missing)"
+# A column of more different numbers than this is cut into ranges of as many rows each.
+_MOST_NUMBERS, _RANGES = 12, 5
 # Prices at which a range is looked at.
 _RANGE_POINTS = 41
 
@@ -218,6 +221,34 @@ def names_of(frame: Any, column: str, where: str) -> NDArray[Any]:
     return np.array([_NO_NAME if name is None else name for name in text.to_pylist()], dtype=object)
 
 
+def parts_of(frame: Any, column: str, where: str) -> NDArray[Any]:
+    """Return the values of a column as names of segments; many numbers as ranges of them.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> found = parts_of(pa.table({"age": list(range(20, 80))}), "age", "a.csv")
+    >>> found[[0, 30, 59]].tolist()
+    ['20 to 31', '44 to 55', '68 to 79']
+    """
+    cells = take_column(frame, column, where)
+    reader = ColumnReader([column]).fit(frame.select([column]))
+    if reader.schema_[0]["kind"] != "number":
+        return names_of(frame, column, where)
+    values = np.asarray(reader.transform(frame.select([column]))[:, 0], dtype=float)
+    known = np.isfinite(values) & np.asarray(cells.is_valid())
+    if len(np.unique(values[known])) <= _MOST_NUMBERS:
+        return names_of(frame, column, where)
+    edges = np.unique(np.quantile(values[known], np.linspace(0, 1, _RANGES + 1)[1:-1]))
+    place = np.searchsorted(edges, values, side="left")
+    names = np.full(len(values), _NO_NAME, dtype=object)
+    for part in np.unique(place[known]):
+        inside = known & (place == part)
+        low, high = values[inside].min(), values[inside].max()
+        names[inside] = f"{low:g} to {high:g}"
+    return names
+
+
 def _within(
     rows: Audited,
     classifier: FlipCostClassifier,
@@ -306,7 +337,7 @@ def _segments(
     by, judged = rows.options.by, rows.judged
     if by is None:
         return []
-    names = names_of(judged.frame, by, rows.name)
+    names = parts_of(judged.frame, by, rows.name)
     found, counts = np.unique(names.astype(str), return_counts=True)
     if len(found) < 2:
         msg = f"Column {by!r} has one value throughout; `by` needs at least two."

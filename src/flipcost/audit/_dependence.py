@@ -112,6 +112,8 @@ def tied(judged: JudgedRows, classifier: FlipCostClassifier, options: AuditOptio
     if forward:
         ones = np.ones(len(folds)) if weight is None else weight
         weight = np.where(folds > 0, ones, 0.0)
+        if judged.checked is not None and not weight[judged.checked.rows].any():
+            judged = replace(judged, checked=None, rounds=None)
     design = len(groups) / classifier.n_effective_
     return replace(
         judged,

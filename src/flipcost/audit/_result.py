@@ -113,9 +113,9 @@ class AuditResult(ShownResult):
         Rows audited, rows in the table, and positive labels among the former.
     schema : list of dict
         What the columns hold.
-    noise_rate : float or pair of floats
+    noise_rate : pair of floats
         The estimated rate.
-    noise_interval : pair of floats, or pair of such pairs
+    noise_interval : pair of pairs of floats
         Its interval.
     noise_source : str
         Where it comes from.
@@ -320,11 +320,9 @@ class AuditResult(ShownResult):
         }
 
     def _rate(self) -> dict[str, Any]:
-        pair = np.ndim(self.noise_rate) > 0
-        rates = self.noise_rate if pair else (self.noise_rate,) * 2
-        limits = self.noise_interval if pair else (self.noise_interval,) * 2
+        rates, limits = self.noise_rate, self.noise_interval
         return {
-            "symmetric": not pair,
+            "symmetric": self.posterior.is_symmetric,
             "of_positives": _interval(rates[0], *limits[0]),
             "of_negatives": _interval(rates[1], *limits[1]),
             "source": self.noise_source,

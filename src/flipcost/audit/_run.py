@@ -27,7 +27,12 @@ from flipcost.audit._rows import Audited, clean_rows
 from flipcost.audit._sources import FilesInPasses, TableInMemory
 from flipcost.audit._trusted import check_answers
 from flipcost.estimators import FlipCostClassifier
-from flipcost.exceptions import DenoisingWarning, DependenceWarning, TableError
+from flipcost.exceptions import (
+    DenoisingWarning,
+    DependenceWarning,
+    TableError,
+    positive_doubt,
+)
 from flipcost.tables.paths import is_many
 from flipcost.tables.roles import two_classes
 from flipcost.tables.sample import sample_size
@@ -186,6 +191,8 @@ def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object])
     size = options.max_rows or sample_size(len(finder.columns))
     facts, sample = source.draw(finder, size)
     labels = two_classes(np.array(list(facts.rows), dtype=object), options.target, options.positive)
+    doubt = positive_doubt(*labels) if options.pos_label is None else None
+    notes += [] if doubt is None else [doubt]
     counts = facts.rows[labels[0]], facts.rows[labels[1]]
     check_counts(counts, options.target, *labels)
     if options.sample_weight is not None:

@@ -500,8 +500,13 @@ def cost_share(cost: CostLike) -> float:
     (0.25, 0.25)
     """
     if isinstance(cost, Mapping):
+        msg = f"`cost` must be a number or Costs(fn=..., fp=...); got {cost!r}."
+        try:
+            Costs(**cost)
+        except (TypeError, ValueError):  # what would be refused is not offered
+            raise ValueError(msg) from None
         meant = ", ".join(f"{name}={price!r}" for name, price in cost.items())
-        msg = f"`cost` must be a number or Costs; got {cost!r}. Did you mean Costs({meant})?"
+        msg += f" Did you mean Costs({meant})?"
         raise ValueError(msg)
     share = cost.alpha if isinstance(cost, Costs) else float(cost)
     if not 0 < share < 1:
@@ -679,17 +684,6 @@ def check_known(prices: RowCosts | None, *, by_row: bool) -> None:
             "`cost` as Costs of columns that the rows have."
         )
         raise ValueError(msg)
-
-
-def mean_paid(positive: Any, called: Any, prices: RowCosts, sample_weight: Any = None) -> float:
-    """Return what a row costs on average, by labels as they are.
-
-    Examples
-    --------
-    >>> mean_paid([True, False], [False, True], RowCosts(np.array([9.0, 8.0]), 2.0))
-    5.5
-    """
-    return float(np.average(prices.paid(positive, called), weights=sample_weight))
 
 
 def price_weights(positive: Any, prices: RowCosts, noise_rate: NoiseRateLike = None) -> Array:

@@ -267,9 +267,6 @@ class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
         self._refit(labelled.parts[0].merge(training[0]))
         return self
 
-    def _own_prices(self):
-        return self.costs
-
     def _grid(self, *, by_row=False):
         """Return the candidate values by name, as lists."""
         rates = self.noise_rates

@@ -103,7 +103,7 @@ class PricedLinearClassifier(PricedScoreMixin, LinearScoreClassifier):
     def _above(self, X: Any, prices: Any) -> Array:
         """Return log-odds of the positive class above those of the threshold."""
         check_is_fitted(self)
-        paid = prices_of(self._own_prices(), prices, X, fitted=True)
+        paid = prices_of(self.cost, prices, X, fitted=True)
         check_known(paid, by_row=self._by_row)
         scores = self._sign * super().decision_function(X)
         return scores if paid is None else scores + self._shift - self._cut(paid)

@@ -47,7 +47,7 @@ def assumed_rates(result: AuditResult) -> dict[str, Any]:
     more mixed than they are in the purest rows. No noise and the estimate are always among what can
     be assumed.
     """
-    one = bool(np.ndim(result.noise_rate) == 0)
+    one = result.posterior.is_symmetric
     rates = np.array(rate_pair(result.noise_rate))
     share = result.n_positive / result.n_rows
     room = np.minimum(np.broadcast_to(result.noise_bounds.high, 2), [1 - share, share])

@@ -103,11 +103,12 @@ class FlipCostClassifier(FittedFlipCost):
     ----------
     classes_ : ndarray of shape (2,)
         The labels, sorted.
-    noise_rate_ : float or pair of floats
-        Posterior mean of the rate, or of ``(rho_pos, rho_neg)``.
-    noise_rate_interval_ : pair of floats, or pair of such pairs
-        Its interval at `level`. Without checked rows it also counts that the model of the noise
-        may be wrong, and is wide.
+    noise_rate_ : pair of floats
+        Posterior mean of ``(rho_pos, rho_neg)``: the error rates of true positives and of true
+        negatives.
+    noise_rate_interval_ : pair of pairs of floats
+        Their intervals at `level`. Without checked rows these also count that the error model may
+        be wrong, and are wide.
     noise_bounds_ : NoiseRate
         What is identified whatever the curve: at most so many of the positives' labels are wrong,
         and of the negatives'. It supposes that mistakes do not follow the features.

@@ -67,15 +67,15 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         self.scorer_weights_ = result.scorer_weights
         self.rate_posterior_ = result.posterior
         self.noise_rate_source_ = result.source
-        self.noise_rate_ = result.noise_rate
+        rho_pos, rho_neg = result.posterior.mean
+        self.noise_rate_ = float(rho_pos), float(rho_neg)
         self.noise_models_ = dict(result.posterior.models or {})
         self.noise_bounds_ = result.bounds
         self.wrong_share_ = result.wrong_share
         self.noise_by_score_ = result.noise_by_score
         self.state_ = result.state
         self.n_effective_ = float(result.n_effective or result.n_rows)
-        limits = result.posterior.interval(result.options.level)
-        self.noise_rate_interval_ = limits[0] if result.has_one_rate else limits
+        self.noise_rate_interval_ = result.posterior.interval(result.options.level)
         if result.regret is not None:
             self.regret_ = result.regret
         self.chosen_ = result.chosen

@@ -32,6 +32,11 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]
 
+_EARLY = (
+    "All checked rows are earlier than the first rows that models are evaluated on: they are "
+    "learned from, but tell nothing of the later labels. Check some later rows too."
+)
+
 
 @dataclass(frozen=True, eq=False)
 class MemoryRows:
@@ -242,6 +247,9 @@ def fit_memory(
     # Curves and cells are small: more threads only wait for each other, long on a busy machine.
     with thread_limits(1, "blas"):
         judged = ties.judged_weight(rows.weight, positive)
+        early = checked is not None and judged is not None and not judged[checked.rows].any()
+        if early:  # they were learned from; errors are counted on rows that were scored by others
+            checked = None
         scored = ScoredRows.from_scores(
             scores, positive, judged, checked, rows.prices, overwrite_scores=True
         )
@@ -252,4 +260,6 @@ def fit_memory(
         if result.correction is not None:
             scorer = scorer.corrected_by(*result.correction)
     note = ties.note(float(result.n_effective or result.n_rows), result.probability, positive)
+    if early:
+        note = " ".join(filter(None, (_EARLY, note)))
     return MemoryFit(result, transformer, scorer, scored, ties, note)

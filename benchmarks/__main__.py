@@ -20,6 +20,7 @@ NAMES = (
     "real_noise",
     "recheck",
     "judge",
+    "crowds",
     "decisions",
     "scale",
     "predict",

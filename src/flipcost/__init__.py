@@ -32,7 +32,7 @@ if TYPE_CHECKING:
         UnevenMarginClassifierCV,
     )
     from flipcost.model import load, save
-    from flipcost.noise import judge, judge_difference
+    from flipcost.noise import CrowdLabels, judge, judge_difference
     from flipcost.paper.forward import ForwardLogisticClassifier
     from flipcost.paper.kliep import KLIEPClassifier
     from flipcost.paper.logistic import (
@@ -48,6 +48,7 @@ __all__ = [
     "CostRange",
     "CostResamplingClassifier",
     "Costs",
+    "CrowdLabels",
     "FlipCostClassifier",
     "ForwardLogisticClassifier",
     "KLIEPClassifier",
@@ -82,6 +83,7 @@ _WHERE = {
     "CostRange": "flipcost.core.costs",
     "CostResamplingClassifier": "flipcost.paper.resampling",
     "Costs": "flipcost.core.costs",
+    "CrowdLabels": "flipcost.noise",
     "FlipCostClassifier": "flipcost.estimators",
     "ForwardLogisticClassifier": "flipcost.paper.forward",
     "KLIEPClassifier": "flipcost.paper.kliep",

@@ -82,10 +82,10 @@ def test_pos_label_exchanges_the_pair():
     ]:
         pair = estimate(class_conditional=True)
         swapped = (mirror or estimate)(class_conditional=True, pos_label=False)
-        # The likelihood is searched to 1e-3 in the other rate; the others are exact.
-        np.testing.assert_allclose(swapped.value, pair.value[::-1], atol=2e-3)
-        np.testing.assert_allclose(swapped.low, pair.low[::-1], atol=5e-3)
-        np.testing.assert_allclose(swapped.high, pair.high[::-1], atol=5e-3)
+        # Three labels are drawn from, the likelihood is searched to 1e-3; the others are exact.
+        np.testing.assert_allclose(swapped.value, pair.value[::-1], atol=1e-2)
+        np.testing.assert_allclose(swapped.low, pair.low[::-1], atol=1.5e-2)
+        np.testing.assert_allclose(swapped.high, pair.high[::-1], atol=1.5e-2)
 
 
 def test_two_repeats_by_hand():

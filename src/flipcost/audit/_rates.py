@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.audit._trusted import check_others, check_trusted
-from flipcost.core.annotators import LabelPatterns
 from flipcost.core.noise import rate_pair
 from flipcost.core.possible import agreement
 from flipcost.exceptions import TableError, shorten
@@ -90,10 +89,9 @@ def rate_from_pairs(
     if untold is not None:
         return None, [*notes, untold]
     if len(names) > 1:
-        is_positive, is_negative = ((seen == labels[k]).astype(float) for k in (1, 0))
-        patterns = LabelPatterns(is_positive, is_negative, counts)
+        patterns = np.select([seen == labels[1], seen == labels[0]], [1, 0], -1)
         two = options.noise_model != "symmetric"
-        return rate_of_patterns(patterns, class_conditional=two, level=options.level), notes
+        return rate_of_patterns(patterns, counts, class_conditional=two, level=options.level), notes
     differ = sum(n for (label, other), n in pairs.items() if label != other)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

@@ -21,7 +21,7 @@ Noise
 - `judge`: rates of wrong answers of a judge, from rows that people labelled too
 - `noise`: what flips do to labels, probabilities, thresholds and counts, and back
 - `rates`: noise rates from trusted or repeated labels, with intervals
-- `annotators`: rates of several annotators
+- `crowds`: true labels and error rates of several annotators
 
 Losses and costs
 ----------------

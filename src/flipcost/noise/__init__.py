@@ -1,6 +1,7 @@
 """Label errors: flipping labels on purpose, and estimating how many are wrong."""
 
 from flipcost.core.rates import NoiseRate
+from flipcost.noise._crowds import CrowdLabels, WorkerRates
 from flipcost.noise._flip import flip_labels
 from flipcost.noise._inferred import rate_bounds, rate_by_likelihood, rate_by_range
 from flipcost.noise._judge import JudgedRows, judge, judge_difference
@@ -13,8 +14,10 @@ from flipcost.noise._repeated import (
 )
 
 __all__ = [
+    "CrowdLabels",
     "JudgedRows",
     "NoiseRate",
+    "WorkerRates",
     "flip_labels",
     "judge",
     "judge_difference",

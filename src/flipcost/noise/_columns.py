@@ -26,7 +26,7 @@ def read_columns(
         shown = ", ".join(f"{n} in `{name}`" for name, n in lengths.items())
         msg = f"All columns must have the same number of rows; got {shown}. Align them by row."
         raise ValueError(msg)
-    absent = {name: _missing(values) for name, values in labels.items()}
+    absent = {name: is_missing(values) for name, values in labels.items()}
     for name, mask in absent.items():
         if name not in optional and mask.any():
             msg = (
@@ -104,7 +104,7 @@ def _column(values: ArrayLike, name: str) -> NDArray[Any]:
     return column
 
 
-def _missing(values: NDArray[Any]) -> Flags:
+def is_missing(values: NDArray[Any]) -> Flags:
     if values.dtype.kind == "f":
         return np.isnan(values)
     if values.dtype.kind != "O":

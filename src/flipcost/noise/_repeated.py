@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flipcost.core.annotators import AnnotatorModel, LabelPatterns
 from flipcost.core.arrays import Array
+from flipcost.core.crowds import fit_crowd
 from flipcost.core.rates import NoiseRate, clopper_pearson, rate_of_disagreement
 from flipcost.noise._columns import noise_rate, read_columns
 
@@ -141,7 +141,7 @@ def rate_from_repeats(
     -------
     NoiseRate
         With two columns the limits are exact (Clopper-Pearson limits of the disagreement, solved
-        for the rate); with more they are those of the profile likelihood. A rate of 0.5 means that
+        for the rate); with more they are those of the posterior. A rate of 0.5 means that
         the columns agree no more than chance does.
 
     Warns
@@ -154,7 +154,7 @@ def rate_from_repeats(
     Annotators must err independently given the class. Those who find the same rows hard, or who saw
     each other's labels, agree too often, and the rate comes out too low. If two columns have
     different rates, the result lies between them, nearer to the larger. For three and more columns
-    see `flipcost.core.annotators`.
+    see `flipcost.core.crowds`.
 
     Examples
     --------
@@ -166,7 +166,7 @@ def rate_from_repeats(
     0.218, 95% interval 0.193 to 0.246 (disagreement of two labels on 1000 rows)
     >>> third = flip_labels(y, 0.1, 3)
     >>> print(rate_from_repeats(first, second, third))
-    0.213, 95% interval 0.183 to 0.245 (first of 3 labels on 1000 rows, by likelihood)
+    0.213, 95% interval 0.183 to 0.246 (first of 3 labels on 1000 rows)
     """
     columns = {f"y{j}": column for j, column in enumerate((y1, y2, *more), start=1)}
     table = read_columns(columns, pos_label, optional=columns)
@@ -227,19 +227,23 @@ def _of_the_first(table: Array, *, class_conditional: bool, level: float) -> Noi
             f"column {int(missing[0]) + 1}. Leave that column out."
         )
         raise ValueError(msg)
-    patterns = LabelPatterns.from_labels(table)
-    return rate_of_patterns(patterns, class_conditional=class_conditional, level=level)
+    kinds, counts = np.unique(np.where(np.isnan(table), -1, table), axis=0, return_counts=True)
+    return rate_of_patterns(
+        kinds, counts.astype(float), class_conditional=class_conditional, level=level
+    )
 
 
 def rate_of_patterns(
-    patterns: LabelPatterns, *, class_conditional: bool = False, level: float = 0.95
+    labels: Array, counts: Array, *, class_conditional: bool = False, level: float = 0.95
 ) -> NoiseRate:
     """Return the rate of the first of three or more annotators, each with rates of its own.
 
     Parameters
     ----------
-    patterns : LabelPatterns
-        How often each pattern of labels occurs.
+    labels : ndarray of shape (n_patterns, n_annotators)
+        Patterns of labels: 1, 0, or -1 where one is missing.
+    counts : ndarray of shape (n_patterns,)
+        Rows with each pattern.
     class_conditional : bool, default=False
         Whether to estimate a rate for each class.
     level : float, default=0.95
@@ -251,13 +255,19 @@ def rate_of_patterns(
 
     Examples
     --------
-    >>> seen = LabelPatterns.from_labels([[1, 1, 1]] * 80 + [[0, 0, 0]] * 80 + [[1, 0, 0]] * 40)
-    >>> print(rate_of_patterns(seen))
-    0.200, 95% interval 0.149 to 0.259 (first of 3 labels on 200 rows, by likelihood)
+    >>> labels = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 0]])
+    >>> print(rate_of_patterns(labels, np.array([80, 80, 40])))
+    0.198, 95% interval 0.147 to 0.257 (first of 3 labels on 200 rows)
     """
-    model = AnnotatorModel(patterns, symmetric=not class_conditional)
-    found = [model.interval(which, level) for which in range(2 if class_conditional else 1)]
-    value, low, high = np.transpose(found)
-    rows = int(patterns.counts.sum())
-    source = f"first of {model.n_annotators} labels on {rows} rows, by likelihood"
+    row, worker = np.nonzero(labels >= 0)
+    positive = labels[row, worker] == 1
+    symmetric = not class_conditional
+    found = fit_crowd(
+        row, worker, positive, len(labels), counts=counts, symmetric=symmetric, pooled=False,
+        level=level,
+    )  # fmt: skip
+    first = found.rates[0][: 2 if class_conditional else 1]
+    limits = np.array([[rate.value, rate.low, rate.high] for rate in first]).T
+    value, low, high = np.minimum(limits, 0.5 if symmetric else 1.0)
+    source = f"first of {labels.shape[1]} labels on {int(counts.sum())} rows"
     return noise_rate(value, low, high, source, level)

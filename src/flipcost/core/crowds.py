@@ -1,0 +1,295 @@
+r"""True labels and error rates of several annotators, none of whom is always right.
+
+Given the true class :math:`z_i` of an item, annotators err on their own: annotator :math:`j` misses
+a positive with probability :math:`\rho_{j+}` and cries wolf with :math:`\rho_{j-}`, the model of
+Dawid and Skene for two classes. The rates of all annotators come from a Beta distribution for each
+class, whose mean and strength are learned too, so that who labelled little is taken for an ordinary
+annotator, and with three annotators of much the same quality the answer is near the majority's.
+
+Everything is drawn in turns (Gibbs sampling): true classes, rates, the share of positives, the Beta
+distributions on a grid; and share and rates are moved together, which takes fewer turns.
+Probabilities are averages of conditional ones, and limits are those of a Beta distribution with the
+mean and the variance of the posterior. The names of the classes are settled by ordinary annotators
+being right more often than not.
+
+References
+----------
+A. P. Dawid and A. M. Skene, *Maximum likelihood estimation of observer error-rates using the EM
+algorithm*, Applied Statistics 28(1), 1979. doi:10.2307/2346806
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+import numpy as np
+from scipy.special import betaincinv, betaln, expit, log_expit, logit
+
+from flipcost.core import priors
+from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.confusion import Interval
+
+_SEED = 0
+# Draws that are thrown away, and how far rates stay from nought and one.
+_WARM, _EDGE = 100, 1e-6
+# Turns after which directions are learned anew, and how long steps along them are.
+_LEARN, _STEPS = 50, (0.3, 1.0, 2.0)
+# Of more labels such a move takes longer, and is less needed: every third turn will do.
+_FEW = 5000
+
+
+@dataclass(frozen=True, eq=False)
+class CrowdFit:
+    """What is known of items and annotators.
+
+    Attributes
+    ----------
+    probability : ndarray of shape (n_items,)
+        Of the positive class, from the labels and the prior; where the truth was given too.
+    rates : list of pair of Interval
+        Of each annotator: how often positives are missed, and negatives called positive. The same
+        twice where both were taken to be equal.
+    share : Interval
+        Of positives among what the items are a sample of.
+    """
+
+    probability: Array
+    rates: list[tuple[Interval, Interval]]
+    share: Interval
+
+
+def fit_crowd(
+    item: Indices,
+    worker: Indices,
+    label: Flags,
+    n_items: int,
+    *,
+    counts: Array | None = None,
+    truth: Array | None = None,
+    prior: Array | None = None,
+    n_workers: int | None = None,
+    symmetric: bool = False,
+    pooled: bool = True,
+    level: float = 0.95,
+) -> CrowdFit:
+    """Learn true classes and rates from labels, one for each item and annotator that gave one.
+
+    Parameters
+    ----------
+    item, worker : ndarray of int
+        Of each label.
+    label : ndarray of bool
+        Whether it is the positive one.
+    n_items : int
+        Number of items; some may have no label.
+    counts : ndarray of shape (n_items,), optional
+        For how many items, labelled alike by the same annotators, each one stands.
+    truth : ndarray of shape (n_items,), optional
+        1 or 0 where the true class is known, NaN elsewhere.
+    prior : ndarray of shape (n_items,), optional
+        Probability of the positive class before labels are seen; one share for all when None.
+    n_workers : int, optional
+        Number of annotators, where the last ones may have labelled nothing.
+    symmetric : bool
+        Whether an annotator errs as often on either class.
+    pooled : bool
+        Whether annotators may be taken to be much alike, which decides better and covers the rate
+        of one who is not less often.
+    level : float
+        Of the intervals.
+    """
+    n_workers = int(worker.max()) + 1 if n_workers is None else n_workers
+    copies = np.ones(n_items) if counts is None else np.asarray(counts, dtype=float)
+    unknown = np.full(n_items, np.nan)
+    labels = _Labels(
+        item,
+        (2 * worker + label).astype(np.intp),
+        copies,
+        n_workers,
+        unknown if truth is None else truth,
+        None if prior is None else logit(np.clip(prior, _EDGE, 1 - _EDGE)),
+        symmetric,
+        pooled,
+    )
+    draws = int(np.clip(priors.CROWD_WORK // max(len(item), 1), *priors.CROWD_DRAWS))
+    votes = np.bincount(item, np.where(label, 1.0, -1.0), n_items).astype(float)
+    chain = _Chain(labels, votes)
+    for _ in range(_WARM):
+        chain.step()
+    total = np.zeros(n_items)
+    moments = np.zeros((2, 2, n_workers))
+    shares = np.empty(draws)
+    for turn in range(draws):
+        chain.step()
+        total += chain.chance
+        shares[turn] = expit(chain.place[0])
+        a, b = chain.after
+        moments += [a / (a + b), a * (a + 1) / ((a + b) * (a + b + 1))]
+    cut = (1 - level) / 2
+    middle, square = moments / draws
+    limits = [_beta_intervals(m, s - m**2, cut) for m, s in zip(middle, square, strict=True)]
+    low, value, high = np.quantile(shares, [cut, 0.5, 1 - cut]).tolist()
+    return CrowdFit(total / draws, list(zip(*limits, strict=True)), Interval(value, low, high))
+
+
+@dataclass(frozen=True, eq=False)
+class _Labels:
+    """What was labelled; `cell` is twice the annotator, and one more where the label is positive.
+
+    `ahead` has the log-odds of each item before labels are seen, None for one share of all.
+    """
+
+    item: Indices
+    cell: Indices
+    copies: Array
+    n_workers: int
+    truth: Array
+    ahead: Array | None
+    symmetric: bool
+    pooled: bool
+
+    def __post_init__(self) -> None:
+        """Count labels by annotator once."""
+        counted = np.bincount(self.cell, self.copies[self.item], 2 * self.n_workers)
+        object.__setattr__(self, "counted", counted.reshape(-1, 2))
+        object.__setattr__(self, "known", np.flatnonzero(~np.isnan(self.truth)))
+
+    counted: Array = field(init=False)
+    known: Indices = field(init=False)
+
+    def odds(self, share: float, rates: Array) -> tuple[Array, float]:
+        """Return log-odds of each item, and the log-likelihood; both from log-odds of all rates."""
+        wrong, right = log_expit(rates), log_expit(-rates)
+        said = np.empty(2 * self.n_workers)
+        said[0::2], said[1::2] = wrong[0] - right[1], right[0] - wrong[1]
+        odds: Array = np.bincount(self.item, said[self.cell], len(self.copies)).astype(float)
+        odds += np.float64(share) if self.ahead is None else self.ahead
+        each = np.logaddexp(0, odds)
+        each[self.known] = self.truth[self.known] * odds[self.known]
+        fit = float(
+            self.copies @ each + self.counted[:, 0] @ right[1] + self.counted[:, 1] @ wrong[1]
+        )
+        if self.ahead is None:
+            fit += float(self.copies.sum() * log_expit(-share))
+        return odds, fit
+
+
+class _Chain:
+    """The draws: classes, rates and the share in turns, and now and then all rates at once.
+
+    In turns alone the share and the rates follow each other in small steps where few labels tell
+    them apart. So the share and the rates of either class are also moved together, classes summed
+    out (Metropolis), along the directions in which they have moved so far.
+    """
+
+    def __init__(self, labels: _Labels, votes: Array) -> None:
+        self.labels, self.rng = labels, np.random.default_rng(_SEED)
+        self.strengths = _Strengths(labels.n_workers, pooled=labels.pooled)
+        agreed = np.clip(labels.copies[votes > 0].sum() / labels.copies.sum(), 0.05, 0.95)
+        # Log-odds of the share; rates start where most labels are right.
+        self.place = np.array([logit(agreed), 0.0, 0.0])
+        self.rates = np.full((2, labels.n_workers), -1.4)
+        self.way: list[Array] = []
+        self.every = 1 if len(labels.item) <= _FEW else 3
+        self.directions = np.diag([0.1, 0.1, 0.1])
+        self.chance = expit(2.0 * votes)
+        self.after = (np.ones((2, labels.n_workers)), np.ones((2, labels.n_workers)))
+
+    def step(self) -> None:
+        """Draw everything once."""
+        labels, rng = self.labels, self.rng
+        if len(self.way) % self.every:
+            self.chance = expit(labels.odds(self.place[0], self.rates)[0])
+        elif self.way:
+            self._move()
+        positive = rng.binomial(labels.copies.astype(np.int64), self.chance).astype(float)
+        positive[labels.known] = (labels.copies * labels.truth)[labels.known]
+        hits = np.bincount(labels.cell, positive[labels.item], 2 * labels.n_workers).reshape(-1, 2)
+        passes = labels.counted - hits
+        wrong, right = np.stack([hits[:, 0], passes[:, 1]]), np.stack([hits[:, 1], passes[:, 0]])
+        if labels.symmetric:
+            wrong, right = (np.tile(x.sum(axis=0), (2, 1)) for x in (wrong, right))
+        means = [self.strengths.drawn(rng, rates) for rates in self.rates]
+        a, b = (np.array(side)[:, None] for side in zip(*means, strict=True))
+        if labels.symmetric:
+            a, b = a[:1], b[:1]
+        self.after = wrong + a, right + b
+        drawn = np.clip(rng.beta(*self.after), _EDGE, 1 - _EDGE)
+        self.rates = logit(drawn[[0, 0]] if labels.symmetric else drawn)
+        n_positive, n = positive.sum(), labels.copies.sum()
+        share = rng.beta(n_positive + 0.5, n - n_positive + 0.5)
+        self.place = np.array([logit(np.clip(share, _EDGE, 1 - _EDGE)), *self.rates.mean(axis=1)])
+        self.way.append(self.place)
+        if len(self.way) % _LEARN == 0:
+            spread = np.cov(np.array(self.way[len(self.way) // 4 :]).T)
+            self.directions = np.linalg.cholesky(spread + 1e-6 * np.eye(3))
+
+    def _move(self) -> None:
+        """Move the share and all rates together, if that is as likely; settle the chances."""
+        odds, before = self._fit(self.place[0], self.rates)
+        step = self.directions @ self.rng.normal(size=3) * self.rng.choice(_STEPS)
+        if self.labels.symmetric:
+            step[2] = step[1]
+        if self.labels.ahead is not None:
+            step[0] = 0.0
+        share, rates = self.place[0] + step[0], self.rates + step[1:, None]
+        moved, after = self._fit(share, rates)
+        if np.log(self.rng.random()) < after - before:
+            odds, self.rates = moved, rates
+        self.chance = expit(odds)
+
+    def _fit(self, share: float, rates: Array) -> tuple[Array, float]:
+        """Return log-odds of the items, and the log-density of share and rates as log-odds."""
+        odds, fit = self.labels.odds(share, rates)
+        fit += 0.5 * float(log_expit(share) + log_expit(-share))
+        once = rates[:1] if self.labels.symmetric else rates
+        return odds, fit + sum(map(self.strengths.density, once))
+
+
+class _Strengths:
+    """Mean and strength of the Beta distribution that rates of one class come from, on a grid."""
+
+    def __init__(self, n_workers: int, *, pooled: bool) -> None:
+        strengths = priors.CROWD_STRENGTHS[: None if pooled else priors.CROWD_WEAK]
+        mean, size = np.meshgrid(priors.CROWD_MEANS, strengths, indexing="ij")
+        self.a, self.b = (mean * size).ravel(), ((1 - mean) * size).ravel()
+        self.norm = n_workers * betaln(self.a, self.b)
+
+    def _logs(self, rates: Array) -> Array:
+        found: Array = self.a * log_expit(rates).sum() + self.b * log_expit(-rates).sum()
+        return np.asarray(found - self.norm)
+
+    def density(self, rates: Array) -> float:
+        """Return the log-density of the rates of all annotators, as log-odds, over the grid."""
+        logs = self._logs(rates)
+        largest = float(logs.max())
+        return largest + float(np.log(np.exp(logs - largest).sum()))
+
+    def drawn(self, rng: np.random.Generator, rates: Array) -> tuple[float, float]:
+        """Draw both given the rates of all annotators."""
+        logs = self._logs(rates)
+        weight = np.cumsum(np.exp(logs - logs.max()))
+        place = min(int(np.searchsorted(weight, rng.random() * weight[-1])), len(weight) - 1)
+        return float(self.a[place]), float(self.b[place])
+
+
+def _beta_intervals(mean: Array, variance: Array, cut: float) -> list[Interval]:
+    """Return medians and limits of Beta distributions with these means and variances."""
+    size = np.maximum(mean * (1 - mean) / np.maximum(variance, 1e-15) - 1, 1e-3)
+    a, b = mean * size, (1 - mean) * size
+    found = [betaincinv(a, b, q) for q in (0.5, cut, 1 - cut)]
+    return [Interval(*map(float, one)) for one in zip(*found, strict=True)]
+
+
+def calibrate(probability: Array, truth: Array) -> float:
+    """Return by what to multiply log-odds so that known truths are as likely as is said.
+
+    Annotators who find the same items hard make probabilities too sure. The factor is drawn to 1
+    as by a few known truths, and is never above it.
+    """
+    known = ~np.isnan(truth)
+    odds = logit(np.clip(probability[known], _EDGE, 1 - _EDGE))
+    sign = np.where(truth[known] == 1, 1.0, -1.0)
+    factors = np.linspace(0.05, 1, 96)
+    fit = -np.logaddexp(0, -factors[:, None] * sign * odds).sum(axis=1)
+    return float(factors[np.argmax(fit + 0.5 * np.log(factors))])

@@ -1,0 +1,330 @@
+"""Labels of several annotators: what is true of each item, and how often each of them errs."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy.special import expit, logit
+
+from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.confusion import Interval
+from flipcost.core.crowds import CrowdFit, calibrate, fit_crowd
+from flipcost.core.rates import check_level
+from flipcost.estimators import FlipCostClassifier
+from flipcost.exceptions import FlipCostError, shorten
+from flipcost.noise._columns import is_missing, read_columns
+
+# With columns: rounds at most, and how much a probability moves in the last one.
+_ROUNDS, _SETTLED = 8, 0.02
+# Items with a known truth that are enough to calibrate by.
+_FEW_TRUTHS = 20
+
+
+@dataclass(frozen=True)
+class WorkerRates:
+    """How often an annotator errs.
+
+    Attributes
+    ----------
+    worker : object
+        Who.
+    n_labels : int
+        Labels given.
+    miss_rate, false_alarm_rate : Interval
+        Which part of the true positives is called negative, and of the negatives positive.
+    """
+
+    worker: Any
+    n_labels: int
+    miss_rate: Interval
+    false_alarm_rate: Interval
+
+
+class CrowdLabels:
+    """Labels of several annotators, of the same items or of different ones.
+
+    Made by `from_long` or `from_wide`.
+
+    Attributes
+    ----------
+    items_, workers_ : ndarray
+        Names of the items and of the annotators, in the order of the arrays below.
+    classes_ : pair
+        The negative label and the positive one.
+    probability_ : ndarray of shape (n_items,)
+        Probability that an item is truly positive, after `fit`.
+    rates_ : tuple of WorkerRates
+        Of each annotator, after `fit`.
+    share_ : Interval
+        The share of true positives, after `fit`.
+    is_calibrated_ : bool
+        Whether known truths showed how sure the probabilities may be, after `fit`. Without them
+        they are too sure where annotators find the same items hard.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import flipcost as fc
+    >>> rng = np.random.default_rng(0)
+    >>> true = rng.random(500) < 0.3
+    >>> labels = true[:, None] ^ (rng.random((500, 3)) < [0.05, 0.2, 0.3])
+    >>> crowd = fc.CrowdLabels.from_wide(labels).fit()
+    >>> right = (crowd.probability_ > 0.5) == true
+    >>> majority = (labels.sum(axis=1) > 1) == true
+    >>> print(f"right: {right.mean():.3f}, of the majority {majority.mean():.3f}")
+    right: 0.944, of the majority 0.904
+    >>> [round(rates.miss_rate.value, 2) for rates in crowd.rates_]
+    [0.08, 0.19, 0.31]
+    """
+
+    def __init__(
+        self,
+        items: NDArray[Any],
+        workers: NDArray[Any],
+        classes: tuple[Any, Any],
+        item: Indices,
+        worker: Indices,
+        label: Flags,
+    ) -> None:
+        self.items_, self.workers_, self.classes_ = items, workers, classes
+        self._item, self._worker, self._label = item, worker, label
+
+    @classmethod
+    def from_long(
+        cls, item: ArrayLike, worker: ArrayLike, label: ArrayLike, *, pos_label: Any = None
+    ) -> CrowdLabels:
+        """Take one row for each label: of which item, by whom, and which.
+
+        Parameters
+        ----------
+        item, worker : array-like of shape (n,)
+            Names of items and annotators, none missing.
+        label : array-like of shape (n,)
+            Labels: two values. Rows where it is missing are skipped.
+        pos_label : label, default=None
+            The positive class; the larger of the two labels when None.
+
+        Returns
+        -------
+        CrowdLabels
+        """
+        found = read_columns({"label": label}, pos_label, optional=("label",))[:, 0]
+        names = [np.asarray(column) for column in (item, worker)]
+        for name, column in zip(("item", "worker"), names, strict=True):
+            if column.shape != found.shape:
+                msg = f"`{name}` must have a value for each of the {len(found):,} labels."
+                raise FlipCostError(msg)
+            if is_missing(column).any():
+                msg = f"`{name}` must be known of every label; leave out the rows without."
+                raise FlipCostError(msg)
+        seen = ~np.isnan(found)
+        coded = [_in_order(column) for column in names]
+        items, workers = (values for values, _ in coded)
+        codes = [code[seen] for _, code in coded]
+        pairs = codes[0] * len(workers) + codes[1]
+        _, first, times = np.unique(pairs, return_index=True, return_counts=True)
+        if times.max(initial=0) > 1:
+            place = int(first[np.argmax(times)])
+            pair = workers[codes[1][place]], items[codes[0][place]]
+            who, what = (getattr(name, "item", lambda name=name: name)() for name in pair)
+            msg = (
+                f"Each worker may label an item once; {who!r} labels {what!r} {times.max()} times. "
+                "Keep one of them."
+            )
+            raise FlipCostError(msg)
+        classes = _classes(label, found)
+        return cls(items, workers, classes, codes[0], codes[1], found[seen] == 1)
+
+    @classmethod
+    def from_wide(cls, table: Any, *, pos_label: Any = None) -> CrowdLabels:
+        """Take one row for each item, and one column for each annotator.
+
+        Parameters
+        ----------
+        table : frame, mapping of columns, or array-like of shape (n_items, n_workers)
+            Labels: two values, missing (None, NaN, NA) where there is none.
+        pos_label : label, default=None
+            The positive class; the larger of the two labels when None.
+
+        Returns
+        -------
+        CrowdLabels
+        """
+        if hasattr(table, "columns") or isinstance(table, Mapping):
+            names = list(table.keys() if isinstance(table, Mapping) else table.columns)
+            columns = {str(name): np.asarray(table[name]) for name in names}
+        else:
+            rows = np.asarray(table)
+            if rows.ndim != 2:
+                msg = f"`table` must have a column for each annotator; got shape {rows.shape}."
+                raise FlipCostError(msg)
+            columns = {str(k): column for k, column in enumerate(rows.T)}
+        labels = read_columns(columns, pos_label, optional=columns)
+        item, worker = np.nonzero(~np.isnan(labels))
+        stacked = np.concatenate([column.astype(object) for column in columns.values()])
+        classes = _classes(stacked, labels.T.ravel())
+        label = labels[item, worker] == 1
+        return cls(np.arange(len(labels)), np.array(list(columns)), classes, item, worker, label)
+
+    def fit(
+        self, gold: Any = None, X: Any = None, *, level: float = 0.95, random_state: Any = None
+    ) -> CrowdLabels:
+        """Learn what is true of each item, and how often each annotator errs.
+
+        Parameters
+        ----------
+        gold : mapping, or array-like of shape (n_items,), default=None
+            True labels, by item, or in the order of `items_` and missing elsewhere. They are taken
+            as right; with 20 of them probabilities are made no surer than they should be.
+        X : array-like or frame of shape (n_items, d), default=None
+            Columns of the items, in the order of `items_`. What a classifier says of each item,
+            out of fold, is then known of it before labels are seen; in turns until it settles.
+        level : float, default=0.95
+            Level of the intervals.
+        random_state : int, default=None
+            Of the classifier.
+
+        Returns
+        -------
+        self
+        """
+        truth, level = self._truth(gold), check_level(level)
+        if not len(self._item):
+            msg = "There must be labels to learn from; got none."
+            raise FlipCostError(msg)
+        found = self._fit(truth, None, level)
+        if X is not None:
+            found = self._with_columns(X, truth, level, found, random_state)
+        known = ~np.isnan(truth)
+        self.is_calibrated_ = int(known.sum()) >= _FEW_TRUTHS
+        odds = logit(np.clip(found.probability, 1e-12, 1 - 1e-12))
+        if self.is_calibrated_:
+            odds = odds * calibrate(found.probability, truth)
+        self.probability_ = np.where(known, truth, expit(odds))
+        numbers = np.bincount(self._worker, minlength=len(self.workers_)).tolist()
+        self.rates_ = tuple(
+            WorkerRates(who, n, *rates)
+            for who, n, rates in zip(self.workers_.tolist(), numbers, found.rates, strict=True)
+        )
+        self.share_ = found.share
+        return self
+
+    def doubled(self) -> tuple[Indices, Flags, Array]:
+        """Return rows to learn from: each item twice, with weights by its probability.
+
+        Returns
+        -------
+        item : ndarray of int
+            Place of the item, which groups its two rows.
+        positive : ndarray of bool
+            As what it enters.
+        weight : ndarray
+            With which weight, above nought.
+        """
+        item = np.concatenate([np.arange(len(self.items_))] * 2)
+        positive = np.arange(len(item)) < len(self.items_)
+        weight = np.concatenate([self.probability_, 1 - self.probability_])
+        some = weight > 1e-6
+        return item[some], positive[some], weight[some]
+
+    def _fit(self, truth: Array, prior: Array | None, level: float) -> CrowdFit:
+        n, known = len(self.items_), ~np.isnan(truth)
+        if len(self.workers_) > 10 or prior is not None:
+            given = truth if known.any() else None
+            return fit_crowd(
+                self._item, self._worker, self._label, n, truth=given, prior=prior, level=level,
+                n_workers=len(self.workers_),
+            )  # fmt: skip
+        # Of few annotators many items look alike, and one of each kind will do.
+        table = np.full((n, len(self.workers_) + 1), -1, dtype=np.int8)
+        table[self._item, self._worker] = self._label
+        table[known, -1] = truth[known]
+        kinds, kind, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
+        kind = kind.reshape(-1)
+        item, worker = np.nonzero(kinds[:, :-1] >= 0)
+        label = kinds[item, worker] == 1
+        given = np.where(kinds[:, -1] < 0, np.nan, kinds[:, -1]) if known.any() else None
+        found = fit_crowd(
+            item, worker, label, len(kinds), counts=counts.astype(float), truth=given, level=level,
+            n_workers=len(self.workers_),
+        )  # fmt: skip
+        return CrowdFit(found.probability[kind], found.rates, found.share)
+
+    def _with_columns(
+        self, X: Any, truth: Array, level: float, found: CrowdFit, random_state: Any
+    ) -> CrowdFit:
+        """Let what a classifier says of items and what annotators say teach each other."""
+        n = len(self.items_)
+        if len(X) != n:
+            msg = f"`X` must have a row for each of the {n:,} items; got {len(X):,}."
+            raise FlipCostError(msg)
+        rows = np.tile(np.arange(n), 2)
+        twice = X.iloc[rows] if hasattr(X, "iloc") else X[rows]
+        labels = np.repeat([1, 0], n)
+        before = found.probability
+        for _ in range(_ROUNDS):
+            chance = np.where(np.isnan(truth), found.probability, truth)
+            weight = np.clip(np.concatenate([chance, 1 - chance]), 1e-6, 1)
+            model = FlipCostClassifier(
+                noise_rate=0.0, features="splines", random_state=random_state
+            )
+            with warnings.catch_warnings():
+                warnings.simplefilter("ignore")
+                model.fit(twice, labels, sample_weight=weight, groups=rows)
+            found = self._fit(truth, np.clip(model.oof_probability_[:n], 0.001, 0.999), level)
+            if np.abs(found.probability - before).mean() < _SETTLED / 10:
+                break
+            before = found.probability
+        return found
+
+    def _truth(self, gold: Any) -> Array:
+        """Return 1, 0 or NaN for each item."""
+        n = len(self.items_)
+        if gold is None:
+            return np.full(n, np.nan)
+        if isinstance(gold, Mapping):
+            unknown = sorted(set(gold) - set(self.items_.tolist()), key=str)
+            if unknown:
+                msg = f"`gold` names items that have no label: {shorten(unknown)}."
+                raise FlipCostError(msg)
+            gold = [gold.get(item) for item in self.items_.tolist()]
+        values = np.asarray(gold, dtype=object)
+        if values.shape != (n,):
+            msg = f"`gold` must have a place for each of the {n:,} items; got shape {values.shape}."
+            raise FlipCostError(msg)
+        truth = np.full(n, np.nan)
+        seen = ~is_missing(values)
+        others = [value for value in values[seen].tolist() if value not in self.classes_]
+        if others:
+            msg = f"`gold` must hold {shorten(self.classes_)}; got also {shorten(set(others))}."
+            raise FlipCostError(msg)
+        truth[seen] = values[seen] == self.classes_[1]
+        return truth
+
+
+def _in_order(column: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
+    """Return values in the order in which they appear, and the place of each."""
+    try:
+        values, first, codes = np.unique(column, return_index=True, return_inverse=True)
+    except TypeError as error:
+        msg = f"Names must be of one kind; got kinds that cannot be compared ({error})."
+        raise FlipCostError(msg) from error
+    order = np.argsort(first)
+    place = np.empty_like(order)
+    place[order] = np.arange(len(order))
+    return values[order], place[codes.reshape(-1)]
+
+
+def _classes(labels: Any, coded: Array) -> tuple[Any, Any]:
+    """Return the negative and the positive label."""
+    values = np.asarray(labels).reshape(-1)
+    found = [values[coded == code][:1].tolist() for code in (0, 1)]
+    if not all(found):
+        msg = "Labels must have two values; got one only. Check the column or the filter."
+        raise FlipCostError(msg)
+    return found[0][0], found[1][0]

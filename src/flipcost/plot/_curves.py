@@ -69,7 +69,67 @@ def pos_label_of(estimator: Any, pos_label: Any) -> Any:
     return getattr(estimator, "pos_label", None) if pos_label is None else pos_label
 
 
-class CostCurveDisplay:
+class ProbabilityDisplay:
+    """What displays of probabilities share: how they come from a fitted classifier."""
+
+    @classmethod
+    def from_predictions(cls, y: ArrayLike, y_prob: ArrayLike, **kwargs: Any) -> Self:
+        """Draw the curve of probabilities; each display says how."""
+        raise NotImplementedError
+
+    @classmethod
+    def _known(cls, estimator: Any, X: Any, given: dict[str, Any]) -> dict[str, Any]:
+        """Return what the estimator knows of costs and the noise rate, if it is drawn."""
+        del estimator, X, given
+        return {}
+
+    @classmethod
+    def from_estimator(
+        cls,
+        estimator: Any,
+        X: Any,
+        y: ArrayLike,
+        *,
+        pos_label: Any = None,
+        name: str | None = None,
+        **kwargs: Any,
+    ) -> Self:
+        """Draw the curve of a fitted classifier on rows that it was not trained on.
+
+        Where the curve depends on costs and on the noise rate, those of the estimator are taken, if
+        it has them and none are given.
+
+        Parameters
+        ----------
+        estimator : classifier with `predict_proba`
+            Fitted.
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels, noisy.
+        pos_label : label, default=None
+            The positive class; the estimator's own when None.
+        name : str, default=None
+            Name in the legend; that of the class when None.
+        **kwargs : dict
+            As in `from_predictions`.
+
+        Returns
+        -------
+        display
+        """
+        probability = positive_probability(estimator, X, pos_label)
+        known = cls._known(estimator, X, kwargs)
+        return cls.from_predictions(
+            y,
+            probability,
+            pos_label=pos_label_of(estimator, pos_label),
+            name=name or type(estimator).__name__,
+            **{**known, **kwargs},
+        )
+
+
+class CostCurveDisplay(ProbabilityDisplay):
     """Mean cost of a row when a probability is cut at each cost, against both constants.
 
     Parameters
@@ -191,49 +251,8 @@ class CostCurveDisplay:
         constants = np.minimum((1 - _COSTS) * share[1], _COSTS * share[0])
         return cls(_COSTS, values, constants, name).plot(ax, **kwargs)
 
-    @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        pos_label: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the curve of a fitted classifier on rows that it was not trained on.
 
-        Parameters
-        ----------
-        estimator : classifier with `predict_proba`
-            Fitted.
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Labels.
-        pos_label : label, default=None
-            The positive class; the estimator's own when None.
-        name : str, default=None
-            Name in the legend; that of the class when None.
-        **kwargs : dict
-            As in `from_predictions`.
-
-        Returns
-        -------
-        CostCurveDisplay
-        """
-        probability = positive_probability(estimator, X, pos_label)
-        return cls.from_predictions(
-            y,
-            probability,
-            pos_label=pos_label_of(estimator, pos_label),
-            name=name or type(estimator).__name__,
-            **kwargs,
-        )
-
-
-class BandDisplay:
+class BandDisplay(ProbabilityDisplay):
     """A curve corrected for label errors, with its band; by recorded labels; and the constants.
 
     Parameters
@@ -386,53 +405,11 @@ class BandDisplay:
         return cls(*found, name=name).plot(ax, **kwargs)
 
     @classmethod
-    def from_estimator(
-        cls,
-        estimator: Any,
-        X: Any,
-        y: ArrayLike,
-        *,
-        pos_label: Any = None,
-        name: str | None = None,
-        **kwargs: Any,
-    ) -> Self:
-        """Draw the curve of a fitted classifier on rows that it was not trained on.
-
-        The costs and what is known of the noise rate are the estimator's own, if it has them.
-
-        Parameters
-        ----------
-        estimator : classifier with `predict_proba`
-            Fitted.
-        X : array-like of shape (n, d)
-            Rows.
-        y : array-like of shape (n,)
-            Labels, noisy.
-        pos_label : label, default=None
-            The positive class; the estimator's own when None.
-        name : str, default=None
-            Name in the legend; that of the class when None.
-        **kwargs : dict
-            As in `from_predictions`.
-
-        Returns
-        -------
-        display
-        """
-        probability = positive_probability(estimator, X, pos_label)
-        known = {"cost": getattr(estimator, "cost", 0.5)}
-        paid = prices_of(known["cost"], kwargs.pop("prices", None), X)
-        if paid is not None:
-            known["prices"] = paid
-        posterior = getattr(estimator, "rate_posterior_", getattr(estimator, "noise_rate", None))
-        known["noise_rate"] = posterior
-        return cls.from_predictions(
-            y,
-            probability,
-            pos_label=pos_label_of(estimator, pos_label),
-            name=name or type(estimator).__name__,
-            **{**known, **kwargs},
-        )
+    def _known(cls, estimator: Any, X: Any, given: dict[str, Any]) -> dict[str, Any]:
+        cost = getattr(estimator, "cost", 0.5)
+        rate = getattr(estimator, "rate_posterior_", getattr(estimator, "noise_rate", None))
+        paid = prices_of(cost, given.pop("prices", None), X)
+        return {"cost": cost, "noise_rate": rate, **({} if paid is None else {"prices": paid})}
 
 
 class DecisionCurveDisplay(BandDisplay):

@@ -40,10 +40,10 @@ def test_sql_that_duckdb_runs(model, tmp_path, capsys):
 def test_files_lie_beside_the_model_by_default(model, tmp_path):
     """JSON and ONNX, named after the model."""
     onnx = pytest.importorskip("onnx")
-    copy = str(shutil.copy(model, tmp_path / "ill"))
+    copy = str(shutil.copy(model, tmp_path / "ill.json"))
     assert main(["export", copy, "--to", "json", "--quiet"]) == 0
     assert main(["export", copy, "--to", "onnx", "--quiet"]) == 0
-    content = json.loads((tmp_path / "ill.json").read_text(encoding="utf-8"))
+    content = json.loads((tmp_path / "ill-scorer.json").read_text(encoding="utf-8"))
     assert content["format"] == "flipcost.formula"
     names = {thing.name for thing in onnx.load(tmp_path / "ill.onnx").graph.input}
     assert names == {content["columns"][k]["name"] for k in content["used"]}

@@ -11,7 +11,8 @@ from flipcost.cli._echo import echo
 from flipcost.cli._output import Overwrite, check_file, staged_file
 from flipcost.exceptions import UserError
 
-_FORMS = ("sql", "onnx", "json")
+# What files are called beside the model, which is one of JSON itself.
+_ENDINGS = {"sql": ".sql", "onnx": ".onnx", "json": "-scorer.json"}
 
 
 def export_command(
@@ -39,10 +40,10 @@ def export_command(
     from flipcost import export
     from flipcost.model import load
 
-    if to not in _FORMS:
+    if to not in _ENDINGS:
         msg = f"--to must be sql, onnx or json; got {to!r}."
         raise UserError(msg)
-    place = out or model.with_suffix(f".{to}")
+    place = out or model.with_name(model.stem + _ENDINGS[to])
     check_file(place, overwrite=overwrite, inputs=[model])
     formula = load(model)
     if to == "sql":

@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 import numpy as np
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 
@@ -17,7 +16,7 @@ from flipcost._version import __version__
 from flipcost.core.arrays import Array
 from flipcost.core.costs import PRICE_NAMES, Costs, cost_share
 from flipcost.core.noise import rate_pair
-from flipcost.core.trees import Tree, TreeSum, read_trees
+from flipcost.core.trees import Tree, TreeSum
 from flipcost.estimators import (
     FlipCostClassifier,
     NoiseAwareThresholdClassifier,
@@ -26,6 +25,7 @@ from flipcost.estimators import (
 )
 from flipcost.estimators.flipcost.scores import EstimatorScores
 from flipcost.exceptions import ExportError
+from flipcost.model.boosters import trees_of
 from flipcost.model.formula import (
     FORMAT,
     VERSION,
@@ -49,8 +49,6 @@ if TYPE_CHECKING:
 # Boosting may split at a value itself, and engines round sines each in their own way; days differ
 # by a thousand times as much at least.
 _TURN = 1e-9
-# Whose probability is the logistic function of their score.
-_LOGISTIC = LogisticRegression | HistGradientBoostingClassifier
 _KINDS = "FlipCostClassifier, UnevenMarginClassifier(CV), NoiseAwareThresholdClassifier or an audit"
 
 
@@ -348,7 +346,7 @@ def _threshold(model: NoiseAwareThresholdClassifier, inputs: Inputs) -> Formula:
     """Return logistic regression or boosting, cut at a cost: other winners of an audit."""
     inner = model.estimator_
     scores = _of_estimator(inner, inputs)
-    if scores is None or not isinstance(inner, _LOGISTIC):
+    if scores is None or not (scores.trees or isinstance(inner, LogisticRegression)):
         _refuse(f"A NoiseAwareThresholdClassifier with `estimator={type(inner).__name__}`")
     positive = model.classes_[positive_index(model.classes_, model.pos_label)]
     sign = 1.0 if inner.classes_[1] == positive else -1.0
@@ -368,10 +366,11 @@ def _of_estimator(inner: Any, inputs: Inputs) -> Scores | None:
     if isinstance(inner, LinearClassifierMixin) and np.atleast_2d(inner.coef_).shape[0] == 1:
         bias = np.broadcast_to(np.asarray(inner.intercept_, dtype=float), (1,))
         return Scores(np.atleast_2d(inner.coef_).astype(float), bias)
-    if isinstance(inner, HistGradientBoostingClassifier):
-        nothing = np.zeros((1, len(inputs.features)))
-        return Scores(nothing, np.zeros(1), trees=read_trees(inner), share=np.ones(1))
-    return None
+    trees = trees_of(inner)
+    if trees is None:
+        return None
+    nothing = np.zeros((1, len(inputs.features)))
+    return Scores(nothing, np.zeros(1), trees=trees, share=np.ones(1))
 
 
 def _pooled(model: FlipCostClassifier, inputs: Inputs) -> Formula:

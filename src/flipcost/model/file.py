@@ -36,7 +36,8 @@ def save(model: Any, path: Any) -> None:
     model : estimator or AuditResult
         `FlipCostClassifier`, `UnevenMarginClassifier` (or its CV) or
         `NoiseAwareThresholdClassifier`, fitted; or what an audit found, whose best model it is.
-        With an `estimator` of its own, one that is linear or scikit-learn's histogram boosting.
+        With an `estimator` of its own, one that is linear, or boosting whose trees can be read:
+        scikit-learn's histogram boosting, LightGBM, XGBoost, CatBoost.
     path : path-like
         The file, such as ``model.json``. It is written aside and renamed, so that no half of a file
         is left behind.

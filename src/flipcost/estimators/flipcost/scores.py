@@ -45,6 +45,12 @@ _MOST_COLUMNS = 100
 # Of a ring in two columns with 20 % of the labels flipped three knots left 0.080 of the regret of a
 # constant, fifteen 0.049.
 _KNOTS, _FEW_COLUMNS, _MOST_KNOTS = 3, 40, 15
+# How boosting of others is asked for the sum of its trees, in place of a rounded probability.
+_RAW: dict[str, tuple[str, dict[str, Any]]] = {
+    "LGBMClassifier": ("predict_proba", {"raw_score": True}),
+    "XGBClassifier": ("predict", {"output_margin": True}),
+    "CatBoostClassifier": ("predict", {"prediction_type": "RawFormulaVal"}),
+}
 # Probabilities are cut here before they become log-odds, so that a sure answer is a finite score.
 _SUREST = 1e-6
 
@@ -135,6 +141,9 @@ def _fitted(
 def _real_scores(model: Any, X: Array) -> Array:
     if hasattr(model, "decision_function"):
         return np.asarray(model.decision_function(X), dtype=float)
+    ask, raw = _RAW.get(type(model).__name__, ("", {}))
+    if ask:
+        return np.asarray(getattr(model, ask)(X, **raw), dtype=float)
     if not hasattr(model, "predict_proba"):
         msg = (
             f"`estimator` must have `decision_function` or `predict_proba`; "

@@ -1,22 +1,31 @@
-"""What grows how: time and memory of a fit over rows and columns.
+"""What grows how: quality, time and memory of a fit over rows and columns.
+
+Quality is regret on laws whose truth is known (`benchmarks.limits`), beside that of one boosting of
+100 trees on the same noisy labels at the cost, and processor time beside its time: more rows must
+never give a worse model, nor a worse one than boosting.
 
 Processor time, best of three for what takes less than ten seconds; memory is the largest that was
 allocated at once beyond the rows themselves. Exponents are those of the last step: 1 means twice
 the rows take twice the time. A local power of columns may exceed 2 while the time stays below
 rows x columns^2, so that time over this product is shown too: it must not grow in the end.
 
-Run as ``python -m benchmarks.growth [--most-rows 1000000] [--most-columns 2000] [--picture FILE]``.
+Run as ``python -m benchmarks.growth [--only quality time] [--seeds 3] [--most-rows 1000000]
+[--most-columns 2000] [--picture FILE]``.
 """
 
 from __future__ import annotations
 
 import argparse
 import warnings
+from time import process_time
 from typing import TYPE_CHECKING, NamedTuple
 
 import numpy as np
+from scipy.special import expit
+from sklearn.ensemble import HistGradientBoostingClassifier
 
 from benchmarks.fit import make_rows, ours
+from benchmarks.limits import Law, _exclusive_or, _line, _ring, fit
 from benchmarks.timing import peak_extra_bytes, verdict, wall_and_busy
 from flipcost import UnevenMarginClassifier
 
@@ -26,13 +35,32 @@ if TYPE_CHECKING:
 ROWS = (1_000, 10_000, 100_000, 1_000_000, 10_000_000)
 COLUMNS = (5, 20, 100, 300, 1_000, 2_000)
 _FIXED_ROWS, _FIXED_COLUMNS = 5_000, 20
-# Boosting learns from no more rows than this, and takes long with many columns.
-_MOST_FOR_TREES, _MOST_COLUMNS_FOR_TREES = 100_000, 300
+# Boosting takes long with many columns.
+_MOST_COLUMNS_FOR_TREES = 300
 # By more than this between two sizes, time grows faster than rows x columns^2; less is noise.
 _MOST_GROWTH = 1.1
 # Fits that take no longer are repeated: one neighbour doubled the time of a fit of 10^7 rows.
 _REPEATED_SECONDS = 10.0
 METHODS = ("closed form", "linear", "splines", "auto")
+
+
+def _crossed(X: np.ndarray) -> np.ndarray:
+    """Return a probability that only trees see whole: bends, a product and a threshold."""
+    crossed = 0.8 * X[:, 1] * X[:, 2] + np.abs(X[:, 3]) - 0.7 * (X[:, 4] > 1)
+    return expit(-3.2 + 1.2 * X[:, 0] + crossed + 0.5 * np.sin(2 * X[:, 5]))
+
+
+# Probability of a positive, columns and cost of each law; rates of wrong positives and negatives.
+LAWS = {
+    "line": (_line(-0.5, 1.5, -1.0, 0.5, 0.0, 0.0), 5, 0.25),
+    "exclusive-or": (_exclusive_or, 4, 0.3),
+    "ring": (_ring, 4, 0.3),
+    "crossed": (_crossed, 12, 0.15),
+}
+NOISE = {"clean": (0.0, 0.0), "missed": (0.3, 0.01), "flipped": (0.2, 0.2)}
+QUALITY_ROWS = (2_000, 5_000, 20_000, 100_000, 1_000_000)
+# Regret may be so much above boosting's, and above that of fewer rows.
+_SLACK = 0.02
 
 
 class Point(NamedTuple):
@@ -42,6 +70,44 @@ class Point(NamedTuple):
     columns: int
     seconds: float
     bytes: int
+
+
+def quality(most_rows: int, n_seeds: int) -> None:
+    """Print regret and processor time on all laws, beside those of boosting."""
+    print(f"Regret, 0 is the best rule and 1 a constant; {n_seeds} seeds, one above 100,000 rows")
+    head = f"  {'law':<14} {'labels':<8} {'rows':>10} {'ours':>7} {'boosting':>9}"
+    print(f"{head} {'ours':>9} {'boosting':>9}")
+    worse, falls, cells = 0, 0, 0
+    for law, (eta, d, cost) in LAWS.items():
+        for noise, rates in NOISE.items():
+            before = np.inf
+            for n in (n for n in QUALITY_ROWS if n <= most_rows):
+                seeds = range(n_seeds if n <= 100_000 else 1)
+                drawn = Law(eta, d, rates, cost)
+                own, own_time = _judged(drawn, n, seeds, plain=False)
+                peer, peer_time = _judged(drawn, n, seeds, plain=True)
+                print(
+                    f"  {law:<14} {noise:<8} {n:>10,} {own:>7.3f} {peer:>9.3f} "
+                    f"{own_time:>7.2f} s {peer_time:>7.2f} s",
+                    flush=True,
+                )
+                cells += 1
+                worse += own > peer + _SLACK
+                falls += own > before + _SLACK
+                before = own
+    print(f"  worse than boosting in {worse} of {cells}  {verdict(worse, 0, at_most=True)}")
+    print(f"  worse than with fewer rows in {falls}  {verdict(falls, 0, at_most=True)}")
+
+
+def _judged(law: Law, n: int, seeds: range, *, plain: bool) -> tuple[float, float]:
+    """Return the mean regret of fits, and the processor time of one, scoring included."""
+    start, regrets = process_time(), []
+    for seed in seeds:
+        model = None
+        if plain:
+            model = HistGradientBoostingClassifier(early_stopping=False, random_state=seed)
+        regrets.append(fit(law, n, seed, model).regret)
+    return float(np.mean(regrets)), (process_time() - start) / len(seeds)
 
 
 def call_of(method: str, X: np.ndarray, y: np.ndarray) -> Callable[[], object]:
@@ -61,10 +127,10 @@ def measure(method: str, n: int, d: int) -> Point:
     return Point(n, d, busy, peak_extra_bytes(call))
 
 
-def applies(method: str, n: int, d: int) -> bool:
+def applies(method: str, d: int) -> bool:
     """Tell whether a method differs from the one before it at this size."""
     if method == "auto":
-        return n <= _MOST_FOR_TREES and d <= _MOST_COLUMNS_FOR_TREES
+        return d <= _MOST_COLUMNS_FOR_TREES
     return method != "splines" or d <= _MOST_COLUMNS_FOR_TREES // 3
 
 
@@ -75,7 +141,7 @@ def along(sizes: list[tuple[int, int]], axis: int) -> dict[str, list[Point]]:
     print(f"{head} {'ns / n d^2':>11}  grows like")
     for method in METHODS:
         for n, d in sizes:
-            if not applies(method, n, d):
+            if not applies(method, d):
                 continue
             point = measure(method, n, d)
             known = found.setdefault(method, [])
@@ -128,21 +194,12 @@ def draw(by_rows: dict[str, list[Point]], by_columns: dict[str, list[Point]], pa
     plt.close(figure)
 
 
-def main(arguments: list[str] | None = None) -> None:
-    """Print all figures."""
-    parser = argparse.ArgumentParser(prog="benchmarks growth", description=__doc__)
-    parser.add_argument("--most-rows", type=int, default=1_000_000)
-    parser.add_argument("--most-columns", type=int, default=2_000)
-    parser.add_argument("--picture", help="file to draw the tables into, .svg or .png")
-    options = parser.parse_args([] if arguments is None else arguments)
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        print("What grows how: rows")
-        sizes = [(n, _FIXED_COLUMNS) for n in ROWS if n <= options.most_rows]
-        by_rows = along(sizes, 0)
-        print("\nWhat grows how: columns")
-        sizes = [(_FIXED_ROWS, d) for d in COLUMNS if d <= options.most_columns]
-        by_columns = along(sizes, 1)
+def times(most_rows: int, most_columns: int, picture: str | None) -> None:
+    """Print and draw time and memory over rows and over columns."""
+    print("What grows how: rows")
+    by_rows = along([(n, _FIXED_COLUMNS) for n in ROWS if n <= most_rows], 0)
+    print("\nWhat grows how: columns")
+    by_columns = along([(_FIXED_ROWS, d) for d in COLUMNS if d <= most_columns], 1)
     for axis, (found, goal) in enumerate(((by_rows, 1.1), (by_columns, 2.1))):
         for method, points in found.items():
             if len(points) > 1:
@@ -154,8 +211,28 @@ def main(arguments: list[str] | None = None) -> None:
                     f"  {method}: {name}, time over rows x columns^2 grew by {growth:.2f}  "
                     f"{verdict(growth, _MOST_GROWTH, at_most=True)}"
                 )
-    if options.picture:
-        draw(by_rows, by_columns, options.picture)
+    if picture:
+        draw(by_rows, by_columns, picture)
+
+
+PARTS = ("quality", "time")
+
+
+def main(arguments: list[str] | None = None) -> None:
+    """Print all figures."""
+    parser = argparse.ArgumentParser(prog="benchmarks growth", description=__doc__)
+    parser.add_argument("--only", nargs="+", choices=PARTS, default=list(PARTS))
+    parser.add_argument("--seeds", type=int, default=3)
+    parser.add_argument("--most-rows", type=int, default=1_000_000)
+    parser.add_argument("--most-columns", type=int, default=2_000)
+    parser.add_argument("--picture", help="file to draw the tables into, .svg or .png")
+    options = parser.parse_args([] if arguments is None else arguments)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if "quality" in options.only:
+            quality(options.most_rows, options.seeds)
+        if "time" in options.only:
+            times(options.most_rows, options.most_columns, options.picture)
 
 
 if __name__ == "__main__":

@@ -123,3 +123,18 @@ def test_a_frame_and_its_text_are_decided_alike():
     text = as_text(frame).to_pandas()
     again = FlipCostClassifier(cost=0.3, random_state=0).fit(text, y)
     np.testing.assert_allclose(again.predict_proba(frame), model.predict_proba(text), atol=1e-12)
+
+
+@pytest.mark.parametrize(("code", "share"), [(999.0, 0.05), (-9999.0, 0.02), (1e6, 0.08)])
+def test_codes_that_many_rows_hold_are_clipped(code, share):
+    """They lie apart from all other values; a long tail without a gap is left as it is."""
+    rng = np.random.default_rng(0)
+    X = np.column_stack([rng.uniform(18, 90, 2_000), rng.lognormal(3, 1, 2_000)])
+    plain = Encoder.learn(X).numbers(X)
+    coded = X.copy()
+    hit = rng.random(2_000) < share
+    coded[hit, 0] = code
+    found = Encoder.learn(coded).numbers(coded)
+    assert np.abs(found[hit, 0]).max() < 400
+    np.testing.assert_array_equal(found[~hit, 0], X[~hit, 0])
+    np.testing.assert_array_equal(found[:, 1], plain[:, 1])

@@ -33,6 +33,9 @@ _LEVEL_ROWS = 5
 # a linear score would follow them. Give Me Some Credit, splines only: 0.845 of the constant's cost
 # unclipped, 0.574 clipped.
 _OUTER_QUANTILES, _REACH = (0.005, 0.995), 2.0
+# Codes that more rows hold, as 999: at least so many times as far from all other values as these
+# are, a tenth on either side left out, from each other.
+_APART = 3.0
 # Quantiles are taken from about this many rows.
 _QUANTILE_ROWS = 20_000
 _DAY = 86400.0
@@ -351,7 +354,28 @@ def _limits_of(values: Array, some: Array, weight: Array | None) -> tuple[float,
     reach = _REACH * (high - low)
     if reach <= 0:  # nearly all rows are alike: what differs may be all that the column tells
         return middle, float(np.nanmin(values)), float(np.nanmax(values))
-    return middle, low - reach, high + reach
+    least, most = _bulk(np.sort(some))
+    return middle, max(low - reach, least), min(high + reach, most)
+
+
+def _bulk(ordered: Array) -> tuple[float, float]:
+    """Return limits that keep out the codes of up to a tenth of the rows on either side.
+
+    Codes lie apart: beyond the values that most rows have, nothing comes for as far as these reach.
+    """
+    n = len(ordered)
+    low, high = ordered[n // 10], ordered[n - 1 - n // 10]
+    reach = _APART * (high - low)
+    least, most = -np.inf, np.inf
+    if reach > 0:
+        gaps = np.diff(ordered)
+        far = np.flatnonzero(gaps > reach)
+        above, below = far[far >= n - 1 - n // 10], far[far < n // 10]
+        if len(above):
+            most = float(ordered[above[0]] + reach)
+        if len(below):
+            least = float(ordered[below[-1] + 1] - reach)
+    return least, most
 
 
 def _float(column: Any) -> Array:

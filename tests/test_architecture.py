@@ -165,3 +165,17 @@ def test_tests_do_not_import_the_experiments():
     for path in Path(__file__).parent.rglob("*.py"):
         if not {"paper", "cli"} & set(path.relative_to(Path(__file__).parent).parts):
             assert not [n for n in imported(path) if is_of(n, "flipcost.paper.experiments")]
+
+
+def test_no_file_of_an_audit_needs_itself():
+    """In `audit` imports go one way, those for type checking included."""
+    names = {module_name(path): path for path in FILES if top(module_name(path)) == "audit"}
+    needs = {
+        name: {other for other in names if any(is_of(n, other) for n in imported(path))} - {name}
+        for name, path in names.items()
+    }
+    needs.pop("flipcost.audit")
+    while free := [name for name, others in needs.items() if not others & set(needs)]:
+        for name in free:
+            del needs[name]
+    assert needs == {}

@@ -211,11 +211,15 @@ def test_where_errors_are_systematic_is_said(memory):
         RateBand(low, high, 0.5, 100, Interval(rate, rate - 0.1, rate + 0.1), Interval(0, 0, 0.1))
         for low, high, rate in ((0.6, 0.9, 0.2), (0.1, 0.3, 0.6))
     )
-    said = errors_sentences(replace(memory, noise_by_score=(many, few)))[-1]
+
+    def with_bands(*bands):
+        return replace(memory, labels=replace(memory.labels, noise_by_score=bands))
+
+    said = errors_sentences(with_bands(many, few))[-1]
     assert "Errors are systematic" in said
     assert said.index("50 to 70%") < said.index("10 to 30% where the model")
-    assert len(errors_sentences(replace(memory, noise_by_score=(few, few)))) == 1
-    assert [
-        band["checked_rows"]
-        for band in replace(memory, noise_by_score=(many, few)).summary()["noise_by_score"]
-    ] == [100, 100]
+    assert len(errors_sentences(with_bands(few, few))) == 1
+    assert [band["checked_rows"] for band in with_bands(many, few).summary()["noise_by_score"]] == [
+        100,
+        100,
+    ]

@@ -1,7 +1,7 @@
 """The computation behind `flipcost audit`: four questions about a table with noisy labels.
 
 How noisy are the labels, what do mistakes cost really, which classifier should be used, and how
-sure is all that. `audit` answers with an `AuditResult`; the command line and the report show it.
+sure is all that. `audit` answers with `Findings`; the command line and the report show it.
 """
 
 import sys
@@ -16,21 +16,23 @@ if TYPE_CHECKING:
     from flipcost.audit._decisions import Called, Decisions, RangeFound
     from flipcost.audit._effects import Effect
     from flipcost.audit._facts import ColumnFacts
+    from flipcost.audit._findings import Findings, Information
     from flipcost.audit._options import MODELS, AuditOptions
     from flipcost.audit._recheck import Recheck
-    from flipcost.audit._result import AuditResult, Information, Suspect, price_words
     from flipcost.audit._run import audit, audit_files
+    from flipcost.audit._summary import price_words
+    from flipcost.audit._suspects import Suspect
     from flipcost.core.segments import Segment
 
 __all__ = [
     "MODELS",
     "AuditOptions",
-    "AuditResult",
     "Called",
     "Candidate",
     "ColumnFacts",
     "Decisions",
     "Effect",
+    "Findings",
     "Information",
     "RangeFound",
     "Recheck",
@@ -47,24 +49,24 @@ __all__ = [
 # Where each of these is: help is printed without what takes long to import.
 _WHERE = {
     "AuditOptions": "flipcost.audit._options",
-    "AuditResult": "flipcost.audit._result",
+    "Findings": "flipcost.audit._findings",
     "Called": "flipcost.audit._decisions",
     "Candidate": "flipcost.audit._candidates",
     "ColumnFacts": "flipcost.audit._facts",
     "Decisions": "flipcost.audit._decisions",
     "Effect": "flipcost.audit._effects",
-    "Information": "flipcost.audit._result",
+    "Information": "flipcost.audit._findings",
     "MODELS": "flipcost.audit._options",
     "RangeFound": "flipcost.audit._decisions",
     "Recheck": "flipcost.audit._recheck",
     "Segment": "flipcost.core.segments",
-    "Suspect": "flipcost.audit._result",
+    "Suspect": "flipcost.audit._suspects",
     "audit": "flipcost.audit._run",
     "audit_files": "flipcost.audit._run",
     "audit_sql": "flipcost.audit._database",
     "check_width": "flipcost.audit._columns",
     "cost_grid": "flipcost.audit._candidates",
-    "price_words": "flipcost.audit._result",
+    "price_words": "flipcost.audit._summary",
 }
 
 

@@ -13,21 +13,26 @@ from flipcost.audit._effects import (
     Effect,
     RowScore,
     column_effects,
-    columns_to_look_at,
     log_odds,
-    row_evidence,
-    typical_numbers,
 )
 from flipcost.audit._facts import column_facts
+from flipcost.audit._findings import (
+    Findings,
+    Information,
+    LabelsFound,
+    ModelsFound,
+    Priced,
+    TableFound,
+)
 from flipcost.audit._judge import judge
 from flipcost.audit._recheck import plan_recheck
-from flipcost.audit._result import AuditResult, Information, Suspect
+from flipcost.audit._suspects import find_suspects
 from flipcost.core.cost_curves import per_row_cost
 from flipcost.core.information import PRECISION, labels_needed, probability_wrong
 from flipcost.core.label_errors import label_errors
 from flipcost.core.quality import LabelBins
 from flipcost.core.quantiles import largest_first
-from flipcost.tables.arrow import as_text, take_column
+from flipcost.tables.arrow import take_column
 from flipcost.tables.plain import plain_features
 from flipcost.tables.roles import read_labels
 
@@ -41,14 +46,10 @@ if TYPE_CHECKING:
     from flipcost.core.label_errors import LabelErrors
     from flipcost.estimators import FlipCostClassifier
 
-_MOST_SUSPECTS = 1000
-# Labels that are wrong with less probability than this are not suspicious.
-_LEAST_WRONG = 0.01
-
 
 def conclude(
     rows: Audited, classifier: FlipCostClassifier, say: Callable[[str], object]
-) -> AuditResult:
+) -> Findings:
     """Compare the classifier with others, and explain.
 
     Parameters
@@ -62,7 +63,7 @@ def conclude(
 
     Returns
     -------
-    AuditResult
+    Findings
     """
     options, judged = rows.options, rows.judged
     reader, prices = rows.maker.reader, options.prices
@@ -79,53 +80,64 @@ def conclude(
     if given is not None:  # what was checked need not be looked at again
         wrong[given != ""] = 0.0
     rng = np.random.default_rng(options.seed)
-    suspects = _suspects(rows, wrong, score, classifier.state_)
+    suspects = find_suspects(rows, wrong, score, classifier.state_)
     effects = _effects(rows, classifier, score, rng, costs, index)
     say("choosing the rows to check next")
-    return AuditResult(
+    table = TableFound(
         name=rows.name,
         target=options.target,
         positive=rows.labels[1],
         negative=rows.labels[0],
-        prices=prices,
-        cost=classifier.cost_share_,
-        mean_prices=_mean_prices(rows),
         n_rows=sum(rows.counts),
         n_rows_total=rows.n_rows_total,
         n_positive=rows.counts[1],
+        n_judged=len(judged.positive),
+        n_effective=classifier.n_effective_,
+        n_test=0 if rows.clean is None else len(rows.clean.positive),
+        reading=rows.reading,
         schema=reader.schema_,
+        columns=column_facts(reader, rows.numbers, judged.positive, options.target),
+    )
+    priced = Priced(
+        prices=prices,
+        cost=classifier.cost_share_,
+        mean_prices=_mean_prices(rows),
+        costs=costs,
+        cost_index=index,
+        prices_are_assumed=options.cost is None,
+    )
+    labels = LabelsFound(
+        errors=_errors(rows, classifier),
         noise_rate=classifier.noise_rate_,
         noise_interval=classifier.noise_rate_interval_,
         noise_source=classifier.noise_rate_source_,
-        errors=_errors(rows, classifier),
         wrong_share=classifier.wrong_share_,
         noise_models=classifier.noise_models_,
         noise_bounds=classifier.noise_bounds_,
-        n_checked=0 if judged.checked is None else len(judged.checked.rows),
+        noise_by_score=classifier.noise_by_score_,
         posterior=classifier.rate_posterior_,
-        level=options.level,
-        costs=costs,
-        cost_index=index,
+        bins=LabelBins.from_rows(classifier.oof_probability_, judged.positive, judged.weight),
+        suspects=suspects,
+        information=_information(rows, classifier, wrong),
+        leaks=tuple(rows.leaks),
+        known_flips=None if truth is None else _known_flips(rows, truth, wrong),
+    )
+    models = ModelsFound(
         candidates=candidates,
         chosen=classifier.chosen_,
-        suspects=suspects,
-        effects=effects,
-        columns=column_facts(reader, rows.numbers, judged.positive, options.target),
-        bins=LabelBins.from_rows(classifier.oof_probability_, judged.positive, judged.weight),
-        information=_information(rows, classifier, wrong),
-        warnings=rows.warnings + _late_warnings(classifier),
-        seed=options.seed,
         model=pipeline,
-        n_test=0 if rows.clean is None else len(rows.clean.positive),
-        known_flips=None if truth is None else _known_flips(rows, truth, wrong),
-        reading=rows.reading,
-        n_judged=len(judged.positive),
-        n_effective=classifier.n_effective_,
-        prices_are_assumed=options.cost is None,
-        recheck=plan_recheck(rows, classifier, effects, suspects),
+        effects=effects,
         decisions=more_decisions(rows, classifier, candidates[0], costs),
-        noise_by_score=classifier.noise_by_score_,
-        leaks=tuple(rows.leaks),
+    )
+    return Findings(
+        table=table,
+        priced=priced,
+        labels=labels,
+        models=models,
+        recheck=plan_recheck(rows, classifier, effects, suspects),
+        level=options.level,
+        seed=options.seed,
+        warnings=rows.warnings + _late_warnings(classifier),
     )
 
 
@@ -199,42 +211,6 @@ def _effects(
         return float(np.sum(price * moved[index]))
 
     return column_effects(rows.maker.reader, rows.numbers[typical], score, rng, count, worth)
-
-
-def _suspects(
-    rows: Audited, wrong: NDArray[np.float64], score: RowScore, state: str
-) -> list[Suspect]:
-    """Return the most suspicious labels, given the probability that each is wrong.
-
-    None of hardly any probability; and where labels look right, or nothing can be said of them,
-    only those that are more likely wrong than not.
-    """
-    watched, reader, named = rows.watched, rows.maker.reader, rows.options.id
-    likely = int(np.sum(wrong > 0.5))
-    order = largest_first(wrong, min(_MOST_SUSPECTS, max(100, likely)))
-    least = 0.5 if state in ("clean", "no_signal", "small") else _LEAST_WRONG
-    order = order[wrong[order] > least]
-    frame = watched.frame.take(order)
-    towards = np.where(watched.positive[order], -1.0, 1.0)
-    usual = rows.numbers[rows.judged.typical(np.random.default_rng(0))]
-    typical = typical_numbers(reader, usual)
-    looked = columns_to_look_at(reader, usual, score)
-    evidence = row_evidence(reader, reader.transform(frame), typical, score, towards, looked)
-    ids = [None] * len(order)
-    if named is not None:
-        ids = as_text(take_column(frame, named, rows.name), named, "names").to_pylist()
-    return [
-        Suspect(
-            row=int(watched.rows[i]) + 1,
-            id=name,
-            label=rows.labels[int(watched.positive[i])],
-            suggested=rows.labels[1 - int(watched.positive[i])],
-            wrong=float(wrong[i]),
-            probability=float(watched.probability[i]),
-            evidence=words,
-        )
-        for i, name, words in zip(order, ids, evidence, strict=True)
-    ]
 
 
 def _known_flips(

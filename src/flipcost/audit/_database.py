@@ -13,7 +13,7 @@ from flipcost.tables.scan import sql_engine
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flipcost.audit._result import AuditResult
+    from flipcost.audit._findings import Findings
     from flipcost.core.costs import CostLike
 
 
@@ -27,7 +27,7 @@ def audit_sql(
     random_state: int = 0,
     progress: Callable[[str], object] | None = None,
     **options: Any,
-) -> AuditResult:
+) -> Findings:
     """Audit a table of a database, or what a query gives.
 
     A table of at most `max_rows` rows is taken as it is. Of a larger one labels are counted by
@@ -57,7 +57,7 @@ def audit_sql(
 
     Returns
     -------
-    AuditResult
+    Findings
 
     Examples
     --------

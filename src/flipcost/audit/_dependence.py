@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._options import AuditOptions
-    from flipcost.audit._rows import JudgedRows
     from flipcost.estimators import FlipCostClassifier
 
 
@@ -102,7 +101,7 @@ def asked_ties(frame: Any, options: AuditOptions, where: str) -> dict[str, Any]:
     return {}
 
 
-def tied(judged: JudgedRows, classifier: FlipCostClassifier, options: AuditOptions) -> JudgedRows:
+def tied(judged: Any, classifier: FlipCostClassifier, options: AuditOptions) -> Any:
     """Return rows in memory that are judged as they were fitted: by folds and groups of the fit."""
     groups, folds = classifier.groups_, classifier.folds_
     if groups is None:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass, fields
 from functools import cached_property
+from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flipcost._options import COSTS, KNOWN, LARGE, MODEL, TABLE, documented, option
-from flipcost.exceptions import FlipCostError
+from flipcost.exceptions import FlipCostError, TableError
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -266,8 +267,6 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
-        from flipcost.audit._recheck import check_price  # noqa: PLC0415 - help waits for nothing
-
         if self.noise_model not in NOISE_MODELS:
             known = ", ".join(NOISE_MODELS)
             msg = f"`noise_model` must be one of {known}; got {self.noise_model!r}."
@@ -333,8 +332,6 @@ class AuditOptions:
     @cached_property
     def rounds(self) -> list[list[CheckedRow]]:
         """Rows that files say were checked, a list for each file."""
-        from flipcost.audit._recheck import read_rounds  # noqa: PLC0415 - as above
-
         return read_rounds(self.checked)
 
     @property
@@ -416,3 +413,40 @@ Examples
 >>> options.prices, options.roles.features(["patient", "age", "ill"], "a.csv")
 (Costs(fn=0.8, fp=0.2, tp=0.0, tn=0.0), ['age'])
 """
+
+
+def read_rounds(checked: Any) -> list[list[CheckedRow]]:
+    """Read files of checked rows, each a round; what was read already is taken as it is.
+
+    Examples
+    --------
+    >>> read_rounds(())
+    []
+    """
+    from flipcost.recheck import read_checked  # noqa: PLC0415 - help waits for nothing
+
+    files = [checked] if isinstance(checked, str | Path) else list(checked)
+    rounds = []
+    for file in files:
+        if isinstance(file, str | Path):
+            rows = read_checked(file)
+            if not rows:
+                msg = f"{file} holds no answers yet; fill in its column 'checked'."
+                raise TableError(msg)
+        else:
+            rows = [row for row in file if row.checked]
+        rounds.append(rows)
+    return rounds
+
+
+def check_price(price: Any) -> None:
+    """Refuse a price of a check that is none."""
+    if price is None:
+        return
+    if (
+        isinstance(price, bool)
+        or not isinstance(price, Real)
+        or not 0 < float(price) < float("inf")
+    ):
+        msg = f"`cost_check` must be a price above 0; got {price!r}."
+        raise FlipCostError(msg)

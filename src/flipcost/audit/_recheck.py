@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -14,7 +12,7 @@ import pyarrow as pa
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.recheck import draw_rows, leading_directions, spread_order, value_checks
 from flipcost.estimators.flipcost import way_so_far
-from flipcost.exceptions import FlipCostError, TableError
+from flipcost.exceptions import TableError
 from flipcost.recheck import (
     POOL_ROWS,
     Batch,
@@ -22,7 +20,6 @@ from flipcost.recheck import (
     CheckPool,
     PoolFacts,
     RowToCheck,
-    read_checked,
 )
 from flipcost.tables.arrow import as_text, take_column
 
@@ -33,11 +30,10 @@ if TYPE_CHECKING:
 
     from flipcost.audit._effects import Effect
     from flipcost.audit._options import AuditOptions
-    from flipcost.audit._result import Suspect
     from flipcost.audit._rows import Audited, JudgedRows
+    from flipcost.audit._suspects import Suspect
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost import WayPoint
-    from flipcost.recheck import CheckedRow
 
 # Columns that files of rows to check show.
 _COLUMNS_SHOWN = 8
@@ -68,37 +64,6 @@ class Recheck:
     suspects: Sequence[RowToCheck] = ()
     pool: CheckPool | None = None
     cost_check: float | None = None
-
-
-def read_rounds(checked: Any) -> list[list[CheckedRow]]:
-    """Read files of checked rows, each a round; what was read already is taken as it is.
-
-    Examples
-    --------
-    >>> read_rounds(())
-    []
-    """
-    files = [checked] if isinstance(checked, str | Path) else list(checked)
-    rounds = []
-    for file in files:
-        if isinstance(file, str | Path):
-            rows = read_checked(file)
-            if not rows:
-                msg = f"{file} holds no answers yet; fill in its column 'checked'."
-                raise TableError(msg)
-        else:
-            rows = [row for row in file if row.checked]
-        rounds.append(rows)
-    return rounds
-
-
-def check_price(price: Any) -> None:
-    """Refuse a price of a check that is none."""
-    if price is None:
-        return
-    if isinstance(price, bool) or not isinstance(price, Real) or not 0 < float(price) < np.inf:
-        msg = f"`cost_check` must be a price above 0; got {price!r}."
-        raise FlipCostError(msg)
 
 
 def gather_answers(

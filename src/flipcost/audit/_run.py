@@ -42,7 +42,7 @@ from flipcost.tables.sniff import sniff
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flipcost.audit._result import AuditResult
+    from flipcost.audit._findings import Findings
     from flipcost.audit._sources import RowSource
     from flipcost.core.costs import CostLike
 
@@ -56,7 +56,7 @@ def audit(
     n_rows: int | None = None,
     progress: Callable[[str], object] | None = None,
     **options: Any,
-) -> AuditResult:
+) -> Findings:
     """Audit a table whose labels are partly wrong.
 
     Parameters
@@ -78,7 +78,7 @@ def audit(
 
     Returns
     -------
-    AuditResult
+    Findings
 
     Examples
     --------
@@ -112,7 +112,7 @@ def audit_files(
     encoding: str | None = None,
     progress: Callable[[str], object] | None = None,
     **options: Any,
-) -> AuditResult:
+) -> Findings:
     """Audit files of any size in constant memory, or on a cluster.
 
     The files are read once to draw the rows to learn from, all that were checked among them, and to
@@ -140,7 +140,7 @@ def audit_files(
 
     Returns
     -------
-    AuditResult
+    Findings
 
     Examples
     --------
@@ -183,7 +183,7 @@ def audit_files(
         return walk(FilesInPasses(files, name, asked, say, on_cluster=on_cluster), asked, say)
 
 
-def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> AuditResult:
+def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> Findings:
     """Go from a source to what was found: the one way, however the rows arrive."""
     notes: list[str] = []
     options.rounds  # noqa: B018 - files of answers are read, and refused, before all rows are

@@ -17,7 +17,7 @@ _REPORT = "flipcost.report"
 
 
 class ShownResult:
-    """What `AuditResult` has for people and notebooks."""
+    """What `Findings` has for people and notebooks."""
 
     def __repr__(self) -> str:
         """Return what was found in one line, and where there is more."""
@@ -25,7 +25,7 @@ class ShownResult:
         # Three figures, and never as a power of ten.
         cost = float(f"{1000 * found.unit * found.best.likely.value:.3g}")
         return (
-            f"<AuditResult of {found.name!r}: {found.n_rows:,} rows, labels {found.state}; "
+            f"<Findings of {found.name!r}: {found.n_rows:,} rows, labels {found.state}; "
             f"{found.best.label} costs {cost:,.10g} per 1,000 rows; see .to_markdown(), .to_html()>"
         )
 

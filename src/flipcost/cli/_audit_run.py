@@ -19,7 +19,7 @@ from flipcost._options import read_given
 from flipcost.audit import (
     MODELS,
     AuditOptions,
-    AuditResult,
+    Findings,
     audit,
     audit_files,
     audit_sql,
@@ -85,7 +85,7 @@ def run_audit(
     options = read_given(AuditOptions, asked)
     max_rows, seed = asked["max_rows"], asked["random_state"]
     text = {"delimiter": delimiter, "encoding": encoding}
-    run: Callable[..., AuditResult]
+    run: Callable[..., Findings]
     prices: Costs | None
     if example is not None:
         if data is not None or dask is not None:
@@ -148,14 +148,14 @@ def run_audit(
 
 def _reading(
     path: Path,
-    in_passes: Callable[..., AuditResult],
-    held: Callable[..., AuditResult],
+    in_passes: Callable[..., Findings],
+    held: Callable[..., Findings],
     bounded: dict[str, Any],
     max_rows: int | None,
     others: set[str | None],
     *,
     always: bool,
-) -> Callable[..., AuditResult]:
+) -> Callable[..., Findings]:
     """Return what audits a file: of more rows than are held, piece by piece."""
     whole = max_rows is None
     if always or (whole and path.is_file() and expected_rows(path) > _HELD_ROWS):
@@ -177,7 +177,7 @@ def _too_large(data: Path, share: float) -> bool:
     return data.is_file() and exceeds_memory(data, share)
 
 
-def _audit_files(*args: Any, **options: Any) -> AuditResult:
+def _audit_files(*args: Any, **options: Any) -> Findings:
     """Audit in passes; what is wrong with files or the cluster is not a fault of ours."""
     try:
         return audit_files(*args, **options)
@@ -190,7 +190,7 @@ def _audit_files(*args: Any, **options: Any) -> AuditResult:
         raise
 
 
-def _audit_database(database: Database, *args: Any, **options: Any) -> AuditResult:
+def _audit_database(database: Database, *args: Any, **options: Any) -> Findings:
     """Audit rows of a database; a package that is not installed is not a fault of ours."""
     try:
         return audit_sql(database.address, database.table, *args, **options)
@@ -198,7 +198,7 @@ def _audit_database(database: Database, *args: Any, **options: Any) -> AuditResu
         raise UserError(str(error)) from error
 
 
-def write_summary(result: AuditResult, place: Path) -> None:
+def write_summary(result: Findings, place: Path) -> None:
     """Write summary.json."""
     summary = json.dumps(
         finite_only(result.summary()), indent=1, ensure_ascii=False, allow_nan=False
@@ -206,16 +206,16 @@ def write_summary(result: AuditResult, place: Path) -> None:
     (place / "summary.json").write_text(summary + "\n", encoding="utf-8")
 
 
-def _write(result: AuditResult, place: Path) -> None:
+def _write(result: Findings, place: Path) -> None:
     """Write the four files of an audit."""
     (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
     write_summary(result, place)
-    save(result.model, place / "model.json")
+    save(result.models.model, place / "model.json")
     heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
     with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
         writer.writerow([*heads, "evidence"])
-        for s in result.suspects:
+        for s in result.labels.suspects:
             likely = (f"{s.wrong:.4f}", f"{s.probability:.4f}")
             named = [None if s.id is None else guard_cell(s.id)]
             named += [guard_cell(s.label), guard_cell(s.suggested)]

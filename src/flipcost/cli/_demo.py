@@ -10,7 +10,7 @@ import typer
 from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
 
 if TYPE_CHECKING:
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
 
 _NAMES = ("report.html", "checked.html", "summary.json")
 
@@ -83,30 +83,30 @@ def demo_command(
     say(f"Reports: {out / 'report.html'}, which links to {out / 'checked.html'}")
 
 
-def _changes(first: AuditResult, second: AuditResult) -> list[list[str]]:
+def _changes(first: Findings, second: Findings) -> list[list[str]]:
     """Return what two audits said, and what is true."""
     from flipcost.report import scale_of
     from flipcost.words import figure, percent, share_span, span
 
-    known = first.known_flips or {"wrong_labels": 0}
+    known = first.labels.known_flips or {"wrong_labels": 0}
     both, scale = (first, second), scale_of(first)
     true = [figure(scale * r.best.test.value) if r.best.test else "" for r in both]
-    wrong = percent(known["wrong_labels"] / first.n_rows)
+    wrong = percent(known["wrong_labels"] / first.table.n_rows)
     return [
-        ["error rate", *(share_span(r.errors.share) for r in both), wrong],
+        ["error rate", *(share_span(r.labels.errors.share) for r in both), wrong],
         ["expected cost", *(span(r.best.likely, scale) for r in both), ""],
         ["true cost", *true, ""],
     ]
 
 
-def _verdict(first: AuditResult, second: AuditResult, perfect: AuditResult) -> str:
+def _verdict(first: Findings, second: Findings, perfect: Findings) -> str:
     """Say what label errors cost those who trust the labels, and how much of it comes back."""
     from flipcost.report import scale_of
     from flipcost.words import figure, percent
 
     scale = scale_of(first)
     plain, ours = first.candidate("logistic").test, second.best.test
-    least = min(c.observed.value for c in perfect.candidates)
+    least = min(c.observed.value for c in perfect.models.candidates)
     if plain is None or ours is None:
         return ""
     lost = plain.value - least

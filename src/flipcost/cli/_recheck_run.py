@@ -26,7 +26,7 @@ from flipcost.report import next_sentence
 if TYPE_CHECKING:
     from collections.abc import Collection
 
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
 
 
 def run_recheck(
@@ -78,13 +78,13 @@ def run_recheck(
 
 
 def write_batch(
-    result: AuditResult, place: Path, folder: Path, without: Collection[Path] = ()
+    result: Findings, place: Path, folder: Path, without: Collection[Path] = ()
 ) -> str | None:
     """Write the rows to check next, and what further ones are chosen from; return the name.
 
     Parameters
     ----------
-    result : AuditResult
+    result : Findings
         What the audit found.
     place : Path
         Where files wait.

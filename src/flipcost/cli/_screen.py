@@ -28,7 +28,7 @@ from flipcost.report import (
 from flipcost.words import on_screen
 
 if TYPE_CHECKING:
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
 
 
 _WIDTH = 100
@@ -36,7 +36,7 @@ _WIDTH = 100
 _ANSWER = 6000
 
 
-def print_audit(result: AuditResult, folder: Path) -> None:
+def print_audit(result: Findings, folder: Path) -> None:
     """Print what an audit found."""
     say(title_sentence(result))
     say(in_options(price_sentence(result)))

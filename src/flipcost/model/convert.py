@@ -86,7 +86,7 @@ def formula_of(model: Any) -> Formula:
 
     Parameters
     ----------
-    model : estimator, AuditResult or Formula
+    model : estimator, Findings or Formula
         FlipCostClassifier, UnevenMarginClassifier(CV) or NoiseAwareThresholdClassifier, fitted; or
         what an audit found.
 

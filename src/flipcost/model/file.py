@@ -33,7 +33,7 @@ def save(model: Any, path: Any) -> None:
 
     Parameters
     ----------
-    model : estimator or AuditResult
+    model : estimator or Findings
         `FlipCostClassifier`, `UnevenMarginClassifier` (or its CV) or
         `NoiseAwareThresholdClassifier`, fitted; or what an audit found, whose best model it is.
         With an `estimator` of its own, one that is linear, or boosting whose trees can be read:

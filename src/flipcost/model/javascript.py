@@ -17,7 +17,7 @@ def to_json(model: Any, *, decision: bool = True) -> str:
 
     Parameters
     ----------
-    model : estimator, AuditResult or Formula
+    model : estimator, Findings or Formula
         Whatever `flipcost.save` takes, or what `flipcost.load` gives.
     decision : bool, default=True
         Whether to give the decision beside the probability.

@@ -28,7 +28,7 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
 
     Parameters
     ----------
-    model : estimator, AuditResult or Formula
+    model : estimator, Findings or Formula
         Whatever `flipcost.save` takes, or what `flipcost.load` gives.
     decision : bool, default=True
         Whether to give the decision beside the probability.

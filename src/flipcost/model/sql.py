@@ -38,7 +38,7 @@ def to_sql(
 
     Parameters
     ----------
-    model : estimator, AuditResult or Formula
+    model : estimator, Findings or Formula
         Whatever `flipcost.save` takes, or what `flipcost.load` gives.
     dialect : {"duckdb", "postgres", "spark", "bigquery", "snowflake"}, default="duckdb"
         The engine. The last two are transpiled by sqlglot, which is needed for them only.

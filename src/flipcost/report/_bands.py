@@ -11,7 +11,7 @@ from flipcost.report._figures import BOTTOM, LEFT, RIGHT, TOP, axes, svg, tick_t
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
     from flipcost.core.arrays import Array
 
 _TICKS = 4
@@ -19,9 +19,9 @@ _STEPS = (1.0, 2.0, 2.5, 5.0, 10.0)
 _DEPTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
-def make_depth(result: AuditResult) -> dict[str, Any] | None:
+def make_depth(result: Findings) -> dict[str, Any] | None:
     """Return what flagging the best rows saves, and what its slider moves over."""
-    found = result.decisions
+    found = result.models.decisions
     if found is None:
         return None
     curve = found.curve
@@ -38,24 +38,24 @@ def make_depth(result: AuditResult) -> dict[str, Any] | None:
         ticks,
         "share of rows flagged",
     )
-    asked = sum(one.n_called for one in found.called) / result.n_rows
+    asked = sum(one.n_called for one in found.called) / result.table.n_rows
     start = curve.at(asked) if found.called else curve.best()
     data = {
         "depth": _short(curve.depth),
         "x": _short(x),
-        "n": result.n_rows,
+        "n": result.table.n_rows,
         "start": start,
         **{name: [_short(row) for row in values] for name, values in curve.clean.items()},
     }
     return {"profit": profit, "data": data}
 
 
-def make_price(result: AuditResult) -> dict[str, Any] | None:
+def make_price(result: Findings) -> dict[str, Any] | None:
     """Return the cost of 1,000 rows over the cost ratio."""
-    found = result.decisions
+    found = result.models.decisions
     if found is None:
         return None
-    across = -np.log2((1 - result.costs) / result.costs)
+    across = -np.log2((1 - result.priced.costs) / result.priced.costs)
     x = _spread(across, float(across[0]), float(across[-1]))
     reach = int(np.floor(across[-1]))
     marks = [m for m in range(-reach, reach + 1) if m % 2 == reach % 2]

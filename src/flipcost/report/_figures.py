@@ -15,7 +15,7 @@ from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts, measure, possible_counts
 
 if TYPE_CHECKING:
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
 
 
 WIDTH, HEIGHT = 534.0, 312.0
@@ -69,12 +69,12 @@ def shorten_label(label: str) -> str:
     return f"“{label if len(label) <= 18 else label[:17] + '…'}”"
 
 
-def draw_posterior(result: AuditResult) -> Markup:
+def draw_posterior(result: Findings) -> Markup:
     """Draw how likely each error rate is: if errors are random, or as checked rows leave it."""
-    posterior = result.posterior
+    posterior = result.labels.posterior
     sides = (0,) if posterior.is_symmetric else (0, 1)
-    limits = np.array([(found.low, found.high) for found in result.errors.rates])
-    most = max(0.1, np.ceil(10.5 * max(limits.max(), np.max(result.noise_rate))) / 10)
+    limits = np.array([(found.low, found.high) for found in result.labels.errors.rates])
+    most = max(0.1, np.ceil(10.5 * max(limits.max(), np.max(result.labels.noise_rate))) / 10)
     most = min(most, 1.0)
     rates, weight = posterior.rates, posterior.weight
     checked = result.n_checked > 0
@@ -87,7 +87,7 @@ def draw_posterior(result: AuditResult) -> Markup:
     shapes = []
     for side in sides:
         name = f"density side{side}"
-        if result.errors.is_given:
+        if result.labels.errors.is_given:
             x = f"{place(rates[0, side]):.1f}"
             shapes.append(f'<line class="{name}" x1="{x}" x2="{x}" y1="{TOP}" y2="{BOTTOM}"/>')
             continue

@@ -10,7 +10,7 @@ import numpy as np
 from flipcost.words import count, errors_sentence, figures, label, percent
 
 if TYPE_CHECKING:
-    from flipcost.audit import AuditResult, Candidate
+    from flipcost.audit import Candidate, Findings
     from flipcost.core.confusion import Interval
 
 # Rows of a label with which something can be said of label errors.
@@ -64,7 +64,7 @@ class Headline:
         return " ".join(self.lines)
 
 
-def headline(result: AuditResult) -> Headline:
+def headline(result: Findings) -> Headline:
     """Say what holds of the labels, what to use, what it saves, and what is next.
 
     Examples
@@ -78,19 +78,19 @@ def headline(result: AuditResult) -> Headline:
     >>> print(headline(audit(table, "ill", 0.2)).estimate)
     These columns do not predict “ill”, so label errors cannot be estimated.
     """
-    if result.leaks:
+    if result.labels.leaks:
         return _too_good(result)
-    kind = "given" if result.errors.is_given else result.errors.state
+    kind = "given" if result.labels.errors.is_given else result.labels.errors.state
     return Headline(kind, _estimate(result), _use(result), f"Next: {next_step(result)}.")
 
 
-def _too_good(result: AuditResult) -> Headline:
-    leak = result.leaks[0]
+def _too_good(result: Findings) -> Headline:
+    leak, target = result.labels.leaks[0], label(result.table.target)
     column, share = leak.column, percent(min(leak.explained, 0.99))
     said = {
-        "label": f"{label(column)} alone tells {label(result.target)} without an error",
-        "row number": f"{label(column)} numbers the rows and yet predicts {label(result.target)}",
-    }.get(leak.kind, f"{label(column)} alone explains {share} of {label(result.target)}")
+        "label": f"{label(column)} alone tells {target} without an error",
+        "row number": f"{label(column)} numbers the rows and yet predicts {target}",
+    }.get(leak.kind, f"{label(column)} alone explains {share} of {target}")
     return Headline(
         "too_good",
         f"{said}, which is too good to be true.",
@@ -100,13 +100,13 @@ def _too_good(result: AuditResult) -> Headline:
     )
 
 
-def next_step(result: AuditResult) -> str:
+def next_step(result: Findings) -> str:
     """Say the one thing to do next, as the end of a sentence."""
-    state, n = result.errors.state, rows_to_check(result)
+    state, n = result.labels.errors.state, rows_to_check(result)
     more = "more " if result.n_checked else ""
     where = f" in {result.batch_file}" if result.batch_file else f" of {label('Rows to check')}"
     check = f"check the {count(n, f'{more}row')}{where}"
-    if result.errors.is_given:
+    if result.labels.errors.is_given:
         return f"{check} to test that rate" if n else "deploy it"
     if state == "no_signal":
         return "add columns that separate the classes"
@@ -117,29 +117,29 @@ def next_step(result: AuditResult) -> str:
         return f"{check}, which narrows that range"
     if state == "noisy" and n and checks_pay(result):
         return check
-    if state == "noisy" and result.suspects:
-        wrong = min(_CORRECT, len(result.suspects))
+    if state == "noisy" and result.labels.suspects:
+        wrong = min(_CORRECT, len(result.labels.suspects))
         return f"correct the {count(wrong, 'likeliest error')}"
     return "deploy it"
 
 
-def rows_to_check(result: AuditResult) -> int:
+def rows_to_check(result: Findings) -> int:
     """Return how many rows there are to check next."""
     batch = None if result.recheck is None else result.recheck.batch
     return 0 if batch is None else len(batch.rows)
 
 
-def checks_pay(result: AuditResult) -> bool:
+def checks_pay(result: Findings) -> bool:
     """Tell whether checking the next rows is expected to save more than hardly anything."""
     batch = None if result.recheck is None else result.recheck.batch
     cost = result.unit * result.best.likely.value
     return batch is not None and batch.saving.value >= _LITTLE * cost
 
 
-def rival_of(result: AuditResult) -> Candidate | None:
+def rival_of(result: Findings) -> Candidate | None:
     """Return the cheapest of the others that decide otherwise; None where all decide alike."""
     best = result.best
-    others = [c for c in result.candidates if np.any(c.called != best.called)]
+    others = [c for c in result.models.candidates if np.any(c.called != best.called)]
     return min(others, key=lambda c: c.likely.value, default=None)
 
 
@@ -164,18 +164,18 @@ def saving_phrase(saving: Interval, scale: float, rival: str, *, limits: str = "
     return f"{said} {rival} ({limits}{first} to {last})"
 
 
-def _estimate(result: AuditResult) -> str:
-    names = (result.negative, result.positive)
-    return errors_sentence(result.errors, result.target, names, rarer_label(result))
+def _estimate(result: Findings) -> str:
+    names = (result.table.negative, result.table.positive)
+    return errors_sentence(result.labels.errors, result.table.target, names, rarer_label(result))
 
 
-def _use(result: AuditResult) -> str:
+def _use(result: Findings) -> str:
     """Say what to use, and what it saves over the cheapest of the others."""
-    best, rival, state = result.best, rival_of(result), result.errors.state
+    best, rival, state = result.best, rival_of(result), result.labels.errors.state
     if state == "small":
         return "Treat this model as provisional."
-    constant = CONSTANT_WORDS.get(result.chosen if best.key == "flipcost" else best.key)
-    told = "at that rate " if result.errors.is_given else ""
+    constant = CONSTANT_WORDS.get(result.models.chosen if best.key == "flipcost" else best.key)
+    told = "at that rate " if result.labels.errors.is_given else ""
     told = "by recorded labels " if state == "no_signal" and not told else told
     what = "Use this model" if best.key == "flipcost" else f"Use {best.label}"
     what = f"Flag {constant} row" if constant else what
@@ -192,12 +192,14 @@ def _use(result: AuditResult) -> str:
     return tie[0].upper() + tie[1:]
 
 
-def scale_of(result: AuditResult) -> float:
+def scale_of(result: Findings) -> float:
     """Return what turns a cost of the library into the user's costs of 1,000 rows."""
     return 1000 * result.unit
 
 
-def rarer_label(result: AuditResult) -> tuple[int, str]:
+def rarer_label(result: Findings) -> tuple[int, str]:
     """Return how many rows have the rarer label, and that label."""
-    n_negative = result.n_rows - result.n_positive
-    return min((result.n_positive, result.positive), (n_negative, result.negative))
+    n_negative = result.table.n_rows - result.table.n_positive
+    return min(
+        (result.table.n_positive, result.table.positive), (n_negative, result.table.negative)
+    )

@@ -22,7 +22,7 @@ from flipcost.report._sections import (
 )
 
 if TYPE_CHECKING:
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
 
 _STYLE = """
 h3 { font-size: 12px; font-weight: 600; margin: 0 0 4px; color: var(--soft); }
@@ -42,7 +42,7 @@ th:first-child, td:first-child { text-align: left; }
 tr:first-child td { color: var(--best); font-weight: 650; }
 """
 _BODY = """
-<h3>Audit of {{ result.name }}</h3>
+<h3>Audit of {{ result.table.name }}</h3>
 {% for line in lines %}
 <p class="headline">{{ line }}</p>
 {% endfor %}
@@ -57,12 +57,12 @@ _BODY = """
 """
 
 
-def render_snippet(result: AuditResult) -> str:
+def render_snippet(result: Findings) -> str:
     """Return an audit for a notebook: isolated from its page, light and dark.
 
     Parameters
     ----------
-    result : AuditResult
+    result : Findings
         What the audit found.
 
     Returns
@@ -92,12 +92,12 @@ def render_snippet(result: AuditResult) -> str:
     return in_shadow(body, render_markdown(result), _STYLE)
 
 
-def render_markdown(result: AuditResult) -> str:
+def render_markdown(result: Findings) -> str:
     """Return an audit as Markdown: the answer, the comparison, the user's questions.
 
     Parameters
     ----------
-    result : AuditResult
+    result : Findings
         What the audit found.
 
     Returns
@@ -116,7 +116,7 @@ def render_markdown(result: AuditResult) -> str:
     '# Audit of the table'
     """
     heads, rows = candidate_table(result)
-    lines = [f"# Audit of {_plain(result.name)}", ""]
+    lines = [f"# Audit of {_plain(result.table.name)}", ""]
     lines += [f"**{_plain(line)}**  " for line in headline(result).lines]
     lines += ["", _plain(f"{title_sentence(result)} {price_sentence(result)}")]
     lines += ["", "## Cost by model", "", _row(heads), _row(["---"] + ["---:"] * (len(heads) - 1))]

@@ -40,7 +40,7 @@ from flipcost.words import figure
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
     from flipcost.core.arrays import Array
 
 _EFFECTS_SHOWN = 20
@@ -66,44 +66,46 @@ class Part:
 
     name: str
     title: str
-    make: Callable[[AuditResult], dict[str, Any] | None]
+    make: Callable[[Findings], dict[str, Any] | None]
     folded: bool = False
 
 
-def _cost(result: AuditResult) -> dict[str, Any]:
+def _cost(result: Findings) -> dict[str, Any]:
     heads, rows = candidate_table(result, recorded=True)
     return {"heads": heads, "rows": rows, "said": cost_sentence(result)}
 
 
-def _errors(result: AuditResult) -> dict[str, Any] | None:
+def _errors(result: Findings) -> dict[str, Any] | None:
     said = errors_sentences(result)
     return {"picture": draw_posterior(result), "said": said} if said else None
 
 
-def _asked(result: AuditResult) -> dict[str, Any] | None:
+def _asked(result: Findings) -> dict[str, Any] | None:
     said = decision_answers(result)
     heads, rows = segment_table(result)
     return {"said": said, "heads": heads, "rows": rows} if said else None
 
 
-def _what_if(result: AuditResult) -> dict[str, Any]:
+def _what_if(result: Findings) -> dict[str, Any]:
     payload = make_payload(result)
     # Where nothing can be said of label errors there is no rate to move.
-    told = result.state not in ("no_signal", "small") or result.errors.is_given
-    path = draw_path(payload, result.positive) if told else None
+    told = result.state not in ("no_signal", "small") or result.labels.errors.is_given
+    path = draw_path(payload, result.table.positive) if told else None
     return {"payload": payload, "path": path, **(make_price(result) or {"price": None})}
 
 
-def _calls(result: AuditResult) -> dict[str, Any]:
-    return {"candidates": result.candidates}
+def _calls(result: Findings) -> dict[str, Any]:
+    return {"candidates": result.models.candidates}
 
 
-def _model(result: AuditResult) -> dict[str, Any] | None:
+def _model(result: Findings) -> dict[str, Any] | None:
     """Return the largest effects with the width of their bars in per cent, and their shapes.
 
     None where there is nothing to see: the answer is a constant.
     """
-    shown = sorted(result.effects, key=lambda e: (-e.importance, -abs(e.change)))[:_EFFECTS_SHOWN]
+    shown = sorted(result.models.effects, key=lambda e: (-e.importance, -abs(e.change)))[
+        :_EFFECTS_SHOWN
+    ]
     if all(abs(e.change) < _NO_CHANGE and e.importance <= 0 for e in shown):
         return None
     scale = scale_of(result)
@@ -126,30 +128,30 @@ def _flat(tables: Array) -> list[list[float]]:
     return [[float(f"{x:.10g}") for x in table.ravel()] for table in tables]
 
 
-def _calibration(result: AuditResult) -> dict[str, Any]:
+def _calibration(result: Findings) -> dict[str, Any]:
     bins = calibration_bins(result)
     data = {"probability": bins.probability.tolist(), "counts": bins.counts.tolist()}
     return {"picture": draw_calibration(result), "data": data}
 
 
-def _roc(result: AuditResult) -> dict[str, Any]:
+def _roc(result: Findings) -> dict[str, Any]:
     return {
         "picture": draw_roc(result),
         "areas": ranking_areas(result),
-        "data": {"counts": result.bins.counts.tolist()},
+        "data": {"counts": result.labels.bins.counts.tolist()},
     }
 
 
-def _precision(result: AuditResult) -> dict[str, Any]:
+def _precision(result: Findings) -> dict[str, Any]:
     return {"picture": draw_precision(result)}
 
 
-def _data(result: AuditResult) -> dict[str, Any]:
-    drifting = [c.name for c in result.columns if c.drifts]
-    return {"columns": result.columns, "drifting": shorten(drifting) if drifting else ""}
+def _data(result: Findings) -> dict[str, Any]:
+    drifting = [c.name for c in result.table.columns if c.drifts]
+    return {"columns": result.table.columns, "drifting": shorten(drifting) if drifting else ""}
 
 
-def _method(result: AuditResult) -> dict[str, Any]:
+def _method(result: Findings) -> dict[str, Any]:
     return {"found": method_words(result)}
 
 

@@ -11,7 +11,7 @@ from flipcost.core.arrays import Array
 from flipcost.core.noise import rate_pair
 
 if TYPE_CHECKING:
-    from flipcost.audit import AuditResult, Candidate
+    from flipcost.audit import Candidate, Findings
 
 
 # Two rates together leave something of what labels tell.
@@ -24,38 +24,38 @@ _STEPS = (0.005, 0.001, 0.0001)
 _POSITIONS = 30
 
 
-def make_payload(result: AuditResult) -> dict[str, Any]:
+def make_payload(result: Findings) -> dict[str, Any]:
     """Return what the script needs, as plain data.
 
     Tables of counts at every cost of the grid say it all: a cost at an assumed noise rate is a
     small sum over four of them.
     """
     return {
-        "costs": [float(f"{c:.12g}") for c in result.costs],
-        "index": result.cost_index,
-        "priceFp": result.mean_prices[1],
+        "costs": [float(f"{c:.12g}") for c in result.priced.costs],
+        "index": result.priced.cost_index,
+        "priceFp": result.priced.mean_prices[1],
         "reach": float(ndtri((1 + result.level) / 2)),
         "rate": assumed_rates(result),
-        "candidates": [_candidate(c, result) for c in result.candidates],
+        "candidates": [_candidate(c, result) for c in result.models.candidates],
     }
 
 
-def assumed_rates(result: AuditResult) -> dict[str, Any]:
+def assumed_rates(result: Findings) -> dict[str, Any]:
     """Return what the sliders of the error rates move over: one for both labels, or one for each.
 
     They end where rates become impossible: where a class would be empty, or where labels would be
     more mixed than they are in the purest rows. No noise and the estimate are always among what can
     be assumed.
     """
-    one = result.posterior.is_symmetric
-    rates = np.array(rate_pair(result.noise_rate))
-    share = result.n_positive / result.n_rows
-    room = np.minimum(np.broadcast_to(result.noise_bounds.high, 2), [1 - share, share])
+    one = result.labels.posterior.is_symmetric
+    rates = np.array(rate_pair(result.labels.noise_rate))
+    share = result.table.n_positive / result.table.n_rows
+    room = np.minimum(np.broadcast_to(result.labels.noise_bounds.high, 2), [1 - share, share])
     most = np.minimum(_REACH * room, _LARGEST_SUM / 2) if room.sum() >= 1 else _REACH * room
     if one:
         most = np.full(2, most.min())
     most = np.maximum(most, rates)
-    limits = result.errors.rates[0].low, result.errors.rates[0].high
+    limits = result.labels.errors.rates[0].low, result.labels.errors.rates[0].high
     sides = [_side(float(rate), float(end)) for rate, end in zip(rates, most, strict=True)]
     return {
         "one": one,
@@ -76,9 +76,9 @@ def _side(rate: float, most: float) -> dict[str, float]:
     return {"value": rate, "most": float(max(end, rate)), "step": step}
 
 
-def _candidate(candidate: Candidate, result: AuditResult) -> dict[str, Any]:
+def _candidate(candidate: Candidate, result: Findings) -> dict[str, Any]:
     # Money where prices differ by row; the script counts in shares of mean prices.
-    unit = result.unit * result.cost / result.mean_prices[1]
+    unit = result.unit * result.priced.cost / result.priced.mean_prices[1]
     likely = candidate.likely
     counts, squares = candidate.tables.counts, candidate.tables.squares
     same = np.array_equal(counts, squares)

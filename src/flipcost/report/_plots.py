@@ -17,7 +17,7 @@ from flipcost.words import label, percent, share_span
 if TYPE_CHECKING:
     from collections.abc import Iterable
 
-    from flipcost.audit import AuditResult, Effect
+    from flipcost.audit import Effect, Findings
     from flipcost.core.arrays import Array
     from flipcost.core.quality import LabelBins
 
@@ -30,9 +30,9 @@ _STRIP_TICKS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
 _CALIBRATION_BINS = 10
 
 
-def draw_range(result: AuditResult) -> Markup:
+def draw_range(result: Findings) -> Markup:
     """Draw how many labels are wrong: a dot for the estimate, solid if random, pale if not."""
-    errors = result.errors
+    errors = result.labels.errors
     if errors.state == "small" and not errors.is_given:
         return _progress(result)
     if errors.state == "no_signal" and not errors.is_given:
@@ -49,21 +49,21 @@ def draw_range(result: AuditResult) -> Markup:
     return _strip(words, shapes)
 
 
-def calibration_bins(result: AuditResult) -> LabelBins:
+def calibration_bins(result: Findings) -> LabelBins:
     """Return the bins of the probability in which calibration is shown."""
-    return result.bins.coarser(_CALIBRATION_BINS)
+    return result.labels.bins.coarser(_CALIBRATION_BINS)
 
 
-def ranking_areas(result: AuditResult) -> list[str]:
+def ranking_areas(result: Findings) -> list[str]:
     """Return areas under the ROC curve, recorded and corrected, as they are written."""
     found = result.summary()["ranking"]
     return [f"{found[f'area_{kind}']:.3f}" for kind in ("observed", "denoised")]
 
 
-def draw_calibration(result: AuditResult) -> Markup:
+def draw_calibration(result: Findings) -> Markup:
     """Draw the share of positives against the probability: recorded and corrected."""
     bins = calibration_bins(result)
-    rates = rate_pair(result.noise_rate)
+    rates = rate_pair(result.labels.noise_rate)
     shapes = _diagonal()
     for kind, shares in (("observed", bins.share()), ("denoised", bins.share(rates))):
         shapes += _line(kind, bins.probability, shares, dots=True)
@@ -76,12 +76,12 @@ def draw_calibration(result: AuditResult) -> Markup:
     )
 
 
-def draw_roc(result: AuditResult) -> Markup:
+def draw_roc(result: Findings) -> Markup:
     """Draw true against false positives at every threshold: recorded and corrected."""
-    rates = rate_pair(result.noise_rate)
+    rates = rate_pair(result.labels.noise_rate)
     shapes = _diagonal()
     for kind, rate in (("observed", None), ("denoised", rates)):
-        shapes += _line(kind, *result.bins.roc(rate))
+        shapes += _line(kind, *result.labels.bins.roc(rate))
     return _square(
         "roc",
         "ROC curve: positives found against false alarms",
@@ -91,12 +91,12 @@ def draw_roc(result: AuditResult) -> Markup:
     )
 
 
-def draw_precision(result: AuditResult) -> Markup:
+def draw_precision(result: Findings) -> Markup:
     """Draw precision against recall at every threshold: recorded and corrected."""
-    rates = rate_pair(result.noise_rate)
+    rates = rate_pair(result.labels.noise_rate)
     shapes = ""
     for kind, rate in (("observed", None), ("denoised", rates)):
-        precision, recall = result.bins.precision_recall(rate)
+        precision, recall = result.labels.bins.precision_recall(rate)
         shapes += _line(kind, recall, precision)
     return _square(
         "precision",
@@ -138,7 +138,7 @@ def _strip(words: str, shapes: str, mark: str = "") -> Markup:
     return _markup(f"<svg {about}>{track}{shapes}{ticks}</svg>")
 
 
-def _progress(result: AuditResult) -> Markup:
+def _progress(result: Findings) -> Markup:
     """Draw how many rows of the rarer label there are of those that are needed."""
     rows, name = rarer_label(result)
     step = (_STRIP - 2 * _EDGE) / ENOUGH_ROWS

@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from jinja2.bccache import Bucket
 
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
 
 
 class _Compiled(BytecodeCache):
@@ -47,7 +47,7 @@ _COMPILED = _Compiled()
 
 
 def render_report(
-    result: AuditResult, say: Callable[[str], str] = str, later: str | None = None
+    result: Findings, say: Callable[[str], str] = str, later: str | None = None
 ) -> str:
     """Return the report of an audit as HTML.
 
@@ -56,7 +56,7 @@ def render_report(
 
     Parameters
     ----------
-    result : AuditResult
+    result : Findings
         What the audit found.
     say : callable, default=str
         What makes of parameters that a sentence names, in backticks, what the reader would type.
@@ -125,7 +125,7 @@ def _text(folder: str, name: str) -> str:
     return (files("flipcost.report") / folder / name).read_text(encoding="utf-8")
 
 
-def _answer(result: AuditResult, say: Callable[[str], str], later: str | None) -> dict[str, Any]:
+def _answer(result: Findings, say: Callable[[str], str], later: str | None) -> dict[str, Any]:
     said = headline(result)
     return {
         "kind": said.kind,
@@ -139,11 +139,11 @@ def _answer(result: AuditResult, say: Callable[[str], str], later: str | None) -
     }
 
 
-def model_bars(result: AuditResult) -> list[dict[str, Any]]:
+def model_bars(result: Findings) -> list[dict[str, Any]]:
     """Return each model with its expected cost, and where its dot and its interval lie in %."""
     scale = scale_of(result)
     best = result.best
-    found = sorted(result.candidates, key=lambda c: (c is not best, c.likely.value))
+    found = sorted(result.models.candidates, key=lambda c: (c is not best, c.likely.value))
     # The dearest, mostly a constant, may leave the picture; the others must not shrink.
     dearest = sorted(c.likely.value for c in found)[-2:][0]
     most = min(max(c.likely.high for c in found), 2 * dearest) or 1.0

@@ -22,7 +22,7 @@ from flipcost.words import (
 )
 
 if TYPE_CHECKING:
-    from flipcost.audit import AuditResult, Called, Candidate, RangeFound
+    from flipcost.audit import Called, Candidate, Findings, RangeFound
     from flipcost.recheck import Batch
 
 _ERROR = {"fn": "a miss", "fp": "a false alarm", "tp": "a right flag", "tn": "a right pass"}
@@ -38,29 +38,31 @@ _COSTS = (
 _FIRST = 100
 
 
-def title_sentence(result: AuditResult) -> str:
+def title_sentence(result: Findings) -> str:
     """Say what was audited."""
-    share = percent(result.n_positive / result.n_rows)
+    table = result.table
+    share = percent(table.n_positive / table.n_rows)
+    columns = count(len(table.schema), "column")
     said = (
-        f"{result.name}: {count(result.n_rows, 'row')}, {count(len(result.schema), 'column')}, "
-        f"{share} labelled {label(result.positive)}"
+        f"{table.name}: {count(table.n_rows, 'row')}, {columns}, {share} labelled "
+        f"{label(table.positive)}"
     )
-    if result.n_effective and result.n_effective < 0.95 * result.n_judged:
-        said += f"; effective sample size {result.n_effective:,.0f} (related rows)"
-    if result.reading:
-        said += f"; {result.reading}, models compared on {count(result.n_judged, 'row')}"
+    if table.n_effective and table.n_effective < 0.95 * table.n_judged:
+        said += f"; effective sample size {table.n_effective:,.0f} (related rows)"
+    if table.reading:
+        said += f"; {table.reading}, models compared on {count(table.n_judged, 'row')}"
     return f"{said}."
 
 
-def price_sentence(result: AuditResult) -> str:
+def price_sentence(result: Findings) -> str:
     """Say what errors of the decision cost, and in what unit figures are."""
     units = f"Figures are costs per 1,000 rows, with {percent(result.level)} intervals."
-    if result.prices_are_assumed:
+    if result.priced.prices_are_assumed:
         return f"No costs were given: a miss and a false alarm cost 1 each (`fn`, `fp`). {units}"
-    fn, fp = (_price(price) for price in (result.prices.fn, result.prices.fp))
+    fn, fp = (_price(price) for price in (result.priced.prices.fn, result.priced.prices.fp))
     said = f"A miss costs {fn}, a false alarm {fp}"
-    if result.prices.is_by_row:
-        means = " and ".join(figure(mean) for mean in result.mean_prices)
+    if result.priced.prices.is_by_row:
+        means = " and ".join(figure(mean) for mean in result.priced.mean_prices)
         said += f" ({means} on average); each row is decided at its own costs"
     return f"{said}. {units}"
 
@@ -69,9 +71,9 @@ def _price(price: object) -> str:
     return label(price) if isinstance(price, str) else price_words(price)
 
 
-def supposed(result: AuditResult) -> str:
+def supposed(result: Findings) -> str:
     """Say what expected costs suppose."""
-    if result.errors.is_given:
+    if result.labels.errors.is_given:
         return "At that error rate"
     if result.n_checked:
         return f"From {count(result.n_checked, 'checked row')}"
@@ -81,7 +83,7 @@ def supposed(result: AuditResult) -> str:
 
 
 def candidate_table(
-    result: AuditResult, *, recorded: bool = False
+    result: Findings, *, recorded: bool = False
 ) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the comparison: the chosen model, then the others by cost.
 
@@ -102,9 +104,9 @@ def candidate_table(
     if recorded:
         heads.insert(1, "recorded labels")
     if best.test is not None:
-        heads.append("true cost" if result.known_flips else "cost on test rows")
+        heads.append("true cost" if result.labels.known_flips else "cost on test rows")
     rows = []
-    for c in sorted(result.candidates, key=lambda c: (c is not best, c.likely.value)):
+    for c in sorted(result.models.candidates, key=lambda c: (c is not best, c.likely.value)):
         same = bool(np.all(c.called == best.called))
         saved = "same decisions" if same else span(c.saving_likely, scale)
         row = [candidate_name(c, result), span(c.likely, scale), "" if c is best else saved]
@@ -116,14 +118,14 @@ def candidate_table(
     return heads, rows
 
 
-def candidate_name(candidate: Candidate, result: AuditResult) -> str:
+def candidate_name(candidate: Candidate, result: Findings) -> str:
     """Return the name of a candidate, and that our model flags all or none where it does."""
-    constant = result.chosen != "rule" and candidate.key == "flipcost"
+    constant = result.models.chosen != "rule" and candidate.key == "flipcost"
     flags = {"all_positive": " (flags all)", "all_negative": " (flags none)"}
-    return candidate.label + (flags[result.chosen] if constant else "")
+    return candidate.label + (flags[result.models.chosen] if constant else "")
 
 
-def cost_sentence(result: AuditResult) -> str:
+def cost_sentence(result: Findings) -> str:
     """Say how the table of costs is read, and what systematic errors could make of it."""
     said = f"Saving: what {result.best.label} saves over each, on the same rows."
     if supposed(result) != "If errors are random":
@@ -132,18 +134,18 @@ def cost_sentence(result: AuditResult) -> str:
     return f"{said} If some errors are systematic, {result.best.label} may cost up to {worst}."
 
 
-def errors_sentences(result: AuditResult) -> list[str]:
+def errors_sentences(result: Findings) -> list[str]:
     """Say how many labels of each class are wrong, and how that is known."""
-    if result.errors.is_given or result.state in ("no_signal", "small"):
+    if result.labels.errors.is_given or result.state in ("no_signal", "small"):
         return []
-    names = (label(result.positive), label(result.negative))
-    rates = result.errors.rates
+    names = (label(result.table.positive), label(result.table.negative))
+    rates = result.labels.errors.rates
     of_positives, of_negatives = (share_span(rate) for rate in rates)
     said = [
         f"{of_positives} of true {names[0]} rows are mislabelled; of {names[1]} {of_negatives}."
     ]
     if result.n_checked:
-        apart = furthest_apart(result.noise_by_score)
+        apart = furthest_apart(result.labels.noise_by_score)
         if apart is None:
             return said
         side, *bands = apart
@@ -154,45 +156,49 @@ def errors_sentences(result: AuditResult) -> list[str]:
         )
         name = names[0] if side == "positives" else names[1]
         return [*said, f"Errors are systematic: among true {name} rows, {hard}, and {easy}."]
-    high = [percent(float(x)) for x in np.ravel(result.noise_bounds.high)]
+    high = [percent(float(x)) for x in np.ravel(result.labels.noise_bounds.high)]
     said.append(f"If errors are random, at most {high[0]} and {high[1]}, by the purest rows.")
     return [*said, _DEFINED]
 
 
-def models_sentence(result: AuditResult) -> str:
+def models_sentence(result: Findings) -> str:
     """Say which models of the errors were weighed, and how much each counts."""
-    weights = {name: w for name, w in result.noise_models.items() if w > LEAST_SHARE}
-    if not weights or result.errors.is_given:
-        return f"{result.noise_source}."
+    weights = {name: w for name, w in result.labels.noise_models.items() if w > LEAST_SHARE}
+    if not weights or result.labels.errors.is_given:
+        return f"{result.labels.noise_source}."
     shown = "; ".join(f"{MODEL_WORDS[name]} {percent(w)}" for name, w in weights.items())
-    for plain, name in (("positives", result.positive), ("negatives", result.negative)):
+    for plain, name in (("positives", result.table.positive), ("negatives", result.table.negative)):
         shown = shown.replace(plain, label(name))
-    source = "" if result.noise_source.startswith("integrated out") else f" ({result.noise_source})"
+    source = (
+        ""
+        if result.labels.noise_source.startswith("integrated out")
+        else f" ({result.labels.noise_source})"
+    )
     return f"{shown}{source}."
 
 
-def suspects_sentence(result: AuditResult) -> str:
+def suspects_sentence(result: Findings) -> str:
     """Say how many of the likeliest errors are expected to be errors."""
     if result.state == "no_signal":
         return "Likely errors: unknown, since the columns do not predict the label."
-    n = min(_FIRST, len(result.suspects))
+    n = min(_FIRST, len(result.labels.suspects))
     if not n:
         return "No likely errors found."
-    expected = round(min(result.information.wrong_in_first_100, n))
-    known = result.known_flips
+    expected = round(min(result.labels.information.wrong_in_first_100, n))
+    known = result.labels.known_flips
     truth = f" ({known['wrong_in_first_100']} are really wrong)" if known and n == _FIRST else ""
     if n < _FIRST:
         return f"Likely errors: {n}, of which {expected} are expected to be wrong."
     return f"Likely errors: {expected} expected among the top {n}{truth}."
 
 
-def truth_sentence(result: AuditResult) -> str:
+def truth_sentence(result: Findings) -> str:
     """Say what is known to be true of an example; else nothing."""
-    if result.known_flips is None:
+    if result.labels.known_flips is None:
         return ""
-    wrong = percent(result.known_flips["wrong_labels"] / result.n_rows)
+    wrong = percent(result.labels.known_flips["wrong_labels"] / result.table.n_rows)
     said = f"The truth, known in this demo: {wrong} of the labels are wrong"
-    plain = next((c for c in result.candidates if c.key == "logistic"), None)
+    plain = next((c for c in result.models.candidates if c.key == "logistic"), None)
     best = result.best
     if plain is None or plain is best or plain.test is None or best.test is None:
         return f"{said}."
@@ -233,14 +239,14 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
     return f"{said} Stop, unless the model will decide about more than {enough} rows."
 
 
-def checks_sentence(result: AuditResult) -> str:
+def checks_sentence(result: Findings) -> str:
     """Say what the rows to check next are for; nothing where other steps come first."""
     if result.recheck is None or result.state == "small":
         return ""
     return next_sentence(result.recheck.batch, result.recheck.cost_check)
 
 
-def way_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
+def way_table(result: Findings) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the checking progress; no rows before anything was checked."""
     heads = ["rows checked", "error rate", "expected cost"]
     way = [] if result.recheck is None else result.recheck.way
@@ -251,14 +257,14 @@ def way_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     return heads, rows if len(rows) > 1 else []
 
 
-def way_sentence(result: AuditResult) -> str:
+def way_sentence(result: Findings) -> str:
     """Say how checks have narrowed the error rate; nothing before anything was checked."""
     rows = way_table(result)[1]
     steps = ", ".join(f"{rate} after {n}" for n, rate, _ in rows)
     return f"Error rate by rows checked: {steps}." if steps else ""
 
 
-def decision_answers(result: AuditResult) -> list[tuple[str, str]]:
+def decision_answers(result: Findings) -> list[tuple[str, str]]:
     """Return the user's own questions, with their answers.
 
     Examples
@@ -272,7 +278,7 @@ def decision_answers(result: AuditResult) -> list[tuple[str, str]]:
     >>> [question for question, _ in decision_answers(audit(table, "ill", 0.2, capacity="10%"))]
     ['What if you can flag only 10% of rows?']
     """
-    found = result.decisions
+    found = result.models.decisions
     if found is None:
         return []
     said = []
@@ -288,26 +294,26 @@ def decision_answers(result: AuditResult) -> list[tuple[str, str]]:
     return said
 
 
-def _called_sentence(called: Called, result: AuditResult) -> str:
+def _called_sentence(called: Called, result: Findings) -> str:
     where = "" if called.group is None else f"In {label(called.group)}: "
     if not called.n_called:
         return f"{where}no row is worth flagging."
     found, right = share_span(called.recall), share_span(called.precision)
     said = (
         f"{_supposing(result)}the {count(called.n_called, 'row')} that save most find {found} of "
-        f"true {label(result.positive)} rows; {right} of them are right, saving "
+        f"true {label(result.table.positive)} rows; {right} of them are right, saving "
         f"{span(called.profit)}."
     )
     return where + (said if where else said[0].upper() + said[1:])
 
 
-def _supposing(result: AuditResult) -> str:
+def _supposing(result: Findings) -> str:
     """Begin a sentence with what its figures suppose."""
     said = supposed(result)
     return f"{said[0].lower()}{said[1:]}, "
 
 
-def _range_sentence(found: RangeFound, result: AuditResult) -> str:
+def _range_sentence(found: RangeFound, result: Findings) -> str:
     scale, error = scale_of(result), _ERROR[found.name]
     low, middle, high = (figure(scale * cost.value) for cost in found.cost)
     said = (
@@ -324,8 +330,8 @@ def _range_sentence(found: RangeFound, result: AuditResult) -> str:
     return said
 
 
-def _segments_sentence(result: AuditResult) -> str:
-    found = result.decisions
+def _segments_sentence(result: Findings) -> str:
+    found = result.models.decisions
     assert found is not None  # noqa: S101 - asked by the caller
     if result.state == "no_signal":
         return "Cannot be estimated: no column predicts the label."
@@ -339,7 +345,7 @@ def _segments_sentence(result: AuditResult) -> str:
     return said[0].upper() + said[1:]
 
 
-def segment_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
+def segment_table(result: Findings) -> tuple[list[str], list[list[str]]]:
     """Return a table of the segments, those with most label errors first.
 
     Examples
@@ -348,7 +354,7 @@ def segment_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     >>> segment_table(SimpleNamespace(decisions=None))
     ([], [])
     """
-    found = result.decisions
+    found = result.models.decisions
     if found is None or not found.segments:
         return [], []
     heads = [str(found.by), "rows", "error rate", "expected cost", "precision", "recall"]
@@ -368,15 +374,18 @@ def segment_table(result: AuditResult) -> tuple[list[str], list[list[str]]]:
     return heads, rows
 
 
-def method_words(result: AuditResult) -> list[tuple[str, str]]:
+def method_words(result: Findings) -> list[tuple[str, str]]:
     """Return how it was found, term by term."""
     choice = (
         "the flipcost model, unless another one is clearly cheaper on the same rows (the "
         f"{percent(result.level)} interval of the difference lies above 0)"
     )
     return [
-        ("Labels", f"column {label(result.target)}; {label(result.positive)} is positive"),
-        ("Error rate", result.noise_source),
+        (
+            "Labels",
+            f"column {label(result.table.target)}; {label(result.table.positive)} is positive",
+        ),
+        ("Error rate", result.labels.noise_source),
         ("Error models, by posterior weight", models_sentence(result)),
         ("Costs", _COSTS),
         ("Choice", choice),

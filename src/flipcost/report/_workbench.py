@@ -17,7 +17,7 @@ from flipcost.words import percent
 if TYPE_CHECKING:
     from markupsafe import Markup
 
-    from flipcost.audit import AuditResult
+    from flipcost.audit import Findings
     from flipcost.core.confusion import Interval
     from flipcost.recheck import RowToCheck
 
@@ -25,7 +25,7 @@ if TYPE_CHECKING:
 _LONGEST_CELL, _MOST_TEXT = 300, 150_000
 
 
-def make_check(result: AuditResult) -> dict[str, Any]:
+def make_check(result: Findings) -> dict[str, Any]:
     """Return rows that can be checked in the page, what its script needs, and the progress."""
     found = result.recheck
     batch = None if found is None else found.batch
@@ -40,7 +40,9 @@ def make_check(result: AuditResult) -> dict[str, Any]:
         {
             "name": str(row.row) if row.id is None else row.id,
             "label": row.label,
-            "other": result.negative if row.label == result.positive else result.positive,
+            "other": result.table.negative
+            if row.label == result.table.positive
+            else result.table.positive,
             "wrong": round(row.suspicion, 4),
             "percent": percent(row.suspicion),
             "why": row.reason,
@@ -53,14 +55,14 @@ def make_check(result: AuditResult) -> dict[str, Any]:
     ]
     return {
         "rows": shown,
-        "labels": [result.negative, result.positive],
+        "labels": [result.table.negative, result.table.positive],
         "said": suspects_sentence(result),
         "worth": checks_sentence(result),
         "n_next": rows_to_check(result),
         "way": make_way(result),
         "data": {
             # What was answered is kept under a name of its own, in the page's own storage.
-            "key": f"flipcost-{zlib.crc32(repr((result.name, shown)).encode()):08x}",
+            "key": f"flipcost-{zlib.crc32(repr((result.table.name, shown)).encode()):08x}",
             "columns": names,
             "matter": len(columns),
             "header": csv_header(columns, with_id=with_id),
@@ -76,7 +78,7 @@ def _fitting(rows: list[tuple[RowToCheck, bool]]) -> list[tuple[RowToCheck, bool
     return rows[: max(n, min(len(rows), 20))]
 
 
-def make_way(result: AuditResult) -> dict[str, Any] | None:
+def make_way(result: Findings) -> dict[str, Any] | None:
     """Return the picture of the checking progress; None where nobody has checked a row."""
     heads, rows = way_table(result)
     if not rows or result.recheck is None:

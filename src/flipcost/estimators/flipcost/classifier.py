@@ -29,11 +29,12 @@ from flipcost.estimators._tables import (
 )
 from flipcost.estimators.flipcost.dependence import refuse_dependence
 from flipcost.estimators.flipcost.fitted import FittedFlipCost
+from flipcost.estimators.flipcost.given import KINDS, GivenScores
 from flipcost.estimators.flipcost.memory import MemoryRows, ScoreLearner, TableSample, fit_memory
 from flipcost.estimators.flipcost.options import SOURCES, FitOptions
 from flipcost.estimators.flipcost.trusted import read_trusted
 from flipcost.estimators.folds import generator
-from flipcost.exceptions import DependenceWarning
+from flipcost.exceptions import DependenceWarning, FlipCostError
 from flipcost.tables.rows import LabeledMoments
 from flipcost.tables.sample import choose_rows, sample_size
 
@@ -300,6 +301,65 @@ class FlipCostClassifier(FittedFlipCost):
         self._fit(X, y, sample_weight, trusted, prices, groups, time)
         return self
 
+    def fit_scores(
+        self,
+        scores: Any,
+        y: Any,
+        *,
+        kind: str = "score",
+        sample_weight: Any = None,
+        trusted: Any = None,
+        prices: Any = None,
+        groups: Any = None,
+    ) -> FlipCostClassifier:
+        """Do what `fit` does after scores are learned, with scores of a model of your own.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, m)
+            Out-of-fold scores, larger where a row is likelier positive: what a model says of rows
+            that it was not fitted on, as `cross_val_predict` gives them. Scores of rows that it was
+            fitted on look better than they are, and so would all that is said here. Several are
+            pooled by their evidence.
+        y : array-like of shape (n,)
+            Noisy labels: any two values.
+        kind : {"score", "probability"}, default="score"
+            Probabilities of the positive class are turned to log-odds first.
+        sample_weight, trusted, prices, groups
+            As in `fit`. Rows with the same scores are not taken for copies.
+
+        Returns
+        -------
+        self
+            Fitted; what `predict`, `predict_proba` and `decision_function` call X are then scores
+            of new rows, by the model fitted on all rows.
+
+        Examples
+        --------
+        >>> from sklearn.ensemble import RandomForestClassifier
+        >>> from sklearn.model_selection import cross_val_predict
+        >>> from flipcost import FlipCostClassifier
+        >>> from flipcost.datasets import make_syn3d
+        >>> from flipcost.noise import flip_labels
+        >>> data = make_syn3d(2000, random_state=0)
+        >>> noisy = flip_labels(data.target, 0.2, random_state=0)
+        >>> own = RandomForestClassifier(min_samples_leaf=20, random_state=0)
+        >>> p = cross_val_predict(own, data.data, noisy, cv=5, method="predict_proba")[:, 1]
+        >>> model = FlipCostClassifier(cost=0.2, random_state=0)
+        >>> wrong = model.fit_scores(p, noisy, kind="probability").wrong_share_
+        >>> bool(wrong.low < 0.2 < wrong.high)
+        True
+        """
+        if kind not in KINDS:
+            msg = f"`kind` must be one of {', '.join(KINDS)}; got {kind!r}."
+            raise FlipCostError(msg)
+        given = GivenScores(kind)
+        rows = given.read(scores)
+        given.check_varied(rows)
+        apart = np.arange(len(rows)) if groups is None and len(rows) > 1 else groups
+        self._fit(rows, y, sample_weight, trusted, prices, apart, learner=given)
+        return self
+
     def _fit(
         self,
         X: Any,
@@ -310,6 +370,7 @@ class FlipCostClassifier(FittedFlipCost):
         groups: Any = None,
         time: Any = None,
         drawn: TableSample | None = None,
+        learner: ScoreLearner | GivenScores | None = None,
     ) -> tuple[ScoredRows, FitResult]:
         """Fit on rows in memory: all of them, those drawn of a table, or some that are drawn."""
         paid = prices_of(self.cost, prices, X)
@@ -327,7 +388,7 @@ class FlipCostClassifier(FittedFlipCost):
             rows = rows.standing_for(drawn.weight)
 
         options = self._options(rows.prices, rows.weight)
-        learner = ScoreLearner(self.estimator, self.features, self.l2s)
+        learner = learner or ScoreLearner(self.estimator, self.features, self.l2s)
         fit = fit_memory(rows, options, learner, rng, self.cv, groups, time)
 
         self._store(fit.result, classes, fit.scorer, fit.transformer)

@@ -15,10 +15,11 @@ from flipcost._shadow import in_shadow
 from flipcost._validation import check_is_fitted, positive_index, validate_data
 from flipcost.core.costs import check_known, log_odds_of, prices_of
 from flipcost.core.decision import CONSTANTS, bayes_calls
+from flipcost.estimators.flipcost.given import GivenScores
 from flipcost.estimators.flipcost.predictor import PooledRule, clean_probability
 from flipcost.estimators.flipcost.summary import summarize
 from flipcost.estimators.priced import PricedScoreMixin
-from flipcost.exceptions import DenoisingWarning
+from flipcost.exceptions import DenoisingWarning, FlipCostError
 from flipcost.tables.encoder import is_mixed
 
 if TYPE_CHECKING:
@@ -115,6 +116,8 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
 
     def _positive_probability(self, X: Any) -> Array:
         check_is_fitted(self)
+        if isinstance(self.scorer_, GivenScores):
+            X = self.scorer_.read(X)
         X = self._validated(X, reset=False)
         if self.transformer_ is not None:
             X = np.asarray(self.transformer_.transform(X), dtype=float)
@@ -138,6 +141,44 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         both[:, self._positive_index()] = eta
         np.subtract(1.0, eta, out=both[:, 1 - self._positive_index()])
         return both
+
+    def predict_proba_scores(self, scores: Any) -> Array:
+        """Return the probability of each *clean* label, after `fit_scores`.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, m)
+            Scores of new rows, as in `fit_scores`.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        return self.predict_proba(self._given(scores))
+
+    def predict_scores(self, scores: Any, prices: Any = None) -> NDArray[Any]:
+        """Return the class of each row that costs least, after `fit_scores`.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, m)
+            Scores of new rows, as in `fit_scores`.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self.predict(self._given(scores), prices)
+
+    def _given(self, scores: Any) -> Any:
+        check_is_fitted(self)
+        if isinstance(self.scorer_, GivenScores):
+            return scores
+        msg = "This classifier was fitted on columns; give those to `predict` or `predict_proba`."
+        raise FlipCostError(msg)
 
     def decision_function(self, X: Any, prices: Any = None) -> Array:
         """Return log-odds of the positive class above those of the cost; ``classes_[1]`` above 0.
@@ -190,6 +231,9 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
             Piecewise-linear scores, boosting's share in them, and a table for each.
         """
         check_is_fitted(self)
+        if isinstance(self.scorer_, GivenScores):
+            msg = "A classifier of given scores has no columns to write; save your own model."
+            raise TypeError(msg)
         if self.estimator is not None:
             msg = (
                 f"The scores of `estimator={type(self.estimator).__name__}` cannot be collapsed; "

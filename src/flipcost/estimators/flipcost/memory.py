@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from flipcost.core.checked_rows import CheckedRows
     from flipcost.core.costs import RowCosts
     from flipcost.estimators.flipcost.dependence import Dependence
+    from flipcost.estimators.flipcost.given import GivenScores
     from flipcost.estimators.flipcost.options import FitOptions
     from flipcost.estimators.flipcost.result import FitResult
 
@@ -202,7 +203,7 @@ class MemoryFit:
 def fit_memory(
     rows: MemoryRows,
     options: FitOptions,
-    learner: ScoreLearner,
+    learner: ScoreLearner | GivenScores,
     rng: np.random.Generator,
     cv: Any = None,
     groups: Any = None,
@@ -216,7 +217,7 @@ def fit_memory(
         What to learn from.
     options : FitOptions
         Cost, noise and level.
-    learner : ScoreLearner
+    learner : ScoreLearner or GivenScores
         How scores are learned.
     rng : numpy.random.Generator
         Where chance comes from.

@@ -42,7 +42,7 @@ def test_pos_label_turns_the_raw_probability_only():
     """The losses treat the classes alike, so naming the other one changes its column only."""
     data = make_syn2d(300, random_state=0)
     labels = np.where(data.target == data.target.max(), "ill", "well")
-    one = LinkClassifier("squared").fit(data.data, labels)
+    one = LinkClassifier("squared", pos_label="well").fit(data.data, labels)
     other = LinkClassifier("squared", pos_label="ill").fit(data.data, labels)
     assert np.allclose(one.coef_, other.coef_)
     assert np.allclose(one.eta_raw(data.data), 1 - other.eta_raw(data.data))

@@ -5,7 +5,9 @@ import pytest
 from sklearn.base import clone
 
 from flipcost.audit import audit, cost_grid
+from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.costs import RowCosts
 from flipcost.core.decision import bayes_calls
 from flipcost.exceptions import TableError
 from flipcost.words import figure
@@ -162,7 +164,9 @@ def test_the_sliders_choose_as_the_classifier_does():
         called = bayes_calls(model.oof_probability_, model.cost, model.chosen_)
         expected = ConfusionCounts.from_labels(np.array(y) == model.pos_label, called)
         np.testing.assert_array_equal(candidate.tables.counts[k], expected.counts)
-        own = model.rate_posterior_.cost(candidate.table(k), model.cost)[0]
+        own = LabelSums.of_table(candidate.table(k), RowCosts.of(model.cost)).mean(
+            model.rate_posterior_
+        )
         assert own.value == pytest.approx(model.cost_estimate_, abs=1e-12)
     assert seen == {"rule", "all_negative", "all_positive"}
 

@@ -12,6 +12,8 @@ import pytest
 
 from flipcost.audit import _sources, audit, audit_files
 from flipcost.audit._maker import RowMaker, TableFacts
+from flipcost.core.clean_means import LabelSums
+from flipcost.core.costs import RowCosts
 from flipcost.exceptions import SourceError, TableError
 from flipcost.noise import flip_labels
 from flipcost.recheck import CheckedRow
@@ -146,7 +148,9 @@ def test_the_report_says_what_the_classifier_says(tmp_path):
             (interval.value, interval.low, interval.high)
         )
     table = result.best.table(result.cost_index)
-    at_slider = result.posterior.cost(table, result.cost, result.level)[0]
+    at_slider = LabelSums.of_table(table, RowCosts.of(result.cost)).mean(
+        result.posterior, result.level
+    )
     assert (at_slider.low, at_slider.high) == pytest.approx((best.low, best.high))
 
 

@@ -7,9 +7,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.cost_curves import (
     confusion_cells,
     confusions_at_costs,
-    costs_at_rates,
     per_row_cost,
-    possible_cost,
 )
 
 
@@ -59,7 +57,7 @@ def test_cells_and_costs_are_possible_at_any_rate(rate):
     np.testing.assert_allclose(cells[..., 0].sum(axis=0), counts.sum(axis=0) / counts.sum())
     for value, low, high in cells.reshape(4, 3):
         assert 0 <= low <= value <= high <= 1
-    cost = possible_cost(table, 0.3, rate)
+    cost = table.interval("cost", cost=0.3, noise_rate=rate)
     assert 0 <= cost.low <= cost.value <= cost.high <= 0.7
     assert cost.value == pytest.approx(0.7 * cells[1, 0, 0] + 0.3 * cells[0, 1, 0])
 
@@ -72,11 +70,3 @@ def test_per_row_costs_are_unbiased():
         clean_positive = 0.25 * paid[0, call] + 0.75 * paid[1, call]
         assert clean_negative == pytest.approx(0.3 * call)
         assert clean_positive == pytest.approx(0.7 * (1 - call))
-
-
-def test_costs_at_rates_are_the_denoised_costs():
-    """Each assumed rate gives the cost of the table denoised at it."""
-    table = ConfusionCounts.from_labels([1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 1])
-    rates = [0.0, 0.1, (0.2, 0.05)]
-    expected = [float(table.cost(0.3, noise_rate=rate)) for rate in rates]
-    np.testing.assert_array_equal(costs_at_rates(table, 0.3, rates), expected)

@@ -12,7 +12,6 @@ from flipcost.core.decision import (
     bayes_calls,
     choose_at_factors,
     clean_cost,
-    count_calls,
     decide,
     decide_minimax,
     minimax_regret,
@@ -129,7 +128,10 @@ def test_the_guard_averages_two_gains(cost, weighted):
         called = bayes_calls(eta, cost, answer)
         expected = ConfusionCounts.from_labels(positive, called, weight)
         np.testing.assert_array_equal(table.counts, expected.counts)
-        found, known = decision.costs[answer], POSTERIOR.cost(expected, cost)[0]
+        found, known = (
+            decision.costs[answer],
+            cost_sums(positive, called, RowCosts.of(cost), weight).mean(POSTERIOR),
+        )
         assert [found.value, found.low, found.high] == pytest.approx(
             [known.value, known.low, known.high], rel=1e-12, abs=1e-15
         )
@@ -194,8 +196,7 @@ def test_minimax_takes_the_least_worst_regret(cost):
     answer, rate, regret = decide_minimax(
         sums[:2], dict(zip(CONSTANTS, sums[2:], strict=True)), POSTERIOR
     )
-    tables = [count_calls(positive, called) for called in calls]
-    expected = minimax_regret(np.column_stack([POSTERIOR.cost(t, cost)[1] for t in tables]))
+    expected = minimax_regret(np.column_stack([one.by_rate(POSTERIOR) for one in sums]))
     np.testing.assert_allclose(regret.cost, expected.cost, atol=1e-12)
     names = ["rule", "rule", *CONSTANTS]
     assert answer == names[expected.chosen]

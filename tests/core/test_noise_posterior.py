@@ -6,7 +6,9 @@ from scipy.special import expit, logit
 
 from flipcost.core import priors
 from flipcost.core.calibration import ScoreBins
+from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import (
     PrevalencePrior,
     RateGrid,
@@ -261,7 +263,8 @@ def test_cost_of_a_table_with_the_rate_known():
     counts = np.array([[60.0, 20.0], [10.0, 30.0]])
     table = ConfusionCounts(counts, counts)
     posterior = RatePosterior(np.array([[0.1, 0.1]]), np.array([1.0]))
-    interval, by_rate = posterior.cost(table, 0.2)
+    sums = LabelSums.of_table(table, RowCosts.of(0.2))
+    interval, by_rate = sums.mean(posterior), sums.by_rate(posterior)
     assert interval.value == pytest.approx(float(table.cost(0.2, noise_rate=0.1)))
     assert by_rate.shape == (1,)
     known = table.interval("cost", cost=0.2, noise_rate=0.1)
@@ -272,9 +275,10 @@ def test_not_knowing_the_rate_widens_the_interval():
     """A spread of rates gives a wider interval than its mean alone."""
     counts = np.array([[600.0, 200.0], [100.0, 300.0]])
     table = ConfusionCounts(counts, counts)
-    sure = RatePosterior(np.array([[0.1, 0.1]]), np.array([1.0])).cost(table, 0.2)[0]
+    sums = LabelSums.of_table(table, RowCosts.of(0.2))
+    sure = sums.mean(RatePosterior(np.array([[0.1, 0.1]]), np.array([1.0])))
     rates = np.array([[0.02, 0.02], [0.18, 0.18]])
-    unsure = RatePosterior(rates, np.array([0.5, 0.5])).cost(table, 0.2)[0]
+    unsure = sums.mean(RatePosterior(rates, np.array([0.5, 0.5])))
     assert unsure.high - unsure.low > 1.5 * (sure.high - sure.low)
 
 

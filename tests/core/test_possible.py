@@ -4,8 +4,10 @@ import numpy as np
 import pytest
 
 from flipcost.core.checked_rows import contradict
+from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.cost_curves import confusion_cells, costs_at_rates
+from flipcost.core.cost_curves import confusion_cells
+from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.possible import not_identified, possible_limits, rows_to_identify, tells_nothing
 from flipcost.core.rates import NoiseRate
@@ -37,8 +39,6 @@ def test_intervals_of_measures_contain_them():
         cells = confusion_cells(table, rate, level)
         assert np.all((cells >= 0) & (cells <= 1))
         assert np.all((cells[..., 1] <= cells[..., 0]) & (cells[..., 0] <= cells[..., 2]))
-        costs = costs_at_rates(table, 0.2, [rate, 0.0, 0.45])
-        assert np.all((costs >= 0) & (costs <= 0.8))
 
 
 def test_a_rate_that_leaves_nothing_identifies_nothing():
@@ -51,7 +51,7 @@ def test_a_rate_that_leaves_nothing_identifies_nothing():
     found = table.interval("cost", cost=0.2, noise_rate=(0.6, 0.39))
     assert (found.low, found.high) == (0.0, 0.8)
     posterior = RatePosterior(np.array([[0.6, 0.39]]), np.ones(1))
-    cost = posterior.cost(table, 0.2)[0]
+    cost = LabelSums.of_table(table, RowCosts.of(0.2)).mean(posterior)
     assert cost.low == 0.0
     assert cost.high == pytest.approx(0.8 * 0.55 + 0.2 * 0.45)  # if every call is a mistake
     wrong = posterior.wrong_share(0.4, n_rows=1000)

@@ -14,7 +14,7 @@ import pytest
 from flipcost.audit import audit
 from flipcost.core.clean_means import cost_sums
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.cost_curves import confusion_cells, per_row_cost, possible_cost
+from flipcost.core.cost_curves import confusion_cells, per_row_cost
 from flipcost.core.costs import Costs
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.noise_posterior import RatePosterior
@@ -161,7 +161,9 @@ def test_the_sliders_move_the_figures_to_the_librarys_values(browser, case, inde
     scale = 1000 * result.prices.fp / cost
     table = ConfusionCounts(result.best.tables.counts[k], result.best.tables.squares[k])
     # Where nothing was moved the page shows the one expected cost: all rates are weighed.
-    expected = result.best.likely if index is None else possible_cost(table, cost, pair)
+    expected = (
+        result.best.likely if index is None else table.interval("cost", cost=cost, noise_rate=pair)
+    )
     assert 0 <= expected.low <= expected.value <= expected.high <= max(cost, 1 - cost)
     limits = [scale * x for x in (expected.value, expected.low, expected.high)]
     found = figures(browser, "out-now")

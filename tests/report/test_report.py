@@ -8,7 +8,6 @@ import numpy as np
 import pytest
 
 from flipcost.audit import audit
-from flipcost.core.cost_curves import possible_cost
 from flipcost.report import render_report
 from flipcost.report._figures import BOTTOM, TOP, axis_top
 from flipcost.report._payload import make_payload
@@ -107,7 +106,7 @@ def test_lines_are_drawn_where_the_costs_are(result, html):
     top = float(re.findall(r'class="ytick"[^>]*>([^<]*)<', path)[-1].replace(",", ""))
     table = result.best.table(result.cost_index)
     rates = (0.0, result.noise_rate[1])
-    cost = 1000 * result.unit * possible_cost(table, result.cost, rates).value
+    cost = 1000 * result.unit * table.interval("cost", cost=result.cost, noise_rate=rates).value
     y = float(points[0].split(",")[1])
     # Places are written with one decimal.
     assert y == pytest.approx(BOTTOM - (BOTTOM - TOP) * cost / top, abs=0.06)

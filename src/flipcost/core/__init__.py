@@ -44,13 +44,13 @@ Decisions
 ---------
 - `confusion`: counts of labels against calls; measures with intervals
 - `clean_means`: means of what depends on the clean label, prices by row among it
-- `cost_curves`: counts over costs, costs over rates
+- `cost_curves`: counts over costs, cells of clean labels
 - `quality`: calibration, ROC and precision-recall, as labelled and denoised
 - `capacity`: which rows to call when only so many can be
 - `depth`: precision, recall, lift and profit at every depth
 - `segments`: parts of a table, partially pooled
 - `price_curves`: net benefit over thresholds, cost over prices
-- `decision`: the rule, the constants, the guard, minimax regret
+- `decision`: the rule, the constants, the fallback to these, minimax regret
 - `possible`: figures kept to what can be
 - `information`: labels needed, labels that are likely wrong, the value of the rate, savings
 

@@ -76,6 +76,12 @@ class LabelSums:
         )
 
     @classmethod
+    def of_table(cls, table: ConfusionCounts, costs: RowCosts) -> LabelSums:
+        """Return what decisions cost from labels against decisions, at one cost for all rows."""
+        own = (np.array([costs.miss, -costs.alarm]), np.array([0.0, costs.alarm]))
+        return cls.of_groups(table.counts.T, table.squares.T, *own)
+
+    @classmethod
     def of_rows(
         cls,
         positive: ArrayLike,
@@ -328,12 +334,12 @@ def cost_sums(
     3.6667
     """
     calls = np.asarray(called, dtype=bool)
-    miss, alarm = costs.mean(sample_weight)
-    usual = (np.array([miss, -alarm]), np.array([0.0, alarm]))
     if costs.is_constant:
         if table is None:
             table = ConfusionCounts.from_labels(positive, calls, sample_weight)
-        return LabelSums.of_groups(table.counts.T, table.squares.T, *usual)
+        return LabelSums.of_table(table, costs)
+    miss, alarm = costs.mean(sample_weight)
+    usual = (np.array([miss, -alarm]), np.array([0.0, alarm]))
     slope = np.where(calls, -costs.alarm, costs.miss)
     base = np.where(calls, costs.alarm, 0.0)
     sums = LabelSums.of_rows(positive, slope, base, sample_weight, calls, 2)

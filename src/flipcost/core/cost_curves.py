@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
@@ -11,9 +9,7 @@ from scipy.special import ndtri
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import (
     ConfusionCounts,
-    Interval,
     half_a_row_more,
-    measure,
     possible_counts,
 )
 from flipcost.core.costs import CostLike, cost_share
@@ -67,33 +63,6 @@ def confusions_at_costs(
     return ConfusionCounts(*(np.moveaxis(table, 0, 1) for table in tables))
 
 
-def costs_at_rates(table: ConfusionCounts, cost: CostLike, rates: Sequence[NoiseRateLike]) -> Array:
-    """Return the clean cost of a classifier under each of several assumed noise rates.
-
-    Parameters
-    ----------
-    table : ConfusionCounts of shape (2, 2)
-        Noisy labels against calls.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
-    rates : sequence of float or pairs
-        Assumed noise rates.
-
-    Returns
-    -------
-    ndarray of shape (len(rates),)
-        Of denoised counts that were cut to what can be.
-
-    Examples
-    --------
-    >>> table = ConfusionCounts.from_labels([1, 1, 1, 0, 0, 0], [1, 1, 0, 0, 0, 1])
-    >>> costs_at_rates(table, 0.5, [0.0, 0.25]).round(4)
-    array([0.1667, 0.0833])
-    """
-    tables = [possible_counts(table, rate) for rate in rates]
-    return measure(np.array(tables).reshape(-1, 2, 2), "cost", cost)
-
-
 def confusion_cells(
     table: ConfusionCounts, noise_rate: NoiseRateLike, level: float = 0.95
 ) -> Array:
@@ -136,36 +105,6 @@ def confusion_cells(
     if not_identified(noise_rate, table.n_effective) is not None:
         low, high = np.zeros((2, 2)), np.ones((2, 2))
     return np.stack([value, np.minimum(low, value), np.maximum(high, value)], axis=-1)
-
-
-def possible_cost(
-    table: ConfusionCounts, cost: CostLike, noise_rate: NoiseRateLike, level: float = 0.95
-) -> Interval:
-    """Return the clean cost of a row at a rate that is assumed: never below nothing.
-
-    Parameters
-    ----------
-    table : ConfusionCounts of shape (2, 2)
-        Noisy labels against calls.
-    cost : float or Costs
-        Share of the cost that a false positive bears.
-    noise_rate : float, pair of floats, or None
-        The rate to denoise with, taken as known.
-    level : float, default=0.95
-        Confidence level.
-
-    Returns
-    -------
-    Interval
-        Of denoised counts that were cut to what is possible; it holds its value.
-
-    Examples
-    --------
-    >>> table = ConfusionCounts.from_labels([1, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0])
-    >>> print(possible_cost(table, 0.2, 0.25).value, round(float(table.cost(0.2, 1.0, 0.25)), 3))
-    0.0 -0.25
-    """
-    return table.interval("cost", cost=cost, noise_rate=noise_rate, level=level)
 
 
 def per_row_cost(cost: CostLike, noise_rate: NoiseRateLike) -> Array:

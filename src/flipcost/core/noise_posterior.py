@@ -43,14 +43,8 @@ from flipcost.core.calibration import (
     log_sum,
 )
 from flipcost.core.confusion import (
-    ConfusionCounts,
     Interval,
-    cut_to_calls,
-    half_a_row_more,
-    measure,
-    measure_gradient,
 )
-from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.mixtures import mixture_intervals
 from flipcost.core.noise import unmixing_matrices
 from flipcost.core.possible import not_identified, possible_limits
@@ -719,25 +713,6 @@ class RatePosterior:
             low, high = self.rates.min(), self.rates.max()
         return Interval(*possible_limits(value, low, high, 0.0, 1.0))
 
-    def cost(
-        self, table: ConfusionCounts, cost: CostLike, level: float = 0.95
-    ) -> tuple[Interval, Array]:
-        """Return the clean cost of a rule from its noisy table, the rate integrated out."""
-        by_rate = _costs_at(self.rates, table, cost)[0]
-        value = float(self.weight @ by_rate)
-        costs, error, weight = self.wide_costs(table, cost)
-        low, high = mixture_interval(costs, error, weight, level)
-        most = _dearest(table, cost)
-        if self.doubt(table.n_effective) is not None:
-            low, high = 0.0, most
-        return Interval(*possible_limits(value, low, high, 0.0, most)), by_rate
-
-    def wide_costs(self, table: ConfusionCounts, cost: CostLike) -> tuple[Array, Array, Array]:
-        """Return costs, their standard errors and weights at the rates of the intervals."""
-        rates, weight, anything = self._wide
-        _, smooth, error = _costs_at(rates, table, cost, anything)
-        return smooth, np.minimum(error, _dearest(table, cost) / 2), weight
-
 
 def _wrong(rates: Array, noisy_share: float) -> Array:
     """Share of wrong labels at each pair of rates."""
@@ -763,29 +738,6 @@ def _unmixing_anywhere(rates: Array, noisy_share: float) -> Array:
     false = np.clip((1 - clean) * rates[:, 1] / max(noisy_share, 1e-9), 0.0, 1.0)
     rows = [[1 - missed, false], [missed, 1 - false]]
     return np.moveaxis(np.asarray(rows), -1, 0)
-
-
-def _costs_at(
-    rates: Array, table: ConfusionCounts, cost: CostLike, anything: Flags | None = None
-) -> tuple[Array, Array, Array]:
-    """Return costs at each rate, the same of smoothed counts, and their standard errors."""
-    share = float(table.counts[1].sum() / table.counts.sum())
-    unmix = _unmixing(rates, share, anything)
-    counts, squares = half_a_row_more(table)
-    smooth = unmix @ counts
-    gradient = np.swapaxes(unmix, 1, 2) @ measure_gradient(smooth, "cost", cost)
-    error = np.sqrt((gradient**2 * squares).sum(axis=(1, 2)))
-    return (
-        measure(cut_to_calls(unmix @ table.counts, table.counts), "cost", cost),
-        measure(cut_to_calls(smooth, counts), "cost", cost),
-        error,
-    )
-
-
-def _dearest(table: ConfusionCounts, cost: CostLike) -> float:
-    """Return what a row costs if every call is a mistake."""
-    called, share = table.counts.sum(axis=0), cost_share(cost)
-    return float(((1 - share) * called[0] + share * called[1]) / called.sum())
 
 
 def _marginal(values: Array, weight: Array) -> tuple[Array, Array]:

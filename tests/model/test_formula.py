@@ -12,6 +12,7 @@ from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression, RidgeClassifier
 from sklearn.naive_bayes import GaussianNB
 from sklearn.pipeline import make_pipeline
+from sklearn.preprocessing import StandardScaler
 
 import flipcost
 from flipcost import (
@@ -175,6 +176,9 @@ BARE = {
     ),
     "cut, noise known": NoiseAwareThresholdClassifier(
         LogisticRegression(), 0.3, noise_rate=(0.2, 0.1), pos_label=0
+    ),
+    "cut, scaled": NoiseAwareThresholdClassifier(
+        make_pipeline(StandardScaler(), LogisticRegression()), 0.3
     ),
     "closed form": UnevenMarginClassifier(0.3, pos_label=0),
     "tuned": UnevenMarginClassifierCV(cv=3),

@@ -24,6 +24,8 @@ MODELS = ("auto", "linear", "boosting")
 NOISE_MODELS = ("auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional")
 # A price that is so many times the other leaves nothing to weigh up.
 _MOST_UNEVEN = 1e9
+# Attributes of a model that name columns it reads.
+_READ = ("feature_names_in_", "cost_columns")
 _RENAMED = {"positive": "pos_label", "group": "groups", "seed": "random_state"}
 
 
@@ -305,7 +307,7 @@ class AuditOptions:
 
         read = [*self.roles.used, *columns]
         # A saved model may read other columns.
-        more = [*getattr(self.model, "feature_names_in_", ())]
+        more = [n for of in _READ for n in getattr(self.model, of, ())]
         more += price_columns(self.prices, names, where) + self.grouping
         return read + [n for n in dict.fromkeys(more) if n in names and n not in read]
 

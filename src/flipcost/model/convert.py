@@ -10,6 +10,7 @@ import msgspec
 import numpy as np
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
+from sklearn.preprocessing import StandardScaler
 
 from flipcost._validation import LinearClassifierMixin, check_is_fitted, positive_index
 from flipcost._version import __version__
@@ -309,24 +310,19 @@ def _tree(tree: Tree, inputs: Inputs, index: Any) -> TreeData:
     )
 
 
-def _decision(cost: Any, *, by: str = "probability", by_row: bool = False) -> Decision:
+def _decision(cost: Any, *, by: Any = "probability", by_row: bool = False) -> Decision:
     """Return when rows are flagged, of a cost that is a share or costs that may differ by row."""
-    kind: Any = by
-    if isinstance(cost, Costs):
-        cost = cost.middle
-    if by_row or (isinstance(cost, Costs) and cost.is_by_row):
-        threshold = 0.5 if by == "score" else None
-        prices = [getattr(cost, name, None) for name in PRICE_NAMES]
-        own = all(isinstance(price, str | int | float) for price in prices)
-        if threshold is not None or not own or not isinstance(cost, Costs) or not cost.is_by_row:
-            prices = [None] * 4  # of arrays or a function: they come with the rows
-        known = [
-            price if price is None or isinstance(price, str) else float(price) for price in prices
-        ]
-        return Decision(kind, threshold, *known)
-    share = cost_share(cost)
-    costs = cost if isinstance(cost, Costs) else Costs(fn=1 - share, fp=share)
-    return Decision(kind, share, *(float(getattr(costs, name)) for name in PRICE_NAMES))
+    costs = cost.middle if isinstance(cost, Costs) else None
+    made = costs is not None and costs.is_by_row
+    if not (by_row or made):
+        share = cost_share(cost)
+        costs = costs or Costs(fn=1 - share, fp=share)
+        return Decision(by, share, *(float(getattr(costs, name)) for name in PRICE_NAMES))
+    prices = [getattr(costs, name, None) for name in PRICE_NAMES]
+    # Those of arrays or a function come with the rows; the closed form has them in its score.
+    if by == "score" or not made or not all(isinstance(p, str | int | float) for p in prices):
+        prices = [None] * len(PRICE_NAMES)
+    return Decision(by, 0.5 if by == "score" else None, *prices)
 
 
 def _closed_form(model: UnevenMarginClassifier, inputs: Inputs) -> Formula:
@@ -346,7 +342,8 @@ def _threshold(model: NoiseAwareThresholdClassifier, inputs: Inputs) -> Formula:
     """Return logistic regression or boosting, cut at a cost: other winners of an audit."""
     inner = model.estimator_
     scores = _of_estimator(inner, inputs)
-    if scores is None or not (scores.trees or isinstance(inner, LogisticRegression)):
+    last = inner[-1] if isinstance(inner, Pipeline) else inner
+    if scores is None or not (scores.trees or isinstance(last, LogisticRegression)):
         _refuse(f"A NoiseAwareThresholdClassifier with `estimator={type(inner).__name__}`")
     positive = model.classes_[positive_index(model.classes_, model.pos_label)]
     sign = 1.0 if inner.classes_[1] == positive else -1.0
@@ -363,6 +360,13 @@ def _threshold(model: NoiseAwareThresholdClassifier, inputs: Inputs) -> Formula:
 
 def _of_estimator(inner: Any, inputs: Inputs) -> Scores | None:
     """Return the score of a classifier that is linear or made of trees; None of any other."""
+    if isinstance(inner, Pipeline) and [type(step) for step in inner[:-1]] == [StandardScaler]:
+        found = _of_estimator(inner[-1], inputs)
+        if found is None or found.trees is not None:
+            return None
+        slopes = found.slopes / (1.0 if inner[0].scale_ is None else inner[0].scale_)
+        mean = 0.0 if inner[0].mean_ is None else inner[0].mean_
+        return Scores(slopes, found.bias - (slopes * mean).sum(axis=1))
     if isinstance(inner, LinearClassifierMixin) and np.atleast_2d(inner.coef_).shape[0] == 1:
         bias = np.broadcast_to(np.asarray(inner.intercept_, dtype=float), (1,))
         return Scores(np.atleast_2d(inner.coef_).astype(float), bias)

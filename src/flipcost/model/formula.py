@@ -271,6 +271,7 @@ class Formula(_Data, frozen=True, dict=True, eq=False):
         m, n_columns = len(self.bias), len(self.columns)
         kinds = {type(label) for label in self.classes}
         _require(len(set(self.classes)) == 2 and len(kinds) == 1, "two labels of one kind")
+        _require(kinds <= {str, bool, int, float}, "labels that are text, numbers, or yes and no")
         for number in self.numbers:
             _require(number.column < n_columns, "numbers of columns that there are")
             column, changes = self.columns[number.column], not number.is_plain

@@ -87,7 +87,7 @@ def test_trees_may_ask_whether_a_value_is_known(engine):
 def test_what_a_model_refuses_has_no_probability(data, engine):
     """Rows with a missing value, for a model that has no place for it, get NULL or NaN."""
     X, y = data
-    model = FlipCostClassifier(0.4, features="splines").fit_table(scan_batches([(X, y)]))
+    model = UnevenMarginClassifier(0.4).fit_table(scan_batches([(X, y)]))
     new = X[:50].copy()
     expected = model.predict_proba(new)[:, 1]
     new[7, 1] = np.nan

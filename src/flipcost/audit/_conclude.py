@@ -34,6 +34,7 @@ from flipcost.core.quality import LabelBins
 from flipcost.core.quantiles import largest_first
 from flipcost.tables.arrow import take_column
 from flipcost.tables.plain import plain_features
+from flipcost.tables.reader import FrameReader
 from flipcost.tables.roles import read_labels
 
 if TYPE_CHECKING:
@@ -173,6 +174,8 @@ def _scorer(rows: Audited, classifier: Any) -> RowScore:
     """Return what scores numbers, as the reader reads them, by log-odds of the positive label."""
     place = int(np.flatnonzero(classifier.classes_ == rows.labels[1])[0])
     maker = rows.maker
+    if getattr(getattr(classifier, "scorer_", None), "encoder", None) is not None:
+        return _own_scorer(rows, classifier, place)
 
     def odds(X: NDArray[np.float64]) -> NDArray[np.float64]:
         return log_odds(classifier.predict_proba(X)[:, place])
@@ -182,6 +185,31 @@ def _scorer(rows: Audited, classifier: Any) -> RowScore:
 
     made_of = [feature.column for feature in plain_features(maker.reader, maker.features)]
     return RowScore(odds, features, np.array(made_of, dtype=np.intp))
+
+
+def _own_scorer(rows: Audited, classifier: Any, place: int) -> RowScore:
+    """Return what scores numbers by the classifier, whose cells have other codes of levels."""
+    reader, encoder = rows.maker.reader, classifier.scorer_.encoder
+    codes = {}
+    for k, (about, column) in enumerate(zip(reader.schema_, encoder.columns, strict=True)):
+        if column.kind == "category" and about["kind"] == "category":
+            known = {level: code for code, level in enumerate(column.levels)}
+            other = len(column.levels)  # what any other level is, one that was not seen too
+            codes[k] = np.array([known.get(level, other) for level in about["levels"]] + [other])
+    places = np.array([column for _, column in reader.sources()])
+
+    def odds(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        return log_odds(classifier.probability_of_cells(cells)[:, place])
+
+    def cells(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
+        made = numbers.copy()
+        for k, own in codes.items():
+            (j,) = np.flatnonzero(places == k)
+            seen = np.flatnonzero(~np.isnan(numbers[:, j]))
+            made[seen, j] = own[numbers[seen, j].astype(np.intp)]
+        return made
+
+    return RowScore(odds, cells, places)
 
 
 def _effects(
@@ -270,4 +298,6 @@ def _pipeline(rows: Audited, classifier: FlipCostClassifier, winner: Candidate) 
         given = {} if rows.costs.is_constant else {"prices": rows.costs}
         model.fit(rows.judged.X, labels, sample_weight=rows.judged.weight, **given)
     maker = rows.maker
+    if model is classifier and classifier.estimator is None:
+        return Pipeline([("columns", FrameReader(maker.reader)), ("model", model)])
     return Pipeline([("columns", maker.reader), ("features", maker.features), ("model", model)])

@@ -76,7 +76,7 @@ def fit_drawn(
     with limited_threads(len(labels)):
         scored = flipcost.fit_drawn(
             classifier,
-            X,
+            maker.inputs(frame, classifier),
             labels,
             sample,
             sample_weight=weight,
@@ -124,9 +124,9 @@ class _Score:
     def __init__(self, classifier: FlipCostClassifier):
         self._model = classifier
 
-    def __call__(self, X: Any) -> Any:
+    def __call__(self, maker: RowMaker, frame: Any) -> Any:
         place = self._model.classes_.tolist().index(self._model.pos_label)
-        return self._model.predict_proba(X)[:, place]
+        return self._model.predict_proba(maker.inputs(frame, self._model))[:, place]
 
 
 def _row_numbers(position: Any, facts: TableFacts) -> Any:

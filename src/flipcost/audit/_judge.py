@@ -90,7 +90,7 @@ def _judged(
         saving=saving,
         likely=first[0],
         saving_likely=first[1],
-        test=_tested(rows, candidate, truth),
+        test=_tested(rows, candidate, truth, classifier),
     )
 
 
@@ -122,7 +122,10 @@ def _design(
 
 
 def _tested(
-    rows: Audited, candidate: Candidate, truth: NDArray[np.bool_] | None
+    rows: Audited,
+    candidate: Candidate,
+    truth: NDArray[np.bool_] | None,
+    classifier: FlipCostClassifier,
 ) -> Interval | None:
     """Return what decisions cost by labels that are known to be right, if there are any."""
     judged, level, costs = rows.judged, rows.options.level, rows.costs
@@ -133,6 +136,8 @@ def _tested(
             design = judged.ties.mean_design(costs.paid(labels, called), weight, level)
     elif rows.clean is not None:
         tested = rows.clean.frame if candidate.key == "saved" else rows.clean.X
+        if candidate.key == "flipcost":
+            tested = rows.maker.inputs(rows.clean.frame, classifier)
         of_test = row_prices(rows.options.prices, rows.clean.frame, "The test table")
         costs = costs if of_test is None else of_test
         called = np.asarray(candidate.predict(tested, costs), dtype=bool)

@@ -167,6 +167,10 @@ class RowMaker:
             return np.empty((0, self.n_features))
         return np.asarray(self.features.transform(self.reader.transform(frame)), dtype=float)
 
+    def inputs(self, frame: Any, classifier: Any) -> Any:
+        """Return rows as the classifier reads them: columns, or features for another's scores."""
+        return self.reader.frame(frame) if classifier.estimator is None else self.make(frame)
+
     @property
     def n_features(self) -> int:
         """How many features there are."""

@@ -112,7 +112,7 @@ class ScoreTask:
     """
 
     maker: RowMaker
-    score: Callable[[Any], NDArray[np.float64]]
+    score: Callable[[RowMaker, Any], NDArray[np.float64]]
     positive: str
     known: NDArray[Any]
     id: str | None = None
@@ -136,7 +136,7 @@ class ScoreTask:
 
     def _probability(self, frame: Any, piece: Piece) -> NDArray[np.float64]:
         try:
-            return self.score(self.maker.make(frame))
+            return self.score(self.maker, frame)
         except TableError as error:
             msg = f"{piece.where}: {error} If the rows that were drawn misled, give `categorical`."
             raise SourceError(msg) from error

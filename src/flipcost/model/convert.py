@@ -41,7 +41,7 @@ from flipcost.model.formula import (
     TreeData,
 )
 from flipcost.tables.plain import NumberFeature, plain_features, read_columns
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.reader import ColumnReader, FrameReader
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.predictor import PooledRule
@@ -106,6 +106,8 @@ def formula_of(model: Any) -> Formula:
     if not isinstance(model, Pipeline):
         return _of_classifier(model, None)
     steps = [step for _, step in model.steps]
+    if isinstance(steps[0], FrameReader):  # the classifier reads columns by its own encoder
+        return _of_classifier(steps[-1], None)
     if len(steps) != 3 or not isinstance(steps[0], ColumnReader):
         names = ", ".join(type(step).__name__ for step in steps)
         _refuse(f"A pipeline of {names}")

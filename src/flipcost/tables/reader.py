@@ -118,6 +118,28 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         parts = [_numbers(take_column(table, c["name"], "The table"), c) for c in self.schema_]
         return np.column_stack(parts) if parts else np.empty((table.num_rows, 0))
 
+    def frame(self, X: Any) -> Any:
+        """Return the columns as an Arrow table of plain types, whatever types X has them in.
+
+        Numbers and truth values are numbers, dates are times, and categories are dictionaries; this
+        is what the encoder of a classifier learns from and reads.
+        """
+        check_is_fitted(self)
+        table = as_arrow(X)
+        made = []
+        for column in self.schema_:
+            values, kind = take_column(table, column["name"], "The table"), column["kind"]
+            if kind == "category":
+                made.append(values.cast(pa.string()).dictionary_encode())
+            elif kind == "date":
+                seconds = 86400.0 * _numbers(values, column)[:, 0]
+                gone = np.isnan(seconds)
+                whole = np.where(gone, 0.0, seconds).round().astype("int64")
+                made.append(pa.array(whole, mask=gone).cast(pa.timestamp("s")))
+            else:
+                made.append(pa.array(_numbers(values, column), from_pandas=True))
+        return pa.table(made, names=[column["name"] for column in self.schema_])
+
     def get_feature_names_out(self, input_features: None = None) -> NDArray[Any]:  # noqa: ARG002 - likewise
         """Return the names of the numbers.
 
@@ -241,3 +263,34 @@ _WORDS = {
     "empty": "nothing",
     "constant": "one value",
 }
+
+
+class FrameReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
+    """The first step of a model that reads columns itself: those of a reader, in plain types.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = pa.table({"age": ["50", None, "31"], "town": ["Paris", "Lyon", "Paris"]})
+    >>> FrameReader(ColumnReader().fit(table)).transform(table)["age"].to_pylist()
+    [50.0, None, 31.0]
+    """
+
+    def __init__(self, reader: ColumnReader) -> None:
+        self.reader = reader
+
+    def fit(self, X: Any, y: None = None) -> Self:  # noqa: ARG002 - scikit-learn's convention
+        """Return itself: the reader is fitted."""
+        return self
+
+    def transform(self, X: Any) -> Any:
+        """Return the columns as an Arrow table."""
+        return self.reader.frame(X)
+
+    @property
+    def feature_names_in_(self) -> NDArray[Any]:
+        """Names of the columns that are read."""
+        return np.asarray(self.reader.feature_names_in_)
+
+    def __sklearn_is_fitted__(self) -> bool:
+        return True

@@ -136,7 +136,13 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n, 2)
             Columns in the order of ``classes_``.
         """
-        eta = self._positive_probability(X)
+        return self._of_both(self._positive_probability(X))
+
+    def probability_of_cells(self, cells: Array) -> Array:
+        """Return the same of rows that the encoder of the scores has made cells of."""
+        return self._of_both(clean_probability(self.scorer_, self._result.curves, cells))
+
+    def _of_both(self, eta: Array) -> Array:
         both = np.empty((len(eta), 2))
         both[:, self._positive_index()] = eta
         np.subtract(1.0, eta, out=both[:, 1 - self._positive_index()])

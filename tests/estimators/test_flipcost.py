@@ -11,6 +11,7 @@ from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
 from flipcost import Costs, FlipCostClassifier
+from flipcost.core.calibration import calibrate
 from flipcost.datasets import load_pima, make_syn3d, make_syn3d_imbalanced
 from flipcost.estimators.flipcost import scores
 from flipcost.metrics import weighted_cost
@@ -97,13 +98,15 @@ def test_cost_estimate_covers_the_clean_cost():
 
 @pytest.mark.parametrize("seed", [0, 1, 2])
 def test_the_best_score_is_not_lost_between_grid_points(seed, monkeypatch):
-    """With many rows, peaks are narrower than a coarse grid; linear scores win over three knots."""
+    """With many rows, peaks are narrower than a coarse grid: weights are a dense one's."""
     monkeypatch.setattr(scores, "knot_count", lambda _: 3)
     X, noisy, _ = noisy_syn3d(60_000, 0.3, seed)
     model = FlipCostClassifier(
         cost=0.2, noise_model="symmetric", features="splines", random_state=0
     ).fit(X, noisy)
-    assert model.scorer_weights_[:7].sum() > 0.9
+    rates = np.linspace(0.27, 0.33, 61)
+    dense = calibrate(model._result.bins, np.column_stack([rates, rates])).weight.sum(axis=1)
+    np.testing.assert_allclose(model.scorer_weights_, dense, atol=0.02)
     assert abs(model.noise_rate_[0] - 0.3) < 0.01
     assert model.noise_rate_[0] == model.noise_rate_[1]
     low, high = model.noise_rate_interval_[0]

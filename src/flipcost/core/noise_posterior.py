@@ -202,13 +202,18 @@ def clean_share(rates: Array, noisy_share: float) -> Array:
     return np.asarray(np.clip((noisy_share - rates[:, 1]) / kept, 0.0, 1.0))
 
 
-def free_rates(noisy_share: float, *, fine: bool = False) -> Array:
-    """Return pairs that cover all that the share of labels leaves possible, evenly."""
-    if not fine:
-        return RateGrid.whole("class_conditional", noisy_share).rates
-    axis = _REACH * (np.arange(_FINE) + 0.5) / _FINE
+def free_rates(noisy_share: float, *, fine: bool = False) -> tuple[Array, Array]:
+    """Return pairs that cover all that the share of labels leaves possible, and log masses.
+
+    All that is possible is alike. Fine cells are smaller the smaller the rates: hundreds of right
+    answers leave only the smallest.
+    """
+    n = _FINE if fine else _POINTS[False][1][0]
+    edges = _REACH * np.linspace(0, 1, n + 1) ** (2 if fine else 1)
+    axis, mass = (edges[1:] + edges[:-1]) / 2, np.log(np.diff(edges) / _REACH)
     pairs = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    return np.asarray(pairs * np.array([1 - noisy_share, noisy_share]))
+    rates = pairs * np.array([1 - noisy_share, noisy_share])
+    return np.asarray(rates), np.add.outer(mass, mass).ravel()
 
 
 @dataclass(frozen=True)
@@ -528,9 +533,9 @@ def _with_flat_curve(
     share = np.array([(n_pos + 1) / (n_pos + n_neg + 2)])
     evidence = betaln(n_pos + 1, n_neg + 1) + np.log(priors.NO_SIGNAL)
     if prevalence is not None:
-        rates = free_rates(bins[0].noisy_share, fine=True)
+        rates, log_mass = free_rates(bins[0].noisy_share, fine=True)
         share = clean_share(rates, bins[0].noisy_share)
-        log_mass = prevalence.log_density(share)
+        log_mass = log_mass + prevalence.log_density(share)
         log_mass = log_mass - log_sum(log_mass)
     alive = np.isfinite(fit.log_evidence).any(axis=1, keepdims=True)
     flat = Calibration(
@@ -565,10 +570,10 @@ def rate_posterior(
     if noise_model is None:
         return RatePosterior(fit.rates, weight, models=weights)
     anything = noise_model == "auto"
-    rates = free_rates(bins[0].noisy_share, fine=prevalence is not None)
-    told = np.zeros(len(rates))
+    outside = prevalence is not None or bins[0].checked is not None
+    rates, told = free_rates(bins[0].noisy_share, fine=outside)
     if prevalence is not None:
-        told = prevalence.log_density(clean_share(rates, bins[0].noisy_share))
+        told = told + prevalence.log_density(clean_share(rates, bins[0].noisy_share))
     if bins[0].checked is not None:
         told = told + flip_log_likelihood(bins[0].flips, rates)
     free = np.exp(told - log_sum(told))
@@ -672,6 +677,11 @@ class RatePosterior:
             return unmixing_matrices(self.rates), self.weight
         rates, weight, anything = self._wide
         return _unmixing(rates, noisy_share, anything), weight
+
+    @property
+    def if_random(self) -> RatePosterior:
+        """The posterior if errors are random: without the doubt that its model may be wrong."""
+        return replace(self, wide_rates=None, wide_weight=None, anything=None)
 
     @property
     def mean(self) -> Array:

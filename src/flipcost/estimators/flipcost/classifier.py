@@ -115,8 +115,20 @@ class FlipCostClassifier(FittedFlipCost):
         and of the negatives'. It supposes that mistakes do not follow the features.
     noise_models_ : dict
         Posterior weight of each noise model; "no_signal" where the columns say nothing.
+    wrong_share_if_random_ : Interval
+        Share of all labels that are wrong: the best estimate, with the interval that holds if
+        errors are random, so that every true positive is equally likely to be mislabelled, and
+        every true negative. It shrinks with rows.
+    wrong_share_bound_ : float
+        The most that can be wrong if errors are random, whatever the shape of the curve.
+    break_even_ : BreakEven
+        What only checked rows can tell: the decision stands unless more than a share
+        `missed_positives` of the rows labelled negative are positive, or `wrong_positives` of
+        those labelled positive are negative, beyond random errors; None for a side that cannot
+        change it. `n_checks` random rows settle it.
     wrong_share_ : Interval
-        Share of all labels that are wrong.
+        The same estimate, with an interval that also counts that errors may be systematic: it stays
+        wide until rows are checked.
     noise_by_score_ : tuple of RateBand
         With checked rows: both noise rates, with intervals, in bands of the probability. Each has
         `low` and `high`, `share` and `n_checked`, and `positives` and `negatives`: how many of

@@ -27,8 +27,9 @@ from flipcost.core.decision import (
 )
 from flipcost.core.information import value_of_knowing_rate
 from flipcost.core.noise_by_score import RateBand, rates_by_score_band
-from flipcost.core.noise_posterior import RatePosterior, rate_posterior
+from flipcost.core.noise_posterior import RatePosterior, clean_share, rate_posterior
 from flipcost.core.rates import NoiseRate, purest_tail
+from flipcost.core.systematic import break_even_errors
 from flipcost.estimators.flipcost.calibrate import calibrate_scores
 from flipcost.estimators.flipcost.result import FitResult, ScoreCurves
 
@@ -98,10 +99,11 @@ def fit_scores(
     if corrected is not None:
         correction = curves, corrected[0]
         probability, curves = corrected[1:]
+    costs = RowCosts.of(options.cost if rows.prices is None else rows.prices)
     decision = decide(
         rows.positive,
         probability,
-        options.cost if rows.prices is None else rows.prices,
+        costs,
         posterior,
         rows.weight,
         call_squares=rows.call_squares,
@@ -129,7 +131,24 @@ def fit_scores(
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
         n_effective=rows.n_effective,
         noise_by_score=_by_score(rows, probability, posterior, options.level),
+        break_even=break_even_errors(
+            rows.positive,
+            {name: bayes_calls(probability, costs, name) for name in decision.costs},
+            {name: cost.value for name, cost in decision.costs.items()},
+            answer or decision.chosen,
+            costs,
+            _wrong_by_label(posterior, rows.positive_share),
+            rows.weight,
+        ),
     )
+
+
+def _wrong_by_label(posterior: RatePosterior, share: float) -> tuple[float, float]:
+    """Return the shares of rows labelled negative, and positive, that are labelled wrong."""
+    clean = clean_share(posterior.rates, share)
+    missed = float(posterior.weight @ (clean * posterior.rates[:, 0]))
+    false = float(posterior.weight @ ((1 - clean) * posterior.rates[:, 1]))
+    return min(missed / max(1 - share, 1e-9), 1.0), min(false / max(share, 1e-9), 1.0)
 
 
 def _least_regret(

@@ -73,6 +73,9 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         self.noise_models_ = dict(result.posterior.models or {})
         self.noise_bounds_ = result.bounds
         self.wrong_share_ = result.wrong_share
+        self.wrong_share_if_random_ = result.wrong_share_if_random
+        self.wrong_share_bound_ = result.wrong_share_bound
+        self.break_even_ = result.break_even
         self.noise_by_score_ = result.noise_by_score
         self.state_ = result.state
         self.n_effective_ = float(result.n_effective or result.n_rows)

@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from flipcost.core.decision import Answer, Regret
     from flipcost.core.noise_by_score import RateBand
     from flipcost.core.noise_posterior import RatePosterior
+    from flipcost.core.systematic import BreakEven
     from flipcost.estimators.flipcost.options import FitOptions
 
     Array = NDArray[np.float64]
@@ -101,7 +102,10 @@ class FitResult:
     bounds : NoiseRate
         Upper bounds of both rates that hold whatever the curve.
     wrong_share : Interval
-        Share of all labels that are wrong.
+        Share of all labels that are wrong; without checked rows its interval also counts that
+        errors may be systematic.
+    break_even : BreakEven or None
+        How many systematic errors it takes to change the decision.
     n_checked : int
         Rows whose right label is known.
     correction : tuple of ScoreCurves and Correction, or None
@@ -130,6 +134,27 @@ class FitResult:
     correction: tuple[ScoreCurves, Correction] | None = None
     n_effective: float | None = None
     noise_by_score: tuple[RateBand, ...] = ()
+    break_even: BreakEven | None = None
+
+    @property
+    def wrong_share_if_random(self) -> Interval:
+        """The same share, with the interval that holds if errors are random.
+
+        With checked rows, or a rate that was given, it is `wrong_share` itself.
+        """
+        if self.n_checked or self.rate_is_known:
+            return self.wrong_share
+        return self.posterior.if_random.wrong_share(
+            self.bins[0].noisy_share, self.options.level, self.n_effective or self.n_rows
+        )
+
+    @property
+    def wrong_share_bound(self) -> float:
+        """The most that can be wrong if errors are random, whatever the curve of the labels."""
+        share = self.wrong_share_if_random
+        if self.n_checked or self.rate_is_known:
+            return share.high
+        return max(most_wrong(self.bounds, self.bins[0].noisy_share), share.value)
 
     @property
     def state(self) -> State:
@@ -139,18 +164,22 @@ class FitResult:
             return "small"
         if self.posterior.has_no_signal:
             return "no_signal"
-        most = self.wrong_share.high
-        if not self.n_checked:
-            most = min(most, most_wrong(self.bounds, bins.noisy_share))
-        # More wrong labels than the bounds allow: one of the two is mistaken.
-        if most < priors.CLEAN_SHARE and self.wrong_share.value < priors.CLEAN_SHARE:
+        share = self.wrong_share_if_random
+        # Few checked rows bound little, but take nothing from what the tails of the score bound.
+        plain = self.posterior.if_random
+        by_class = max(high for _, high in plain.interval(self.options.level))
+        few = plain.wrong_share(bins.noisy_share, self.options.level).high < priors.CLEAN_SHARE
+        tails = most_wrong(self.bounds, bins.noisy_share)
+        bound = min(self.wrong_share_bound, tails)
+        if few and by_class < priors.CLEAN_CLASS and bound < priors.CLEAN_BOUND:
             return "clean"
+        # More wrong labels than the bounds allow: one of the two is mistaken.
         wide = (
-            self.wrong_share.high - self.wrong_share.low > priors.WIDE_SHARE
-            or most < self.wrong_share.low
+            share.high - share.low > priors.WIDE_SHARE
+            or (tails < share.low and not self.n_checked)
+            or self.posterior.doubt(self.n_effective or self.n_rows) is not None
         )
-        wide = wide or self.posterior.doubt(self.n_effective or self.n_rows) is not None
-        return "undecided" if wide or self.wrong_share.low < priors.SOME_SHARE else "noisy"
+        return "undecided" if wide or share.low < priors.SOME_SHARE else "noisy"
 
     @property
     def noise_rate(self) -> float | tuple[float, float]:

@@ -131,11 +131,11 @@ def test_trees_are_as_many_as_labels_bear_out():
     def length(n, wrong):
         noisy = clean[:n] ^ (rng.random(n) < wrong)
         made, _ = boosting_scores(X[:n], np.zeros(6, bool), noisy, None, np.arange(n) % 10)
-        return len(made.trees) // 8
+        return len(made.trees)
 
-    few, some, many = length(300, 0.4), length(3_000, 0.2), length(12_000, 0.0)
-    assert few == 8
-    assert few < some < many
+    few, some, many = length(300, 0.4), length(2_000, 0.3), length(12_000, 0.0)
+    assert few == 64
+    assert few < some < many == 512
 
 
 def test_boosting_does_not_end_with_many_rows():

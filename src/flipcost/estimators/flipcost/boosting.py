@@ -41,14 +41,14 @@ _Found = TypeVar("_Found")
 _FEWEST_FOR_TREES = 30
 # Numbers of trees that are tried, each if the one before it was better than that before.
 LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128)
-# Trees of all boostings: a model's SQL then stays within the megabyte that BigQuery takes.
-_MOST_TREES = 768
 # So many pairs of halves, and boostings of them twice that; fewer of many rows, whose boostings
 # differ less. So many pairs choose the length. Regret on a law that only trees see, told the rates,
 # with two, four and six pairs: 0.175, 0.153 and 0.143 on 5,000 rows, 0.070, 0.061 and 0.060 on
 # 30,000.
 _PAIRS, _FEW_PAIRS, _CHOOSING = 4, 2, 2
 _FEW_PAIRS_FROM = 50_000
+# Longer boostings come of labels so clean that the pairs that chose the length do without others.
+_ALL_PAIRS_UP_TO = 64
 # Trees of 8 leaves had a regret of 0.145 and 0.052 there, those of 15 leaves 0.153 and 0.061.
 _LEAVES, _STEP, _LEAST_ROWS = 8, 0.3, 15
 # Half as many bins as scikit-learn makes were no worse, and take half the time to look through.
@@ -140,21 +140,25 @@ def boosting_scores(
         return _Growing(half, boosting, take_rows(cells, half.scored))
 
     growing = _each(start, halves, n)
-    kept = [one for one in growing if one.half.kept]
-    lengths = [length for length in LENGTHS if length * len(kept) <= _MOST_TREES]
-    choosing = [one for one in growing if one.half.chooses]
-    length = _best_length(choosing, lengths, positive, weight)
+    length = _best_length([one for one in growing if one.half.chooses], positive, weight)
+    if length > _ALL_PAIRS_UP_TO:
+        growing = [one for one in growing if one.half.is_first]
     _grow(growing, length, n)
-    mean = TreeSum.mean([one.sum_of(length) for one in kept])
+    mean = TreeSum.mean([one.sum_of(length) for one in growing if one.half.kept])
     return mean, _mean_score(growing, length, n)[0]
 
 
 class _Half(NamedTuple):
-    """What one boosting learns from and scores, its seed, and what it is for."""
+    """What one boosting learns from and scores, its seed, and what it is for.
+
+    Those of the first pairs are always used, and those of them that score rows to be judged choose
+    the length; new rows are scored by those that are kept.
+    """
 
     learned: Indices
     scored: Indices
     seed: int
+    is_first: bool
     kept: bool
     chooses: bool
 
@@ -186,12 +190,10 @@ def _grow(growing: Sequence[_Growing], length: int, n: int) -> None:
     _each(lambda one: one.reach(length), growing, n)
 
 
-def _best_length(
-    growing: Sequence[_Growing], lengths: Sequence[int], positive: Flags, weight: Array | None
-) -> int:
+def _best_length(growing: Sequence[_Growing], positive: Flags, weight: Array | None) -> int:
     """Return the number of trees up to which the log-loss of held-out labels falls."""
-    best, least = lengths[0], np.inf
-    for length in lengths:
+    best, least = LENGTHS[0], np.inf
+    for length in LENGTHS:
         _grow(growing, length, len(positive))
         score, known = _mean_score(growing, length, len(positive))
         loss = np.logaddexp(0.0, np.where(positive, -score, score))[known]
@@ -222,9 +224,10 @@ def _halves(
     n_pairs = _PAIRS if len(kinds) < _FEW_PAIRS_FROM else _FEW_PAIRS
     found: list[_Half] = []
 
-    def add(learned: Indices, scored: Indices, *, kept: bool, chooses: bool) -> None:
-        seed = int(rng.integers(1 << 31))
-        found.append(_Half(learned[kinds[learned] != _NEITHER], scored, seed, kept, chooses))
+    def add(pair: int, learned: Indices, scored: Indices, *, kept: bool, judged: bool) -> None:
+        seed, first = int(rng.integers(1 << 31)), pair < _CHOOSING
+        learned = learned[kinds[learned] != _NEITHER]
+        found.append(_Half(learned, scored, seed, first, kept, first and judged))
 
     for pair in range(n_pairs):
         half = _half(kinds, folds, np.arange(n_folds), rng)
@@ -232,17 +235,16 @@ def _halves(
             return None
         sides = (np.flatnonzero(half), np.flatnonzero(~half))
         for one, other in (sides, sides[::-1]):
-            chooses = pair < _CHOOSING and not forward
-            add(one, none if forward else other, kept=True, chooses=chooses)
+            add(pair, one, none if forward else other, kept=True, judged=not forward)
     for k in range(n_folds) if forward else ():
         before, scored = training_rows(folds, k, forward=True), np.flatnonzero(folds == k)
         if not _has_both(kinds[before]):
             return None
         for pair in range(n_pairs):
             half = _half(kinds[before], folds[before], np.unique(folds[before]), rng)
+            learned = before if half is None else before[half]
             # The first fold is scored by later ones, and nothing is judged by it.
-            chooses = pair < _CHOOSING and k > 0
-            add(before if half is None else before[half], scored, kept=False, chooses=chooses)
+            add(pair, learned, scored, kept=False, judged=k > 0)
     return found
 
 

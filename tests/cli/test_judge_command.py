@@ -184,6 +184,14 @@ def test_mistakes_are_answered_in_one_line(options, words, rows, tmp_path, capsy
     assert not (tmp_path / "out").exists()
 
 
+def test_an_audit_without_columns_leads_here(table, tmp_path, capsys):
+    """Labels of a judge beside human ones need no columns, and an audit says where they go."""
+    drop = ["--drop", "text", "--drop", "true", "--trusted", "me"]
+    args = ["audit", str(table), "--target", "model", *drop, "--out", str(tmp_path / "out")]
+    assert main(args) == 2
+    assert "flipcost judge" in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("text", ["", "[]", "{}", "[1]", '{"results": 3}', "nonsense", '{"a": [['])
 def test_json_that_is_none_is_answered_in_one_line(text, tmp_path, capsys):
     path = tmp_path / "a.json"

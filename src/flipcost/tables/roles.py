@@ -92,7 +92,10 @@ class Roles:
         found = [name for name in names if name not in others]
         if not found:
             advice = ", or give `learn_prices=True`" if set(prices) - {*used, *self.drop} else ""
-            msg = f"{where} has no columns left to learn from; drop fewer of them{advice}."
+            msg = (
+                f"{where} has no columns left to learn from; drop fewer of them{advice}. Labels of "
+                "a judge beside human ones need none: see `flipcost judge`."
+            )
             raise TableError(msg)
         return found
 

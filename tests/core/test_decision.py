@@ -1,4 +1,4 @@
-"""The rule, the constants, the guard and minimax regret, by hand."""
+"""The rule, the constants, the fallback to these and minimax regret, by hand."""
 
 import numpy as np
 import pytest
@@ -114,7 +114,7 @@ def sample(n=200, seed=0):
 
 @pytest.mark.parametrize("weighted", [False, True])
 @pytest.mark.parametrize("cost", [0.02, 0.1, 0.3, 0.6, 0.95])
-def test_the_guard_averages_two_gains(cost, weighted):
+def test_the_fallback_averages_two_gains(cost, weighted):
     """The rule is kept where promised and denoised gains over the better constant are positive."""
     positive, eta, weight = sample()
     weight = weight if weighted else np.ones(len(eta))

@@ -163,7 +163,7 @@ def value_of_knowing_rate(
     is told the rate decides by them. Two other ways were in use. Denoising one probability by each
     rate holds the noisy probability fixed, but another rate also gives the scores other slopes and
     other shares, which moves more rows across the threshold. And comparing with the constant that a
-    guard may choose counts the price of distrusting the model, which is there when the rate is
+    fallback may choose counts the price of distrusting the model, which is there when the rate is
     known too.
 
     Examples

@@ -16,7 +16,7 @@ from flipcost import (
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
-from flipcost.model import formula_of
+from flipcost.model.convert import formula_of
 from flipcost.tables.features import make_features
 from flipcost.tables.reader import ColumnReader
 

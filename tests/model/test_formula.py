@@ -24,7 +24,7 @@ from flipcost import (
 )
 from flipcost.exceptions import ExportError
 from flipcost.export import to_json, to_onnx, to_sql
-from flipcost.model import formula_of
+from flipcost.model.convert import formula_of
 from flipcost.tables.reader import ColumnReader
 from flipcost.tables.scan import scan_batches
 

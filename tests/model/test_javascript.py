@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from flipcost.export import scorer_source, to_json
-from flipcost.model import formula_of
+from flipcost.model.convert import formula_of
 
 NODE = shutil.which("node")
 pytestmark = pytest.mark.skipif(NODE is None, reason="Node.js is not installed")

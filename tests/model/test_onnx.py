@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost.export import to_onnx
-from flipcost.model import formula_of
+from flipcost.model.convert import formula_of
 from flipcost.tables.encoder import Column
 
 onnxruntime = pytest.importorskip("onnxruntime")

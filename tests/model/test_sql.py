@@ -10,7 +10,7 @@ import pytest
 
 from flipcost.exceptions import ExportError
 from flipcost.export import to_sql
-from flipcost.model import formula_of
+from flipcost.model.convert import formula_of
 from tests.tables.engines.servers import running_postgresql
 
 duckdb = pytest.importorskip("duckdb")

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.exceptions import ExportError, TableError
-from flipcost.model import formula_of
+from flipcost.model.convert import formula_of
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -13,7 +13,6 @@ import msgspec
 from flipcost._version import __version__
 from flipcost.core.files import read_regular
 from flipcost.exceptions import ExportError, ModelFileError, clean_text
-from flipcost.model.convert import formula_of
 from flipcost.model.formula import FORMAT, VERSION, Formula
 
 # Models of 100,000 columns take 10 MB. Numbers that take two bytes in a file take 32 in memory.
@@ -59,6 +58,9 @@ def save(model: Any, path: Any) -> None:
     >>> again.predict([[0.0], [2.0]])
     array([0, 1])
     """
+    # Which knows estimators, and imports scikit-learn: a model is loaded, and predicts, without.
+    from flipcost.model.convert import formula_of  # noqa: PLC0415
+
     data = to_bytes(formula_of(model))
     target = Path(path)
     # Not a file of `tempfile`, which only its owner may read.

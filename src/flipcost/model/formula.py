@@ -245,7 +245,7 @@ class Formula(_Data, frozen=True, dict=True, eq=False):
     Examples
     --------
     >>> import flipcost as fc
-    >>> from flipcost.model import formula_of
+    >>> from flipcost.model.convert import formula_of
     >>> X, y = np.arange(8.0)[:, None], np.arange(8) > 3
     >>> formula = formula_of(fc.UnevenMarginClassifier(cost=0.25).fit(X, y))
     >>> formula, formula.predict([[1.0], [7.0]])

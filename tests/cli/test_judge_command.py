@@ -84,7 +84,7 @@ def test_rows_to_label_are_handed_out_and_read_back(table, rows, tmp_path):
     assert inside(second["share"], SHARE)
 
 
-def test_two_systems_are_compared(rows, tmp_path):
+def test_two_systems_are_compared(rows, tmp_path, capsys):
     """The second system, judged and labelled on the same rows, is better by what it is better."""
     rng = np.random.default_rng(1)
     more = [
@@ -98,6 +98,16 @@ def test_two_systems_are_compared(rows, tmp_path):
     found = judged(path, tmp_path, *names)
     assert inside(found["difference"], (1 - SHARE) / 2)
     assert found["difference"]["low"] > 0
+    said = []
+    for order in (names, [names[k] for k in (0, 5, 2, 7, 4, 1, 6, 3)]):
+        capsys.readouterr()
+        args = ["judge", str(path), *order, "--out", str(tmp_path / f"again{len(said)}")]
+        assert main(args) == 0
+        said.append(" ".join(capsys.readouterr().out.split()))
+    # Whichever comes first, the better one is named as such.
+    assert all(
+        "'other' has " in text and "more rows that are truly 'pass'" in text for text in said
+    )
 
 
 def test_results_of_promptfoo_are_read(rows, tmp_path):

@@ -60,16 +60,15 @@ def judge_sentences(findings: JudgeFindings) -> list[str]:
     )
     said = [share, errors]
     if findings.difference is not None and findings.other is not None:
-        first, second = findings.systems
+        low, high = findings.systems
         gap = findings.difference
-        high, low = (second, first) if gap.value >= 0 else (first, second)
-        if gap.low <= 0 <= gap.high:
-            verdict = f"{first!r} and {second!r} cannot be told apart"
-        else:
-            verdict = f"{high!r} is truly {positive!r} more often than {low!r}"
+        if gap.value < 0:
+            low, high = high, low
+            gap = Interval(-gap.value, -gap.high, -gap.low)
         said.append(
-            f"{verdict}: {second!r} has {points(gap)} percentage points more of them than "
-            f"{first!r}. Its own share is {span(findings.other.share_)}."
+            f"{high!r} has {points(gap)} percentage points more rows that are truly {positive!r} "
+            f"than {low!r}{': the two cannot be told apart' if gap.low <= 0 else ''}. Of "
+            f"{findings.systems[1]!r} it is {span(findings.other.share_)}."
         )
     for place, label in enumerate(findings.labels):
         seen = int(found.confusion_[:, place].sum())
@@ -140,10 +139,10 @@ def judge_page(findings: JudgeFindings, sentences: list[str]) -> str:
 def _bars(findings: JudgeFindings) -> list[dict[str, Any]]:
     found, (negative, positive) = findings.found, findings.labels
     shown = [
-        (f"truly “{positive}”", found.share_),
-        (f"truly “{positive}”, missed by the judge", found.miss_rate_),
-        (f"truly “{negative}”, called “{positive}” by the judge", found.false_alarm_rate_),
+        (f"of the rows are truly “{positive}”", found.share_),
+        (f"of the truly “{positive}” rows are missed by the judge", found.miss_rate_),
+        (f"of the truly “{negative}” rows are called “{positive}”", found.false_alarm_rate_),
     ]
     if findings.other is not None:
-        shown.append((f"truly “{positive}” in “{findings.systems[1]}”", findings.other.share_))
+        shown.append((f"of “{findings.systems[1]}” are truly “{positive}”", findings.other.share_))
     return [{"what": what, "interval": one, "text": span(one)} for what, one in shown]

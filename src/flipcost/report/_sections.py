@@ -140,10 +140,10 @@ def errors_sentences(result: Findings) -> list[str]:
         return []
     names = (label(result.table.positive), label(result.table.negative))
     rates = result.labels.errors.rates
-    of_positives, of_negatives = (share_span(rate) for rate in rates)
-    said = [
-        f"{of_positives} of true {names[0]} rows are mislabelled; of {names[1]} {of_negatives}."
+    by_class = [
+        f"{share_span(r)} of true {name} rows" for r, name in zip(rates, names, strict=True)
     ]
+    said = [f"{' and '.join(by_class)} are mislabelled."]
     if result.n_checked:
         apart = furthest_apart(result.labels.noise_by_score)
         if apart is None:
@@ -157,7 +157,7 @@ def errors_sentences(result: Findings) -> list[str]:
         name = names[0] if side == "positives" else names[1]
         return [*said, f"Errors are systematic: among true {name} rows, {hard}, and {easy}."]
     high = [percent(float(x)) for x in np.ravel(result.labels.noise_bounds.high)]
-    said.append(f"If errors are random, at most {high[0]} and {high[1]}, by the purest rows.")
+    said.append(f"If errors are random, at most {high[0]} and {high[1]}, whatever the model.")
     return [*said, _DEFINED]
 
 

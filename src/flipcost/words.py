@@ -56,7 +56,8 @@ def share_span(found: Interval) -> str:
     >>> share_span(Interval(0.19, 0.12, 0.24)), share_span(Interval(0.19, 0.0, 0.24))
     ('19% (12 to 24%)', '19% (up to 24%)')
     """
-    return f"{percent(found.value)} ({shares(found.low, found.high)})"
+    value, limits = percent(found.value), shares(found.low, found.high)
+    return value if value == limits else f"{value} ({limits})"
 
 
 def figure(value: float, step: float | None = None) -> str:

@@ -116,6 +116,7 @@ def conclude(
         noise_models=classifier.noise_models_,
         noise_bounds=classifier.noise_bounds_,
         noise_by_score=classifier.noise_by_score_,
+        break_even=classifier.break_even_,
         posterior=classifier.rate_posterior_,
         bins=LabelBins.from_rows(classifier.oof_probability_, judged.positive, judged.weight),
         suspects=suspects,

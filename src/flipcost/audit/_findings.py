@@ -28,6 +28,7 @@ if TYPE_CHECKING:
     from flipcost.core.noise_posterior import RatePosterior
     from flipcost.core.quality import LabelBins
     from flipcost.core.rates import NoiseRate
+    from flipcost.core.systematic import BreakEven
 
 
 @dataclass(frozen=True)
@@ -148,6 +149,8 @@ class LabelsFound:
         What holds whatever the curve, if errors are random.
     noise_by_score : tuple of RateBand
         How the rates change along the score, with checked rows.
+    break_even : BreakEven or None
+        How many systematic errors it takes to change the decision.
     posterior : RatePosterior
         Over the rates.
     bins : LabelBins
@@ -170,6 +173,7 @@ class LabelsFound:
     noise_models: dict[str, float]
     noise_bounds: NoiseRate
     noise_by_score: tuple[RateBand, ...]
+    break_even: BreakEven | None
     posterior: RatePosterior
     bins: LabelBins
     suspects: list[Suspect]

@@ -11,7 +11,6 @@ from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import cost_sums, denoised_mean, paired_saving
 from flipcost.core.confusion import Interval
 from flipcost.core.decision import clean_cost
-from flipcost.core.label_errors import random_errors
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.tables.roles import row_prices
 
@@ -60,7 +59,7 @@ def likely_posterior(classifier: FlipCostClassifier, *, measured: bool) -> RateP
         return posterior
     if classifier.state_ in ("no_signal", "small"):
         return RatePosterior(np.zeros((1, 2)), np.ones(1), models=posterior.models)
-    return random_errors(posterior)
+    return posterior.if_random
 
 
 def _judged(

@@ -60,7 +60,7 @@ def label_errors(
     """Sum up how many labels are wrong, from the posterior over the rates and their bounds."""
     is_given = len(posterior.weight) == 1
     # The posterior without the doubt that errors may be systematic.
-    plain = posterior if n_checked or is_given else random_errors(posterior)
+    plain = posterior if n_checked or is_given else posterior.if_random
     share = wrong_share if plain is posterior else plain.wrong_share(noisy_share, level)
     ends, mean = plain.interval(level), posterior.mean
     rates = [Interval(float(mean[k]), *ends[k]) for k in (0, 1)]
@@ -69,11 +69,6 @@ def label_errors(
     return LabelErrors(
         state, share, bound, max(most, share.high), (rates[0], rates[1]), n_checked, is_given
     )
-
-
-def random_errors(posterior: RatePosterior) -> RatePosterior:
-    """Return the posterior under random errors: without the doubt that its model may be wrong."""
-    return RatePosterior(posterior.rates, posterior.weight, models=posterior.models)
 
 
 def most_wrong(bounds: NoiseRate, noisy_share: float) -> float:

@@ -158,7 +158,27 @@ def errors_sentences(result: Findings) -> list[str]:
         return [*said, f"Errors are systematic: among true {name} rows, {hard}, and {easy}."]
     high = [percent(float(x)) for x in np.ravel(result.labels.noise_bounds.high)]
     said.append(f"If errors are random, at most {high[0]} and {high[1]}, whatever the model.")
-    return [*said, _DEFINED]
+    return [*said, *_break_even(result), _DEFINED]
+
+
+def _break_even(result: Findings) -> list[str]:
+    """Say how many systematic errors it takes to change the decision, if that is known."""
+    found, table = result.labels.break_even, result.table
+    if found is None or result.best.key != "flipcost":
+        return []
+    sides = (
+        (found.missed_positives, table.negative, table.positive),
+        (found.wrong_positives, table.positive, table.negative),
+    )
+    needed = [
+        f"a further {percent(share)} of rows labelled {label(given)} are truly {label(truth)}"
+        for share, given, truth in sides
+        if share is not None
+    ]
+    if not needed:
+        return ["No number of systematic errors would change the decision."]
+    checks = f"; {count(found.n_checks, 'random check')} would tell" if found.n_checks else ""
+    return [f"The decision stands until {' or '.join(needed)}{checks}."]
 
 
 def models_sentence(result: Findings) -> str:

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from scipy.special import expit, logit
 
-from flipcost import FlipCostClassifier
+from flipcost import FlipCostClassifier, load, save
 from flipcost.core.correction import learn_correction
 
 
@@ -58,8 +58,8 @@ def test_rows_that_were_checked_for_looking_wrong_teach_nothing_alone():
 
 
 @pytest.mark.parametrize("features", ["auto", "linear"])
-def test_a_corrected_fit_decides_better(features):
-    """New rows get what the corrected score says; checked rows what it said held out."""
+def test_a_corrected_fit_decides_better(features, tmp_path):
+    """New rows get what the corrected score says, saved too; checked rows what it said held out."""
     X, clean, noisy, _ = law(3_000, 4, follow=True)
     fresh, _, _, eta = law(8_000, 5, follow=True)
     trusted = np.full(3_000, np.nan)
@@ -74,3 +74,6 @@ def test_a_corrected_fit_decides_better(features):
         model.predict_proba(X[others])[:, 1], model.oof_probability_[others], atol=0.15
     )
     assert np.all((model.oof_probability_ >= 0) & (model.oof_probability_ <= 1))
+    save(model, tmp_path / "model.json")
+    saved = load(tmp_path / "model.json").predict_proba(fresh)
+    np.testing.assert_allclose(saved, model.predict_proba(fresh), atol=1e-12)

@@ -8,7 +8,7 @@ import pytest
 from flipcost import ClassMoments
 from flipcost.exceptions import SourceError
 from flipcost.tables.files import exceeds_memory
-from flipcost.tables.scan import moments_from_parquet, scan_batches, scan_csv, scan_parquet
+from flipcost.tables.scan import scan_batches, scan_csv, scan_parquet
 from tests.tables.conftest import NAMES
 
 
@@ -60,7 +60,7 @@ def test_a_truncated_file_is_named(parquet):
     path = parquet / "07.parquet"
     path.write_bytes(path.read_bytes()[:-100])
     with pytest.raises(SourceError, match=r"07\.parquet' cannot be read.*cut short"):
-        moments_from_parquet(parquet, "y", NAMES)
+        scan_parquet(parquet, "y", NAMES).moments()
 
 
 def test_a_file_damaged_inside_is_named(parquet):
@@ -70,7 +70,7 @@ def test_a_file_damaged_inside_is_named(parquet):
     content[4:1500] = bytes(1496)
     path.write_bytes(content)
     with pytest.raises(SourceError, match=r"07\.parquet"):
-        moments_from_parquet(parquet, "y", NAMES)
+        scan_parquet(parquet, "y", NAMES).moments()
 
 
 def test_a_file_that_disappears_is_named(parquet):
@@ -80,7 +80,7 @@ def test_a_file_that_disappears_is_named(parquet):
         (parquet / "11.parquet").unlink(missing_ok=True)
 
     with pytest.raises(SourceError, match=r"11\.parquet.*gone"):
-        moments_from_parquet(parquet, "y", NAMES, progress=remove)
+        scan_parquet(parquet, "y", NAMES, progress=remove).moments()
 
 
 def test_a_file_that_changes_is_named(parquet, rows):
@@ -131,7 +131,7 @@ def test_missing_and_infinite_values_are_named(parquet, value):
 
     rewrite(parquet / "04.parquet", spoil)
     with pytest.raises(SourceError, match=r"04\.parquet.*column 'b'"):
-        moments_from_parquet(parquet, "y", NAMES)
+        scan_parquet(parquet, "y", NAMES).moments()
 
 
 def test_nan_is_refused_in_the_second_pass_too(rows):
@@ -150,14 +150,14 @@ def test_missing_labels_are_named(parquet):
         lambda t: t.set_column(4, "y", pa.array([None, *t.column("y").to_pylist()[1:]])),
     )
     with pytest.raises(SourceError, match=r"04\.parquet.*labels must not be missing; got 1"):
-        moments_from_parquet(parquet, "y", NAMES)
+        scan_parquet(parquet, "y", NAMES).moments()
 
 
 def test_a_third_label_is_named(parquet):
     """A third label names the file that brought it, within one file or across files."""
     rewrite(parquet / "04.parquet", lambda t: t.set_column(4, "y", pa.array(["maybe"] * 80)))
     with pytest.raises(SourceError, match=r"04\.parquet.*maybe"):
-        moments_from_parquet(parquet, "y", NAMES)
+        scan_parquet(parquet, "y", NAMES).moments()
     with pytest.raises(SourceError, match=r"batch 0.*two labels; got more: 0, 1, 2"):
         scan_batches([(np.zeros((3, 1)), np.array([2, 0, 1]))]).moments()
 
@@ -187,9 +187,9 @@ def test_files_without_rows(tmp_path):
     empty = pa.table({"x": pa.array([], pa.float64()), "y": pa.array([], pa.int64())})
     pq.write_table(empty, tmp_path / "0.parquet")
     with pytest.raises(SourceError, match="must hold rows"):
-        moments_from_parquet(tmp_path, "y")
+        scan_parquet(tmp_path, "y").moments()
     pq.write_table(pa.table({"x": [1.0, 2.0], "y": [0, 1]}), tmp_path / "1.parquet")
-    assert moments_from_parquet(tmp_path, "y").n_rows.tolist() == [1, 1]
+    assert scan_parquet(tmp_path, "y").moments().n_rows.tolist() == [1, 1]
 
 
 @pytest.mark.parametrize(

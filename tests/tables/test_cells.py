@@ -16,13 +16,7 @@ from flipcost.tables.reader import ColumnReader
 from flipcost.tables.reading import read_batches, read_sample, read_table
 from flipcost.tables.roles import read_labels
 from flipcost.tables.rows import Layout
-from flipcost.tables.scan import (
-    moments_from_csv,
-    moments_from_dask,
-    open_files,
-    scan_csv,
-    scan_dask,
-)
+from flipcost.tables.scan import open_files, scan_csv, scan_dask
 from flipcost.tables.table_encoder import TableEncoder
 
 CELLS = {
@@ -134,8 +128,8 @@ def test_moments_of_nasty_cells_are_those_of_memory(path):
     read = ColumnReader(columns).fit(read_table(path)).transform(read_table(path))
     assert encoder.columns[0].fill == pytest.approx(np.nanmean(read[:, 0]), rel=1e-12)
     assert encoder.columns[1].fill == pytest.approx(np.nanmean(read[:, 1]), rel=1e-12)
-    here = moments_from_csv(path, "ill", encoder=encoder)
-    there = moments_from_dask(path, "ill", encoder=encoder)
+    here = scan_csv(path, "ill", encoder=encoder).moments()
+    there = scan_dask(path, "ill", encoder=encoder).moments()
     filled = np.where(np.isnan(read[:, 0]), encoder.columns[0].fill, read[:, 0])
     positive = np.array([float(CELLS["ill"][k % 12]) == 1 for k in range(N)])
     for found in (here, there):

@@ -19,7 +19,7 @@ from flipcost.core.scoring import fold_confusions
 from flipcost.exceptions import SourceError
 from flipcost.tables import dask as cluster_dask
 from flipcost.tables.rows import Layout
-from flipcost.tables.scan import dask_client, moments_from_dask, scan_dask, scan_parquet
+from flipcost.tables.scan import dask_client, scan_dask, scan_parquet
 from flipcost.tables.table_encoder import TableEncoder
 from tests.tables.cluster import local_cluster
 from tests.tables.conftest import NAMES, Rows
@@ -86,7 +86,7 @@ def assert_close(found: ClassMoments, expected: ClassMoments):
 
 def test_an_array_gives_the_moments_of_memory(client, in_memory):
     """A Dask array on two processes gives the moments of all rows."""
-    assert_close(moments_from_dask(*array()), ClassMoments.from_rows(*in_memory))
+    assert_close(scan_dask(*array()).moments(), ClassMoments.from_rows(*in_memory))
 
 
 def test_a_frame_of_files_gives_the_moments_of_memory(client, tmp_path):
@@ -95,7 +95,7 @@ def test_a_frame_of_files_gives_the_moments_of_memory(client, tmp_path):
     for k in range(6):
         pq.write_table(rows.arrow(slice(k * 500, (k + 1) * 500)), tmp_path / f"{k}.parquet")
     frame = dd.read_parquet(tmp_path)
-    found = moments_from_dask(frame, "y", NAMES, sample_weight="w")
+    found = scan_dask(frame, "y", NAMES, sample_weight="w").moments()
     assert_close(found, ClassMoments.from_rows(rows.X, rows.positive, rows.w))
     folds = hash_folds(rows.id.astype(np.uint64), 3)
     parts = scan_dask(frame, "y", NAMES, fold_by="id").fold_moments(3).oriented().parts
@@ -145,12 +145,12 @@ def test_a_killed_worker_changes_nothing(client, in_memory, tmp_path):
 
     thread = threading.Thread(target=kill)
     thread.start()
-    found = moments_from_dask(X, y)
+    found = scan_dask(X, y).moments()
     thread.join()
     started = [path.name.split("-")[:2] for path in tmp_path.iterdir()]
     assert len({pid for _, pid in started} - {str(killed[0])}) >= 1
     assert len(started) > PARTS  # what the dead worker had was made again
-    expected = moments_from_dask(*array())
+    expected = scan_dask(*array()).moments()
     assert found.scatter.tobytes() == expected.scatter.tobytes()
     assert_close(found, ClassMoments.from_rows(*in_memory))
 
@@ -158,13 +158,13 @@ def test_a_killed_worker_changes_nothing(client, in_memory, tmp_path):
 def test_a_poisoned_partition_is_named(client):
     """A NaN in one partition names the partition and the column."""
     with pytest.raises(SourceError, match=r"partition 7 of 12: column 2 must be finite; got nan"):
-        moments_from_dask(*array(poison=7))
+        scan_dask(*array(poison=7)).moments()
 
 
 def test_a_partition_that_cannot_be_made_is_named(client):
     """An error in the task that makes a partition names the partition too."""
     with pytest.raises(SourceError, match=r"partition 5 of 12.*OSError.*disk.*broken"):
-        moments_from_dask(*array(error=5))
+        scan_dask(*array(error=5)).moments()
 
 
 def test_a_third_label_in_a_partition_is_refused(client):
@@ -173,10 +173,10 @@ def test_a_third_label_in_a_partition_is_refused(client):
     odd = np.zeros(N * PARTS, int)
     odd[5 * N : 5 * N + 2] = 1, 2
     with pytest.raises(SourceError, match="partition 5 of 12: the target must hold two labels"):
-        moments_from_dask(X, da.from_array(odd, chunks=N))
+        scan_dask(X, da.from_array(odd, chunks=N)).moments()
     across = np.repeat(np.arange(PARTS) % 3, N)
     with pytest.raises(SourceError, match="two labels; got more"):
-        moments_from_dask(X, da.from_array(across, chunks=N))
+        scan_dask(X, da.from_array(across, chunks=N)).moments()
 
 
 def test_rows_do_not_travel(client):
@@ -247,9 +247,9 @@ def test_empty_partitions_are_nothing(synchronous):
     frame = dd.from_pandas(Rows(100).frame(), npartitions=4)
     some = frame[frame["b"] > 1000]
     none = frame[frame["b"] > 1e9]
-    assert moments_from_dask(some, "y", NAMES).n_rows.sum() == len(some)
+    assert scan_dask(some, "y", NAMES).moments().n_rows.sum() == len(some)
     with pytest.raises(SourceError, match="must hold rows"):
-        moments_from_dask(none, "y", NAMES)
+        scan_dask(none, "y", NAMES).moments()
 
 
 def test_labels_beside_a_frame(synchronous):
@@ -266,7 +266,7 @@ def test_arrays_of_unknown_lengths(synchronous):
     """Blocks whose lengths Dask does not know are matched block by block, lengths checked."""
     rows = Rows(500)
     frame = dd.from_pandas(rows.frame(), npartitions=3)
-    found = moments_from_dask(frame[NAMES].to_dask_array(), (frame["a"] > 0).to_dask_array())
+    found = scan_dask(frame[NAMES].to_dask_array(), (frame["a"] > 0).to_dask_array()).moments()
     expected = ClassMoments.from_rows(rows.X, rows.X[:, 0] > 0)
     np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
 
@@ -287,7 +287,7 @@ def test_files_by_way_of_dask(synchronous, tmp_path, monkeypatch):
     pq.write_table(rows.arrow(), tmp_path / "a.parquet")
     rows.frame().to_csv(tmp_path / "a.csv", index=False)
     for name in ("a.parquet", "a.csv"):
-        found = moments_from_dask(tmp_path / name, "y", NAMES)
+        found = scan_dask(tmp_path / name, "y", NAMES).moments()
         np.testing.assert_allclose(found.mean, expected.mean, rtol=1e-12)
     assert [set(names) for names in seen] == [{*NAMES, "y"}] * 2
 
@@ -325,7 +325,7 @@ def test_files_on_a_cluster_are_numbered_as_here(client, tmp_path):
 def test_a_client_for_a_block(client):
     """`dask_client` connects to a scheduler by its address and leaves it running."""
     with dask_client(client.scheduler.address):
-        found = moments_from_dask(*array())
+        found = scan_dask(*array()).moments()
     assert found.n_rows.sum() == N * PARTS
     assert client.status == "running"
 
@@ -336,14 +336,14 @@ def test_what_does_not_fit_is_refused(synchronous):
     X, y = da.from_array(rows.X, chunks=(30, 4)), da.from_array(rows.y, chunks=50)
     frame = dd.from_pandas(rows.frame(), npartitions=4)
     with pytest.raises(SourceError, match="as many; got 100 and 60"):
-        moments_from_dask(X, y[:60])
+        scan_dask(X, y[:60]).moments()
     with pytest.raises(SourceError, match="2 partitions for 4"):
-        moments_from_dask(frame[NAMES], y)
+        scan_dask(frame[NAMES], y).moments()
     with pytest.raises(SourceError, match=r"no columns \['zzz'\]"):
-        moments_from_dask(frame, "y", ["a", "zzz"])
+        scan_dask(frame, "y", ["a", "zzz"]).moments()
     with pytest.raises(TypeError, match="no named columns"):
-        moments_from_dask(X, "y")
+        scan_dask(X, "y").moments()
     with pytest.raises(TypeError, match="Dask Array or DataFrame; got ndarray"):
-        moments_from_dask(rows.X, y)
+        scan_dask(rows.X, y).moments()
     with pytest.raises(TypeError, match="Dask collections; got ndarray"):
-        moments_from_dask(X, rows.y)
+        scan_dask(X, rows.y).moments()

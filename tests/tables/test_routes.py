@@ -9,14 +9,7 @@ from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
 from flipcost.tables.files import _BATCH_BYTES
 from flipcost.tables.sample import draw_keys
-from flipcost.tables.scan import (
-    moments_from_batches,
-    moments_from_csv,
-    moments_from_dask,
-    moments_from_parquet,
-    scan_batches,
-    scan_parquet,
-)
+from flipcost.tables.scan import scan_batches, scan_csv, scan_dask, scan_parquet
 from tests.tables.conftest import NAMES
 
 # Sums of a thousand rows in another order differ by some rounding errors of their largest term.
@@ -124,18 +117,18 @@ def test_a_given_chunking_is_repeated_to_the_bit(parquet):
 
 
 def test_the_four_functions_are_the_routes(rows, tmp_path, parquet):
-    """`moments_from_*` give what the tables give."""
+    """Moments of any route are those of the rows."""
     dask = pytest.importorskip("dask")
     import dask.dataframe as dd
 
     expected = ClassMoments.from_rows(rows.X[:960], rows.positive[:960])
     frame = rows.frame(slice(0, 960))
     frame.to_csv(tmp_path / "a.csv", index=False)
-    assert_same(moments_from_parquet(parquet, "y", NAMES), expected)
-    assert_same(moments_from_csv(tmp_path / "a.csv", "y", NAMES), expected)
-    assert_same(moments_from_batches([frame], "y", NAMES), expected)
+    assert_same(scan_parquet(parquet, "y", NAMES).moments(), expected)
+    assert_same(scan_csv(tmp_path / "a.csv", "y", NAMES).moments(), expected)
+    assert_same(scan_batches([frame], "y", NAMES).moments(), expected)
     with dask.config.set(scheduler="synchronous"):
-        found = moments_from_dask(dd.from_pandas(frame, npartitions=3), "y", NAMES)
+        found = scan_dask(dd.from_pandas(frame, npartitions=3), "y", NAMES).moments()
     assert_same(found, expected)
 
 

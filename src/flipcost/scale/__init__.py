@@ -10,10 +10,6 @@ from flipcost.tables.files import exceeds_memory
 from flipcost.tables.passes import Progress
 from flipcost.tables.scan import (
     dask_client,
-    moments_from_batches,
-    moments_from_csv,
-    moments_from_dask,
-    moments_from_parquet,
     scan_batches,
     scan_csv,
     scan_dask,
@@ -37,10 +33,6 @@ __all__ = [
     "engine_folds",
     "exceeds_memory",
     "hash_folds",
-    "moments_from_batches",
-    "moments_from_csv",
-    "moments_from_dask",
-    "moments_from_parquet",
     "scan_batches",
     "scan_csv",
     "scan_dask",

@@ -47,10 +47,10 @@ _LEAST_DRAWN = 0.5
 
 
 class EngineTable(Table):
-    """A table that stays in its engine: nothing but aggregates leaves it.
+    """A table that stays in its engine: aggregates leave it, and rows that are drawn.
 
     Made by `scan_sql` and `scan_lazy`. It answers what every other `Table` answers, by queries: the
-    moments of every fold by one, the histograms of scores by one more.
+    moments of every fold by one.
 
     Parameters
     ----------

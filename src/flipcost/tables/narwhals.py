@@ -185,8 +185,6 @@ _WORDS: dict[str, Any] = {
     "text": lambda of: _write(of).cast(nw.String),
     "floor": lambda of: _write(of).floor().cast(nw.Int64),
     "small": lambda of, most: _write(of),  # noqa: ARG005
-    "at_least": lambda *of: nw.max_horizontal(*map(_write, of)),
-    "at_most": lambda *of: nw.min_horizontal(*map(_write, of)),
     "row_number": lambda: nw.col(_NUMBER).cast(nw.Int64),  # made before
     "text_key": lambda of: nw.col(_KEY),  # noqa: ARG005 - made before
 }

@@ -9,7 +9,6 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
-from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import TableError
 from flipcost.tables.batches import BatchTable
 from flipcost.tables.engine import read_source
@@ -378,125 +377,6 @@ def dask_client(address: str, timeout: float = 10.0) -> AbstractContextManager[A
     return client
 
 
-def moments_from_parquet(
-    source: Paths,
-    target: str,
-    columns: Sequence[str] | None = None,
-    positive: Any = None,
-    **options: Any,
-) -> ClassMoments:
-    """Gather the class moments of Parquet files in one pass and constant memory.
-
-    Parameters
-    ----------
-    source, target, columns, positive, **options
-        As in `scan_parquet`.
-
-    Returns
-    -------
-    ClassMoments
-        The positive label at 1; ready for ``fit_moments`` and `ClassMoments.merge`.
-
-    Examples
-    --------
-    >>> import pyarrow as pa, pyarrow.parquet as pq, tempfile, os
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     for day, x in enumerate([1.0, 3.0]):
-    ...         rows = pa.table({"x": [x, x + 1], "y": [0, 1]})
-    ...         pq.write_table(rows, os.path.join(folder, f"{day}.parquet"))
-    ...     moments_from_parquet(folder, "y").mean.ravel()
-    array([2., 3.])
-    """
-    return scan_parquet(source, target, columns, positive, **options).moments()
-
-
-def moments_from_csv(
-    source: Paths,
-    target: str,
-    columns: Sequence[str] | None = None,
-    positive: Any = None,
-    **options: Any,
-) -> ClassMoments:
-    r"""Gather the class moments of CSV files in one pass and constant memory.
-
-    Parameters
-    ----------
-    source, target, columns, positive, **options
-        As in `scan_csv`.
-
-    Returns
-    -------
-    ClassMoments
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.tsv")
-    ...     _ = path.write_text("x\tlate\n1\tno\n4\tyes\n")
-    ...     moments_from_csv(path, "late").mean.ravel()
-    array([1., 4.])
-    """
-    return scan_csv(source, target, columns, positive, **options).moments()
-
-
-def moments_from_batches(
-    source: Iterable[Any] | Callable[[], Iterable[Any]],
-    target: str | None = None,
-    columns: Sequence[str] | None = None,
-    positive: Any = None,
-    **options: Any,
-) -> ClassMoments:
-    """Gather the class moments of batches of rows, one at a time.
-
-    Parameters
-    ----------
-    source, target, columns, positive, **options
-        As in `scan_batches`.
-
-    Returns
-    -------
-    ClassMoments
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> stream = ((np.full((2, 1), float(k)), np.array([0, 1])) for k in range(3))
-    >>> moments_from_batches(stream).mean.ravel()
-    array([1., 1.])
-    """
-    return scan_batches(source, target, columns, positive, **options).moments()
-
-
-def moments_from_dask(
-    source: Any,
-    target: Any,
-    columns: Sequence[str] | None = None,
-    positive: Any = None,
-    **options: Any,
-) -> ClassMoments:
-    """Gather the class moments of a Dask Array or DataFrame where its partitions are.
-
-    Parameters
-    ----------
-    source, target, columns, positive, **options
-        As in `scan_dask`.
-
-    Returns
-    -------
-    ClassMoments
-
-    Examples
-    --------
-    >>> import dask, dask.dataframe as dd, pandas as pd
-    >>> frame = dd.from_pandas(pd.DataFrame({"x": [1.0, 3.0, 5.0], "y": [0, 1, 1]}), npartitions=2)
-    >>> with dask.config.set(scheduler="synchronous"):
-    ...     moments_from_dask(frame, "y").mean.ravel()
-    array([1., 4.])
-    """
-    return scan_dask(source, target, columns, positive, **options).moments()
-
-
 def _layout(
     target: str | None,
     columns: Sequence[str] | None,
@@ -533,7 +413,7 @@ def scan_sql(
     """Take a table of a database, or what a query gives, as a table that stays where it is.
 
     The engine is asked for aggregates, by SQL that is written for it: counts, sums and sums of
-    products by label and fold, then histograms of scores. No row leaves it.
+    products by label and fold. No row leaves it but those that `FlipCostClassifier` learns from.
 
     Parameters
     ----------

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
+from collections.abc import Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
@@ -19,13 +19,11 @@ from flipcost.tables.passes import (
     MomentsTask,
     SummaryTask,
     Task,
-    packed,
 )
-from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.sample import FEWEST, Drawn, RowSample, sample_size
 
 if TYPE_CHECKING:
-    from flipcost.tables.rows import LabeledMoments
+    from flipcost.tables.rows import LabeledMoments, Layout
     from flipcost.tables.sample import LabelSample
     from flipcost.tables.summary import TableSummary
     from flipcost.tables.table_encoder import TableEncoder
@@ -92,28 +90,6 @@ class Table(ABC):
     def n_parts(self) -> int | None:
         """Number of parts whose results travel from one machine to another; None if none do."""
         return None
-
-    def map_pieces(self, function: Callable[[Piece], Piece]) -> MappedTable:
-        """Return a table whose pieces are what a function makes of the pieces of this one.
-
-        Parameters
-        ----------
-        function : callable
-            A function of a `Piece` that returns one with ``arrays``. Routes through other
-            processes send it there.
-
-        Examples
-        --------
-        >>> from dataclasses import replace
-        >>> from flipcost.scale import scan_batches
-        >>> X, y = np.array([[1.0], [3.0]]), np.array([0, 1])
-        >>> def double(piece):
-        ...     X, y, weight = piece.arrays
-        ...     return replace(piece, arrays=(2 * X, y, weight))
-        >>> scan_batches([(X, y)]).map_pieces(double).moments().mean.ravel()
-        array([2., 6.])
-        """
-        return MappedTable(self, function)
 
     @abstractmethod
     def _with_layout(self, layout: Layout) -> Self:
@@ -260,46 +236,6 @@ class Table(ABC):
 
     def _name(self) -> str:
         return "The source"
-
-
-class MappedTable(Table):
-    """A table whose pieces a function has turned into arrays; made by `Table.map_pieces`."""
-
-    def __init__(self, inner: Table, function: Callable[[Piece], Piece]):
-        layout = Layout(fold_by=inner.layout.fold_by, fold_seed=inner.layout.fold_seed)
-        super().__init__(layout, inner.positive)
-        self._inner, self._function = inner, function
-
-    @property
-    def n_parts(self) -> int | None:
-        """As of the table beneath."""
-        return self._inner.n_parts
-
-    def reduce(self, task: Task) -> Any:
-        return self._inner.reduce(_After(self._function, task))
-
-    def _with_layout(self, layout: Layout) -> Self:
-        del layout
-        msg = "What a function made of a table has no named columns to encode."
-        raise ValueError(msg)
-
-    def _name(self) -> str:
-        return self._inner._name()  # noqa: SLF001 - one of us
-
-
-@dataclass(frozen=True)
-class _After:
-    """A task on what a function makes of a piece."""
-
-    function: Callable[[Piece], Piece]
-    task: Task
-
-    def __call__(self, piece: Piece) -> Any:
-        return self.task(self.function(piece))
-
-    def packed(self, result: Any) -> Any:
-        """Pack as the task does."""
-        return packed(self.task, result)
 
 
 def check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:

@@ -86,14 +86,6 @@ class Expression:
         """Return a whole number from 0 to a bound in as few bits as the engine groups faster by."""
         return Expression("small", (self, most))
 
-    def at_least(self, other: Expression) -> Expression:
-        """Return the larger of both."""
-        return Expression("at_least", (self, other))
-
-    def at_most(self, other: Expression) -> Expression:
-        """Return the smaller of both."""
-        return Expression("at_most", (self, other))
-
     def text_key(self) -> Expression:
         """Return the first 32 bits of the MD5 of text, as a number."""
         return Expression("text_key", (self,))
@@ -105,18 +97,6 @@ class Expression:
     def lower(self) -> Expression:
         """Return text in small letters."""
         return Expression("lower", (self,))
-
-    def days(self) -> Expression:
-        """Return the days since 1970 of a date or a point in time, to the second."""
-        return Expression("days", (self,))
-
-    def sine(self) -> Expression:
-        """Return the sine of an angle."""
-        return Expression("sine", (self,))
-
-    def cosine(self) -> Expression:
-        """Return the cosine of an angle."""
-        return Expression("cosine", (self,))
 
 
 def column(name: str) -> Expression:
@@ -411,12 +391,6 @@ class Dialect:
     def _small(self, of: Expression, most: int) -> str:
         return f"CAST({self.write(of)} AS {'SMALLINT' if most < 1 << 15 else 'INTEGER'})"
 
-    def _at_least(self, *of: Expression) -> str:
-        return f"GREATEST({', '.join(map(self.write, of))})"
-
-    def _at_most(self, *of: Expression) -> str:
-        return f"LEAST({', '.join(map(self.write, of))})"
-
     def _case(
         self, branches: tuple[tuple[Expression, Expression], ...], otherwise: Expression
     ) -> str:
@@ -428,18 +402,6 @@ class Dialect:
 
     def _lower(self, of: Expression) -> str:
         return f"LOWER({self.write(of)})"
-
-    def _sine(self, of: Expression) -> str:
-        return f"SIN({self.write(of)})"
-
-    def _cosine(self, of: Expression) -> str:
-        return f"COS({self.write(of)})"
-
-    def _days(self, of: Expression) -> str:
-        return f"(FLOOR({self._seconds(self.write(of))}) / 86400.0)"
-
-    def _seconds(self, value: str) -> str:
-        return f"CAST(EXTRACT(EPOCH FROM {value}) AS {self.double})"
 
     def _row_number(self) -> str:
         msg = "Rows of this engine have no numbers."
@@ -485,9 +447,6 @@ class PostgreSQLDialect(Dialect):
 
     def _is_nan(self, of: Expression) -> str:
         return f"({self.write(of)} = 'NaN')"
-
-    def _days(self, of: Expression) -> str:
-        return f"CAST({super()._days(of)} AS {self.double})"
 
     def _row_number(self) -> str:
         # Where a row lies: a page, and a place on it, of which a page has far fewer than 65,536.

@@ -261,8 +261,9 @@ class Encoder:
         """Return what linear scores see of cells: clipped, filled, a column for each level."""
         fill, low, high = self._limits
         if not self._categories and not len(self._flagged):
-            least, most = cells.min(axis=0, initial=np.inf), cells.max(axis=0, initial=-np.inf)
-            if np.all(least >= low) and np.all(most <= high):  # false where a value is missing
+            inside = cells >= low  # false where a value is missing
+            inside &= cells <= high
+            if inside.all():
                 return cells
         plain = cells if not self._categories else cells[:, self._plain]
         parts = [np.where(np.isnan(plain), fill, np.clip(plain, low, high))]

@@ -23,6 +23,7 @@ NAMES = (
     "crowds",
     "decisions",
     "scale",
+    "sensitivity",
     "predict",
     "engines",
 )

@@ -575,7 +575,7 @@ def rate_posterior(
     if prevalence is not None:
         told = told + prevalence.log_density(clean_share(rates, bins[0].noisy_share))
     if bins[0].checked is not None:
-        told = told + flip_log_likelihood(bins[0].flips, rates)
+        told = told + _checks_log_likelihood(bins[0], rates)
     free = np.exp(told - log_sum(told))
     if bins[0].checked is not None:
         few = 1 + priors.ANYTHING_FEW_CHECKED / float(bins[0].flips.sum())
@@ -605,6 +605,18 @@ def rate_posterior(
         (rates, free, share),
     ]
     return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights)
+
+
+def _checks_log_likelihood(bins: ScoreBins, rates: Array) -> Array:
+    """Return the log probability of right labels given recorded ones, of errors that lie anywhere.
+
+    Given the label, since rows may have been chosen for checking by it.
+    """
+    share, clean = bins.noisy_share, clean_share(rates, bins.noisy_share)
+    missed = np.clip(clean * rates[:, 0] / max(1 - share, 1e-9), 0.0, 1.0)
+    false = np.clip((1 - clean) * rates[:, 1] / max(share, 1e-9), 0.0, 1.0)
+    # Positives among rows labelled negative are to these what wrong labels are to a class.
+    return flip_log_likelihood(bins.flips.T, np.column_stack([false, missed]))
 
 
 def _mixed(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, Flags]:

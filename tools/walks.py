@@ -97,7 +97,7 @@ def run(*args: str) -> None:
     with contextlib.redirect_stdout(said), contextlib.redirect_stderr(said), crossing():
         code = command_line([str(arg) for arg in args])
     if code:
-        msg = f"flipcost {' '.join(args)} ended with {code}:\n{said.getvalue()}"
+        msg = f"flipcost {' '.join(map(str, args))} ended with {code}:\n{said.getvalue()}"
         raise RuntimeError(msg)
 
 

@@ -121,8 +121,8 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def frame(self, X: Any) -> Any:
         """Return the columns as an Arrow table of plain types, whatever types X has them in.
 
-        Numbers and truth values are numbers, dates are times, and categories are dictionaries; this
-        is what the encoder of a classifier learns from and reads.
+        Numbers are numbers, truth values are words, and categories dictionaries; this is what the
+        encoder of a classifier learns from and reads.
         """
         check_is_fitted(self)
         table = as_arrow(X)
@@ -131,11 +131,11 @@ class ColumnReader(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             values, kind = take_column(table, column["name"], "The table"), column["kind"]
             if kind == "category":
                 made.append(values.cast(pa.string()).dictionary_encode())
-            elif kind == "date":
-                seconds = 86400.0 * _numbers(values, column)[:, 0]
-                gone = np.isnan(seconds)
-                whole = np.where(gone, 0.0, seconds).round().astype("int64")
-                made.append(pa.array(whole, mask=gone).cast(pa.timestamp("s")))
+            elif kind == "date":  # as text or time, which SQL must know
+                made.append(values)
+            elif kind == "boolean":  # in words, which a classifier does not take for a number
+                truth = _numbers(values, column)
+                made.append(pa.array(np.where(truth == 1, "true", "false"), mask=np.isnan(truth)))
             else:
                 made.append(pa.array(_numbers(values, column), from_pandas=True))
         return pa.table(made, names=[column["name"] for column in self.schema_])

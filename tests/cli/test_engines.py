@@ -69,7 +69,7 @@ def test_more_rows_than_are_taken_are_counted_there(file, tmp_path, capsys):
     shown = capsys.readouterr()
     said = " ".join(shown.out.split())
     assert "600 rows" in said
-    assert "counted by queries in DuckDB, models compared on 300 rows" in said
+    assert "drawn and scored by queries in DuckDB, models compared on 300 rows" in said
     assert "sample" not in shown.err
 
 

@@ -179,3 +179,11 @@ def test_no_file_of_an_audit_needs_itself():
         for name in free:
             del needs[name]
     assert needs == {}
+
+
+def test_the_architecture_page_names_what_is_there():
+    page = (ROOT.parents[1] / "docs" / "architecture.md").read_text()
+    named = re.findall(r"`([\w/]+(?:\.py|/))`", page) + re.findall(r"`(tests/[\w/.]+)`", page)
+    assert len(named) > 20
+    lost = [n for n in named if not ((ROOT / n).exists() or (ROOT.parents[1] / n).exists())]
+    assert not lost

@@ -678,11 +678,6 @@ class RatePosterior:
         used = self.wide_weight > 1e-6
         return self.wide_rates[used], self.wide_weight[used], self.anything[used]
 
-    def unmixing(self, noisy_share: float) -> Array:
-        """Return what labels say of clean counts at each rate of the intervals, shape (W, 2, 2)."""
-        rates, _, anything = self._wide
-        return _unmixing(rates, noisy_share, anything)
-
     def unmixings(self, noisy_share: float, *, wide: bool) -> tuple[Array, Array]:
         """Return what labels say of clean counts at each rate, and the weights of the rates."""
         if not wide:

@@ -143,12 +143,6 @@ def score_parts(
                 )
 
 
-def bin_numbers(scores: Array, low: float, high: float, n_bins: int) -> Indices:
-    """Return the bin of each score, of equal width; what is beyond goes to the first and last."""
-    place = np.clip((scores - low) * (n_bins / (high - low)), 0, n_bins - 1)
-    return np.asarray(place.astype(np.intp))
-
-
 def _take(rows: Any, order: Indices, buffer: Array) -> Any:
     if sparse.issparse(rows):
         return rows[order]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -197,15 +197,6 @@ class CheckPool:
         saving = choice.saving
         priced = Interval(*(facts.unit * x for x in (saving.value, saving.low, saving.high)))
         return Batch(found, facts.columns, priced, facts.n_rows, len(some))
-
-    def rows_at(
-        self, places: Iterable[int], reasons: Iterable[str], suspicion: Iterable[float]
-    ) -> list[RowToCheck]:
-        """Return rows that were not drawn but picked, with the reasons for it."""
-        return [
-            replace(self._row(k, 1.0, why, wrong), probability=None)
-            for k, why, wrong in zip(places, reasons, suspicion, strict=True)
-        ]
 
     def _row(self, place: int, chance: float, reason: str, suspicion: float) -> RowToCheck:
         cells = {name: self.cells[name][place].as_py() or "" for name in self.cells.column_names}

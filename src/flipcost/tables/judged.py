@@ -37,23 +37,6 @@ def read_judged(path: Any, *, delimiter: str | None = None, encoding: str | None
     return _as_table(rows)
 
 
-def read_annotations(path: Any) -> Any:
-    """Read Label Studio's tasks as one row for each annotation: ``item``, ``worker``, ``label``.
-
-    Annotations that are marked as the ground truth are of the worker ``ground truth``.
-    """
-    path = Path(path)
-    rows = [
-        {"item": str(task.get("id", number)), "worker": worker, "label": label}
-        for number, task in enumerate(_tasks(read_json(path), path))
-        for worker, label in _annotations(task, path)
-    ]
-    if not rows:
-        msg = f"{path.name} holds no annotations of Label Studio."
-        raise TableError(msg)
-    return _as_table(rows)
-
-
 def read_json(path: Path) -> Any:
     """Return what a JSON file holds, or say what is wrong with it."""
     try:

@@ -322,21 +322,6 @@ class SummaryTask:
         return TableSummary.of(piece.frame, columns, self.categorical, piece.where)
 
 
-@dataclass(frozen=True)
-class Together:
-    """Run several tasks on the same piece, so that it is read and prepared once."""
-
-    tasks: tuple[Task, ...]
-
-    def __call__(self, piece: Piece) -> Results:
-        return Results(tuple(task(piece) for task in self.tasks))
-
-    def packed(self, results: Results) -> Results:
-        """Pack the result of each."""
-        pairs = zip(self.tasks, results.parts, strict=True)
-        return Results(tuple(packed(task, part) for task, part in pairs))
-
-
 @dataclass(frozen=True, eq=False)
 class Results:
     """What tasks that ran together found, in their order."""

@@ -92,12 +92,13 @@ def run_audit(
             msg = f"Give {'--dask' if data is None else 'a file'} or --example, not both."
             raise UserError(msg)
         added = read_given(AuditOptions, {"noise_rate": example_noise})["noise_rate"]
+        said = f"{added:.0%}" if isinstance(added, float) else example_noise
         rows_of, looked_for, share = example_table(example, added, seed)
         prices = _prices(cost_fn, cost_fp) if cost_fn or cost_fp else default_prices(share)
         run = partial(audit, rows_of, "label", prices)
         options |= {
             "truth": "true_label",
-            "name": f"{example} (demo, {example_noise} of labels flipped)",
+            "name": f"{example} (demo, {said} of labels flipped)",
             "pos_label": asked["pos_label"] or looked_for,
         }
     else:

@@ -35,6 +35,9 @@ Probabilities
 - `noise_posterior`: the posterior over noise rates, and what it leaves in doubt
 - `priors`: constants that shape a statistical result
 - `checked_rows`: what checked rows tell of cells of label and score, and of costs
+- `correction`: a score that checked rows correct where errors follow the columns
+- `label_errors`: how many labels are wrong, at each level of supposition
+- `systematic`: how many systematic errors change a decision
 - `noise_by_score`: noise rates in bands of the score, from checked rows
 - `recheck`: which rows to check next, and what that saves
 - `quantiles`: weighted quantiles

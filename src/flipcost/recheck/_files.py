@@ -242,7 +242,7 @@ def unused_batches(folder: Any, inputs: Iterable[Path] = ()) -> list[Path]:
 
     Examples
     --------
-    >>> head = "row,age,label,probability,reason,checked\n"
+    >>> head = "row,age,label,inclusion_probability,reason,checked\n"
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, answer in (("recheck.csv", "yes"), ("recheck-2.csv", "")):
     ...         text = f"{head}7,50,no,0.25,its label looks wrong,{answer}\n"

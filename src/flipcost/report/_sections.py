@@ -366,14 +366,7 @@ def _segments_sentence(result: Findings) -> str:
 
 
 def segment_table(result: Findings) -> tuple[list[str], list[list[str]]]:
-    """Return a table of the segments, those with most label errors first.
-
-    Examples
-    --------
-    >>> from types import SimpleNamespace
-    >>> segment_table(SimpleNamespace(decisions=None))
-    ([], [])
-    """
+    """Return a table of the segments, those with most label errors first."""
     found = result.models.decisions
     if found is None or not found.segments:
         return [], []

@@ -112,8 +112,12 @@ def span(found: Interval, scale: float = 1.0) -> str:
     >>> from flipcost.core.confusion import Interval
     >>> span(Interval(0.119, -0.041, 0.272), 1000)
     '120 (-41 to 270)'
+    >>> span(Interval(13e6, 9.2e6, 17e6))
+    '13 million (9.2 to 17 million)'
     """
     value, low, high = figures(scale * found.value, scale * found.low, scale * found.high)
+    if high.endswith(" million"):  # said once of both ends
+        low = low.removesuffix(" million")
     return f"{value} ({low} to {high})"
 
 

@@ -95,7 +95,8 @@
       : Math.min(Math.max(order(x) / 10, coarse / 10), coarse)));
   }
   function spanText(values, scale) {
-    const [v, lo, hi] = figures(values.map((x) => x * scale));
+    let [v, lo, hi] = figures(values.map((x) => x * scale));
+    if (hi.endsWith(" million")) lo = lo.replace(" million", "");
     return v + " (" + lo + "\u00a0to\u00a0" + hi + ")";
   }
   function ratioText(alpha) {

@@ -13,6 +13,7 @@ from typing import TYPE_CHECKING
 if TYPE_CHECKING:
     from flipcost.core.confusion import Interval
     from flipcost.core.label_errors import LabelErrors
+    from flipcost.core.systematic import BreakEven
 
 # Smaller shares are not shown as numbers: no table can tell them from none.
 LEAST_SHARE = 0.005
@@ -169,7 +170,7 @@ def errors_sentence(
     >>> share = Interval(0.19, 0.12, 0.24)
     >>> found = LabelErrors("undecided", share, 0.3, 0.41, (share, share))
     >>> errors_sentence(found, "ill", ("no", "yes"), (90, "yes"))[:81]
-    'Best estimate: 19% of the labels are wrong: 12 to 24% if errors are random, up to'
+    'Best estimate: 19% of the labels are wrong; 12 to 24% if errors are random, up to'
     """
     share, checked = errors.share, f"from {count(errors.n_checked, 'checked row')}"
     if errors.is_given:
@@ -206,9 +207,38 @@ def errors_sentence(
     most = percent(errors.most)
     wider = f"up to {most}" if most != percent(share.high) else "perhaps more"
     return (
-        f"{best}: {limits} if errors are random, {wider} if some are systematic, which only "
+        f"{best}; {limits} if errors are random, {wider} if some are systematic, which only "
         "checked rows can tell."
     )
+
+
+def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, str]) -> str:
+    """Say how many systematic errors it takes to change a decision; nothing where it is not known.
+
+    `names` are the negative and the positive labels, as a sentence shows them.
+
+    Examples
+    --------
+    >>> from flipcost.core.systematic import BreakEven
+    >>> break_even_sentence(BreakEven(0.14, None, 117), "rule", ("“no”", "“yes”"))[:72]
+    'Flagging all rows or none would cost less only if a further 14% of “no” '
+    """
+    if found is None:
+        return ""
+    other = "Flagging all rows or none" if chosen == "rule" else "Deciding otherwise"
+    sides = zip((found.missed_positives, found.wrong_positives), names, strict=True)
+    needed = [
+        f"{percent(share) if share >= 0.01 else f'{max(share, 0.001):.1%}'} of {name} labels"
+        for share, name in sides
+        if share is not None
+    ]
+    if not needed:
+        return f"{other} would cost more however many errors are systematic."
+    first, *second = needed
+    n = found.n_checks
+    checks = f"; {figure(n)} random check{'' if n == 1 else 's'} would tell" if n else ""
+    wrong = " were wrong, or ".join([first, *second]) if second else f"{first} were wrong"
+    return f"{other} would cost less only if a further {wrong}{checks}."
 
 
 def on_screen(text: str) -> str:

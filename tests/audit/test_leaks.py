@@ -1,10 +1,13 @@
 """Columns that give the label away are named, and honest ones are not."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
 from flipcost import datasets
+from flipcost.audit import audit
 from flipcost.audit._leaks import find_leaks
+from flipcost.report import headline
 
 
 def kinds(columns, positive, category=()):
@@ -83,3 +86,20 @@ def test_numbers_of_rows_that_tell_the_label():
 def test_a_level_that_is_rare_is_not_a_leak():
     positive = np.arange(1000) < 10
     assert kinds({"code": np.tile([0, 1], 500)}, positive, ["code"]) == {}
+
+
+def test_an_audit_says_so_first_and_recommends_no_model():
+    """Two leaks: both are to be left out; no model, and no rows to check, are recommended."""
+    rng = np.random.default_rng(0)
+    x = rng.normal(size=800)
+    label = x + rng.logistic(size=800) > 0.5
+    copy, paid = label ^ (rng.random(800) < 0.03), np.where(label, rng.exponential(9, 800), None)
+    table = pa.table({"x": x, "copy": copy, "paid": paid.tolist(), "label": label})
+    found = audit(table, "label", 0.2)
+    said = headline(found)
+    assert str(said).startswith("Too good to be true: “paid” alone explains 93% of “label”.")
+    assert "Use no model yet" in said.use
+    assert "drop=['paid', 'copy']" in said.next
+    assert "check" not in said.next
+    assert "too good to be true" in repr(found)
+    assert [leak["column"] for leak in found.summary()["leaks"]] == ["paid", "copy"]

@@ -56,7 +56,7 @@ def test_kept_columns_are_not_taken_for_predictions(model, tmp_path, capsys):
     out = tmp_path / "out.parquet"
     more = ["--keep-columns", "--capacity", "5"]
     assert predict(model, tmp_path / "new.parquet", out, *more) == 0
-    assert "40 rows, 5 of them called" in capsys.readouterr().out
+    assert "40 rows, 5 of them flagged" in capsys.readouterr().out
     found = pq.read_table(out)
     assert {name: found[name].to_pylist() for name in own} == own
     assert found["row__"].to_pylist() == list(range(1, 41))

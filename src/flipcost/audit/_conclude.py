@@ -68,11 +68,11 @@ def conclude(
     """
     options, judged = rows.options, rows.judged
     reader, prices = rows.maker.reader, options.prices
-    say("fitting what it is compared with")
+    say("fitting comparison models")
     costs, index = cost_grid(classifier.cost_share_)
     truth = _truth(rows, judged.frame)
     candidates = judge(compare(rows, classifier, costs, index), rows, truth, classifier)
-    say("looking for labels that are wrong")
+    say("looking for likely errors")
     pipeline = _pipeline(rows, classifier, candidates[0])
     score = _scorer(rows, pipeline[-1])
     watched = rows.watched

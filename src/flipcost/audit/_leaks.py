@@ -60,7 +60,8 @@ class Leak:
         """Say what to look at."""
         share = f"{100 * min(self.explained, 0.99):.0f}%"
         said = {
-            "label": f"{self.column!r} gives {target!r} without a single error: is it the same?",
+            "label": f"{self.column!r} gives {target!r} without a single error: is it a copy, or "
+            "known only afterwards?",
             "nearly": f"{self.column!r} alone explains {share} of {target!r}: is it known when "
             "the decision is made?",
             "afterwards": f"{self.column!r}, by its name known only afterwards, explains {share} "

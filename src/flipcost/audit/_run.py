@@ -205,7 +205,7 @@ def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object])
     classifier = _classifier(options)
     classifier.set_params(pos_label=labels[1], noise_rate="integrate" if rate is None else rate)
     clean = None if options.test is None else clean_rows(options.test, maker, labels)
-    say("estimating the noise and fitting the model")
+    say("estimating label errors and fitting the model")
     with warnings.catch_warnings():  # what it warns of is among the warnings of the result
         warnings.simplefilter("ignore", DenoisingWarning)
         warnings.simplefilter("ignore", DependenceWarning)

@@ -22,10 +22,12 @@ class ShownResult:
     def __repr__(self) -> str:
         """Return what was found in one line, and where there is more."""
         found: Any = self
+        leaks = [leak.column for leak in found.labels.leaks]
+        state = f"too good to be true: {', '.join(leaks)}" if leaks else f"labels {found.state}"
         # Three figures, and never as a power of ten.
         cost = float(f"{1000 * found.unit * found.best.likely.value:.3g}")
         return (
-            f"<Findings of {found.name!r}: {found.n_rows:,} rows, labels {found.state}; "
+            f"<Findings of {found.name!r}: {found.n_rows:,} rows, {state}; "
             f"{found.best.label} costs {cost:,.10g} per 1,000 rows; see .to_markdown(), .to_html()>"
         )
 

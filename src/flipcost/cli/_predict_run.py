@@ -70,7 +70,7 @@ def run_predict(
     if not quiet:
         label = formula.pos_label
         which = "" if limit is None else ", those whose call saves most"
-        echo(f"{rows:,} rows, {called:,} of them called {label!r}{which}, written to {out}")
+        echo(f"{rows:,} rows, {called:,} of them flagged {label!r}{which}, written to {out}")
         if unseen:
             counts = ", ".join(f"{name} ({n:,})" for name, n in unseen.most_common(5))
             echo(f"Rows with a level that the model has not seen, by column: {counts}")

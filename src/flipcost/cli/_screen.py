@@ -15,6 +15,7 @@ from flipcost.cli._options import in_options
 from flipcost.cli._table import print_table
 from flipcost.exceptions import clean_text
 from flipcost.report import (
+    break_even,
     candidate_table,
     decision_answers,
     headline,
@@ -51,7 +52,12 @@ def print_audit(result: Findings, folder: Path) -> None:
     heads, rows = candidate_table(result)
     print_table(heads, rows, right={1, 2, 3}, highlight=0)
     echo()
-    for text in (suspects_sentence(result), way_sentence(result), truth_sentence(result)):
+    for text in (
+        suspects_sentence(result),
+        break_even(result),
+        way_sentence(result),
+        truth_sentence(result),
+    ):
         if text:
             say(text)
     recheck = result.recheck

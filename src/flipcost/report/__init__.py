@@ -4,6 +4,7 @@ from flipcost.report._headline import Headline, headline, scale_of
 from flipcost.report._notebook import render_markdown, render_snippet
 from flipcost.report._render import render_report
 from flipcost.report._sections import (
+    break_even,
     candidate_table,
     decision_answers,
     next_sentence,
@@ -18,6 +19,7 @@ from flipcost.report._sections import (
 
 __all__ = [
     "Headline",
+    "break_even",
     "candidate_table",
     "decision_answers",
     "headline",

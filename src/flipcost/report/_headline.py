@@ -15,8 +15,8 @@ if TYPE_CHECKING:
 
 # Rows of a label with which something can be said of label errors.
 ENOUGH_ROWS = 20
-# Likely errors that are worth correcting at once.
-_CORRECT = 100
+# Likely errors that are worth a look at once.
+_REVIEW = 100
 CONSTANT_WORDS = {"all_positive": "every", "all_negative": "no"}
 # A saving below this share of the width of its interval is a tie.
 _TIE = 0.05
@@ -86,6 +86,11 @@ def headline(result: Findings) -> Headline:
 
 def _too_good(result: Findings) -> Headline:
     leak, target = result.labels.leaks[0], label(result.table.target)
+    columns = [one.column for one in result.labels.leaks]
+    names = " and ".join(label(one) for one in columns)
+    are, them, rest = (
+        ("are", "them", "these columns") if columns[1:] else ("is", "it", "this column")
+    )
     column, share = leak.column, percent(min(leak.explained, 0.99))
     said = {
         "label": f"{label(column)} alone tells {target} without an error",
@@ -93,10 +98,10 @@ def _too_good(result: Findings) -> Headline:
     }.get(leak.kind, f"{label(column)} alone explains {share} of {target}")
     return Headline(
         "too_good",
-        f"{said}, which is too good to be true.",
-        "Use no model yet: the figures below rest on this column.",
-        f"Next: find out whether {label(column)} is known when the decision is made; if not, run "
-        f"again without it (`drop={[column]}`).",
+        f"Too good to be true: {said}.",
+        f"Use no model yet: the figures below rest on {rest}.",
+        f"Next: find out whether {names} {are} known when the decision is made; if not, run again "
+        f"without {them} (`drop={columns}`).",
     )
 
 
@@ -117,16 +122,25 @@ def next_step(result: Findings) -> str:
         return f"{check}, which narrows that range"
     if state == "noisy" and n and checks_pay(result):
         return check
-    if state == "noisy" and result.labels.suspects:
-        wrong = min(_CORRECT, len(result.labels.suspects))
-        return f"correct the {count(wrong, 'likeliest error')}"
-    return "deploy it"
+    if state == "noisy" and result.labels.suspects and not _checks_cost_more(result):
+        wrong = min(_REVIEW, len(result.labels.suspects))
+        return f"review the {count(wrong, 'likeliest error')}"
+    rival = rival_of(result)
+    return "deploy it" if rival is None or not _is_tie(rival.saving_likely) else "deploy either"
 
 
 def rows_to_check(result: Findings) -> int:
-    """Return how many rows there are to check next."""
+    """Return how many rows to check next; none where that costs more than it saves."""
     batch = None if result.recheck is None else result.recheck.batch
-    return 0 if batch is None else len(batch.rows)
+    return 0 if batch is None or _checks_cost_more(result) else len(batch.rows)
+
+
+def _checks_cost_more(result: Findings) -> bool:
+    """Tell whether checks were given a price above what the next ones save on these rows."""
+    if result.recheck is None or result.recheck.batch is None or not result.recheck.cost_check:
+        return False
+    batch = result.recheck.batch
+    return len(batch.rows) * result.recheck.cost_check > batch.saving.value * batch.n_rows
 
 
 def checks_pay(result: Findings) -> bool:
@@ -181,15 +195,26 @@ def _use(result: Findings) -> str:
     what = f"Flag {constant} row" if constant else what
     if rival is None:
         return f"{what}: no other model decides otherwise."
-    saving, against = rival.saving_likely, rival.label.replace("flag ", "flagging ")
+    saving, against = rival.saving_likely, name_in_sentence(rival)
+    name = name_in_sentence(best)
     limits = f"{percent(result.level)} interval "
     saved = saving_phrase(saving, scale_of(result), against, limits=limits)
-    if saving.value > _TIE * (saving.high - saving.low) or saving.high < 0:
+    if not _is_tie(saving):
         return f"{what}: {told}it {saved}."
     if constant:
         return f"{what}: {told}no model is clearly cheaper; it {saved}."
-    tie = f"{told}no model is clearly cheaper: this one {saved}. Use either."
+    tie = f"{told}no model is clearly cheaper: {name} {saved}. Use either."
     return tie[0].upper() + tie[1:]
+
+
+def name_in_sentence(candidate: Candidate) -> str:
+    """Return the name of a candidate as a sentence has it."""
+    ours = candidate.key == "flipcost"
+    return f"the {candidate.label}" if ours else candidate.label.replace("flag ", "flagging ")
+
+
+def _is_tie(saving: Interval) -> bool:
+    return saving.value <= _TIE * (saving.high - saving.low) and saving.high >= 0
 
 
 def scale_of(result: Findings) -> float:

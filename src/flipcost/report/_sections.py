@@ -9,9 +9,10 @@ import numpy as np
 from flipcost.audit import price_words
 from flipcost.core.noise_by_score import furthest_apart
 from flipcost.estimators.flipcost.summary import MODEL_WORDS
-from flipcost.report._headline import CONSTANT_WORDS, scale_of
+from flipcost.report._headline import CONSTANT_WORDS, name_in_sentence, scale_of
 from flipcost.words import (
     LEAST_SHARE,
+    break_even_sentence,
     count,
     figure,
     label,
@@ -127,11 +128,12 @@ def candidate_name(candidate: Candidate, result: Findings) -> str:
 
 def cost_sentence(result: Findings) -> str:
     """Say how the table of costs is read, and what systematic errors could make of it."""
-    said = f"Saving: what {result.best.label} saves over each, on the same rows."
+    best = name_in_sentence(result.best)
+    said = f"Saving: what {best} saves over each, on the same rows."
     if supposed(result) != "If errors are random":
         return said
     worst = figure(scale_of(result) * result.best.clean.high)
-    return f"{said} If some errors are systematic, {result.best.label} may cost up to {worst}."
+    return f"{said} If some errors are systematic, {best} may cost up to {worst}."
 
 
 def errors_sentences(result: Findings) -> list[str]:
@@ -143,11 +145,12 @@ def errors_sentences(result: Findings) -> list[str]:
     by_class = [
         f"{share_span(r)} of true {name} rows" for r, name in zip(rates, names, strict=True)
     ]
-    said = [f"{' and '.join(by_class)} are mislabelled."]
+    first = " and ".join(by_class)
+    said = [f"{first[0].upper()}{first[1:]} are mislabelled."]
     if result.n_checked:
         apart = furthest_apart(result.labels.noise_by_score)
         if apart is None:
-            return said
+            return [text for text in (*said, break_even(result)) if text]
         side, *bands = apart
         hard, easy = (
             f"{shares(getattr(part, side).low, getattr(part, side).high)} where the model gives "
@@ -157,28 +160,19 @@ def errors_sentences(result: Findings) -> list[str]:
         name = names[0] if side == "positives" else names[1]
         return [*said, f"Errors are systematic: among true {name} rows, {hard}, and {easy}."]
     high = [percent(float(x)) for x in np.ravel(result.labels.noise_bounds.high)]
-    said.append(f"If errors are random, at most {high[0]} and {high[1]}, whatever the model.")
-    return [*said, *_break_even(result), _DEFINED]
-
-
-def _break_even(result: Findings) -> list[str]:
-    """Say how many systematic errors it takes to change the decision, if that is known."""
-    found, table = result.labels.break_even, result.table
-    if found is None or result.best.key != "flipcost":
-        return []
-    sides = (
-        (found.missed_positives, table.negative, table.positive),
-        (found.wrong_positives, table.positive, table.negative),
+    said.append(
+        f"At most {high[0]} and {high[1]} if errors are random, whichever error model holds."
     )
-    needed = [
-        f"a further {percent(share)} of rows labelled {label(given)} are truly {label(truth)}"
-        for share, given, truth in sides
-        if share is not None
-    ]
-    if not needed:
-        return ["No number of systematic errors would change the decision."]
-    checks = f"; {count(found.n_checks, 'random check')} would tell" if found.n_checks else ""
-    return [f"The decision stands until {' or '.join(needed)}{checks}."]
+    return [text for text in (*said, break_even(result), _DEFINED) if text]
+
+
+def break_even(result: Findings) -> str:
+    """Say how many systematic errors it takes to change the decision; else nothing."""
+    unknown = result.labels.errors.is_given or result.state in ("no_signal", "small")
+    if unknown or result.labels.leaks or result.best.key != "flipcost":
+        return ""
+    names = (label(result.table.negative), label(result.table.positive))
+    return break_even_sentence(result.labels.break_even, result.models.chosen, names)
 
 
 def models_sentence(result: Findings) -> str:
@@ -208,7 +202,7 @@ def suspects_sentence(result: Findings) -> str:
     known = result.labels.known_flips
     truth = f" ({known['wrong_in_first_100']} are really wrong)" if known and n == _FIRST else ""
     if n < _FIRST:
-        return f"Likely errors: {n}, of which {expected} are expected to be wrong."
+        return f"Likely errors: {n}{'' if expected == n else f', {expected} of them expected'}."
     return f"Likely errors: {expected} expected among the top {n}{truth}."
 
 
@@ -321,8 +315,8 @@ def _called_sentence(called: Called, result: Findings) -> str:
     found, right = share_span(called.recall), share_span(called.precision)
     said = (
         f"{_supposing(result)}the {count(called.n_called, 'row')} that save most find {found} of "
-        f"true {label(result.table.positive)} rows; {right} of them are right, saving "
-        f"{span(called.profit)}."
+        f"true {label(result.table.positive)} rows with precision {right}, saving "
+        f"{span(called.profit, 1000 / called.n_rows)} per 1,000 rows."
     )
     return where + (said if where else said[0].upper() + said[1:])
 
@@ -359,8 +353,8 @@ def _segments_sentence(result: Findings) -> str:
     sure = worst.chance_worst >= 0.5
     shown = worst if sure else found.segments[0]
     wrong, chance = share_span(shown.wrong_share), percent(shown.chance_worst)
-    said = f"{label(shown.name)} with {wrong}, worst of all with probability {chance}."
-    said = said if sure else f"none stands out; first comes {said}"
+    said = f"{label(shown.name)} with {wrong}, the worst with probability {chance}."
+    said = said if sure else f"none stands out; the highest is {said}"
     said = _supposing(result) + said
     return said[0].upper() + said[1:]
 

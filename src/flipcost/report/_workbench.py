@@ -10,7 +10,6 @@ import numpy as np
 
 from flipcost.recheck import csv_cells, csv_header
 from flipcost.report._figures import BOTTOM, LEFT, RIGHT, TOP, axes, axis_top, svg
-from flipcost.report._headline import rows_to_check
 from flipcost.report._sections import checks_sentence, suspects_sentence, way_table
 from flipcost.words import percent
 
@@ -58,7 +57,7 @@ def make_check(result: Findings) -> dict[str, Any]:
         "labels": [result.table.negative, result.table.positive],
         "said": suspects_sentence(result),
         "worth": checks_sentence(result),
-        "n_next": rows_to_check(result),
+        "n_next": sum(is_next for _, is_next in rows),
         "way": make_way(result),
         "data": {
             # What was answered is kept under a name of its own, in the page's own storage.

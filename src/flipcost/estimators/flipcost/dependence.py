@@ -100,8 +100,8 @@ class Dependence:
             copies = n_rows - len(np.unique(self.groups))
             return (
                 f"{copies:,} of {n_rows:,} rows repeat others, exactly or nearly. They are kept "
-                f"together in folds, and {counted}. If they are cases of their own, say so by "
-                "`groups`, a different one for each row."
+                f"together in folds, and {counted}. If they are separate cases, give "
+                "`groups` with a different value for each row."
             )
         if self.kind == "time":
             later = self.folds > 0

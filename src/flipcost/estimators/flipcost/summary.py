@@ -8,7 +8,16 @@ from typing import TYPE_CHECKING, Any
 from flipcost.core.decision import CONSTANTS
 from flipcost.core.label_errors import label_errors
 from flipcost.core.noise_by_score import furthest_apart
-from flipcost.words import errors_sentence, figure, label, percent, share_span, shares, span
+from flipcost.words import (
+    break_even_sentence,
+    errors_sentence,
+    figure,
+    label,
+    percent,
+    share_span,
+    shares,
+    span,
+)
 
 if TYPE_CHECKING:
     from flipcost.core.label_errors import LabelErrors
@@ -65,6 +74,7 @@ def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None
         *costs,
         "",
         *_wrapped(_use(fit)),
+        *_wrapped(_systematic(fit)),
         *_wrapped(_next(fit)),
     ]
     return "\n".join(parts)
@@ -147,6 +157,13 @@ def _use(fit: FitResult) -> str:
     if saved <= 0:
         return f"Use this model: it costs about as much as {what}."
     return f"Use this model: it saves about {figure(saved)} per row over {what} ({percent(share)})."
+
+
+def _systematic(fit: FitResult) -> str:
+    """Say how many systematic errors would change the decision."""
+    if fit.rate_is_known or fit.state in ("no_signal", "small"):
+        return ""
+    return break_even_sentence(fit.break_even, fit.chosen, ("negative", "positive"))
 
 
 def _next(fit: FitResult) -> str:

@@ -9,7 +9,7 @@
     const flagged = flags.toLocaleString("en") + " (" + (100 * part.depth[k]).toFixed(1) + "%)";
     el("depth-out").textContent = flagged;
     slider.setAttribute("aria-valuetext", flagged);
-    el("depth-said").textContent = "They save " + spanText(part.profit[k], part.n) + " in all; " +
+    el("depth-said").textContent = "They save " + spanText(part.profit[k], 1000) + " per 1,000 rows; " +
       shares(part.precision[k]) + " of them are right, and they find " + shares(part.recall[k]) +
       " of true positives.";
     el("depth-said").dataset.profit = part.profit[k][0] * part.n;

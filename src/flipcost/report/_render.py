@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 import datetime as dt
+import re
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
 from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
-from markupsafe import Markup
+from markupsafe import Markup, escape
 
 from flipcost._version import __version__
 from flipcost.report._headline import headline, rows_to_check, scale_of
@@ -88,6 +89,7 @@ def render_report(
     )
     environment.filters["say"] = say
     environment.filters["unbroken"] = unbroken
+    environment.filters["flags"] = _flags_on_one_line
     environment.globals |= {
         "result": result,
         "version": __version__,
@@ -105,6 +107,12 @@ def render_report(
         style=_joined(names, "css"),
         script=_joined(names, "js"),
     )
+
+
+def _flags_on_one_line(text: str) -> Markup:
+    """Return a sentence whose options of the command line, as ``--drop age``, are code."""
+    code = r'<code style="white-space:nowrap">\1</code>'
+    return Markup(re.sub(r"(--[a-z][a-z-]*(?: [\w.]+)?)", code, str(escape(text))))  # noqa: S704
 
 
 def _fill(environment: Environment, name: str, known: dict[str, Any]) -> Markup:

@@ -26,8 +26,8 @@ from flipcost import FlipCostClassifier, save
 from flipcost.cli import main as command
 from flipcost.core.trees import read_trees
 from flipcost.estimators.flipcost.boosting import boosting_classifier
-from flipcost.tables.features import make_features
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.encoder import Encoder
+from flipcost.tables.steps import PlainColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -116,9 +116,9 @@ def from_file(n_rows: int, repeats: int) -> None:
     table = pa.table(columns)
     y = columns["x0"] + columns["x1"] + (columns["town"] == "Oslo") + rng.normal(size=n_rows) > 1
     some = table.slice(0, _TRAIN)
-    reader = ColumnReader().fit(some)
+    first = PlainColumns(Encoder.learn(some))
     classifier = FlipCostClassifier(0.2, features="splines", pos_label="yes", random_state=0)
-    model = make_pipeline(reader, make_features(reader), classifier)  # as an audit saves it
+    model = make_pipeline(first, classifier)  # as an audit saves it
     model.fit(some, np.where(y[:_TRAIN], "yes", "no"))
     with tempfile.TemporaryDirectory() as place:
         folder = Path(place)

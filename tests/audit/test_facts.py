@@ -5,13 +5,13 @@ import pyarrow as pa
 import pytest
 
 from flipcost.audit._facts import column_facts
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.encoder import Encoder
 
 
 def facts_of(columns, positive):
     table = pa.table(columns)
-    reader = ColumnReader().fit(table)
-    return column_facts(reader, reader.transform(table), positive, "ill")
+    encoder = Encoder.learn(table)
+    return column_facts(encoder, encoder.cells(table), positive, "ill")
 
 
 def test_columns_are_described():
@@ -26,6 +26,13 @@ def test_columns_are_described():
     assert number.missing == pytest.approx(0.1)
     assert (number.distinct, number.values) == (900, "1 … 501 … 999")
     assert (category.distinct, category.values) == (2, "Lyon 75 %, Nice 25 %")
+
+
+def test_rare_levels_are_counted():
+    """Levels of few rows share a cell, but each is a value of its own."""
+    town = ["Lyon"] * 900 + [f"village {k}" for k in range(100)]
+    found = facts_of({"town": town}, np.arange(1000) % 5 == 0)[1]
+    assert (found.distinct, found.values) == (101, "Lyon 90 %, another level 10 %")
 
 
 def test_change_along_the_table_is_noticed():

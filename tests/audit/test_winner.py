@@ -15,7 +15,7 @@ from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.report import headline, render_report
-from flipcost.tables.features import make_features
+from flipcost.tables.steps import StandardNumbers
 from tests.audit.helpers import PRICES, noisy_table
 
 WORDS = np.array(["no", "yes"], dtype=object)
@@ -103,8 +103,8 @@ def test_the_rival_is_plain_boosting():
     """Of all rows, by scikit-learn."""
     table = noisy_table(600)
     found = audit(table, "ill", PRICES, drop=("truth",))
-    reader, y = found.model[0].reader, np.array(table["ill"]) == "yes"
-    X = make_features(reader).fit_transform(reader.transform(table))
+    y = np.array(table["ill"]) == "yes"
+    X = StandardNumbers(found.model[0].encoder).fit_transform(table)
     rival = boosting_classifier(np.zeros(X.shape[1], bool), 0).fit(X, y)
     called = rival.predict_proba(X)[:, 1] > PRICES.alpha
     assert np.array_equal(found.candidate("boosting").predict(X, RowCosts.of(PRICES)), called)

@@ -16,7 +16,7 @@ import pytest
 import flipcost
 from flipcost.cli import main
 from flipcost.datasets import list_datasets
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.encoder import Encoder
 from flipcost.tables.reading import read_table
 
 CORPUS = Path(__file__).parent / "corpus"
@@ -116,12 +116,14 @@ def test_every_way_to_store_a_table_is_read_alike(tmp_path):
     with pa.CompressedOutputStream(str(tmp_path / "good.csv.zst"), "zstd") as file:
         file.write(text.encode())
     columns = ["age", "dose", "town"]
-    expected = ColumnReader(columns).fit_transform(table)
+    encoder = Encoder.learn(table, columns=columns)
+    expected = encoder.cells(table)
     names = ["good.parquet", "tabs.txt", "pipes.csv", "good.csv.gz", "bom.csv", "crlf.csv"]
     for name in [*names, "good.csv.zst", CORPUS / "semicolons.csv"]:
         found = read_table(tmp_path / name)
         assert found["ill"].to_pylist() == table["ill"].to_pylist(), name
-        np.testing.assert_array_equal(ColumnReader(columns).fit_transform(found), expected)
+        assert Encoder.learn(found, columns=columns) == encoder
+        np.testing.assert_array_equal(encoder.cells(found), expected)
 
 
 def test_runs_are_repeatable(tmp_path, capsys):

@@ -17,8 +17,8 @@ from flipcost import (
     UnevenMarginClassifierCV,
 )
 from flipcost.model.convert import formula_of
-from flipcost.tables.features import make_features
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.encoder import Encoder
+from flipcost.tables.steps import PlainColumns, StandardNumbers
 
 # Columns that no model learns from.
 OTHERS = ("key", "the price")
@@ -79,11 +79,11 @@ def fresh():
 
 def make_pipeline(table, labels, classifier):
     """Return the pipeline that an audit saves."""
-    reader = ColumnReader([name for name in table.column_names if name not in OTHERS]).fit(table)
-    features = make_features(reader)
-    X = features.fit_transform(reader.transform(table))
-    classifier.fit(X, labels)
-    return Pipeline([("columns", reader), ("features", features), ("model", classifier)])
+    names = [name for name in table.column_names if name not in OTHERS]
+    encoder = Encoder.learn(table, columns=names)
+    is_own = isinstance(classifier, FlipCostClassifier)  # it has an encoder of its own
+    first = PlainColumns(encoder) if is_own else StandardNumbers(encoder)
+    return Pipeline([("columns", first), ("model", classifier)]).fit(table, labels)
 
 
 def _threshold(estimator, pos_label):

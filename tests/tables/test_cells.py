@@ -11,8 +11,8 @@ import pytest
 
 from flipcost.core.folds import hash_folds
 from flipcost.tables import files as csv_files
+from flipcost.tables.encoder import Encoder
 from flipcost.tables.files import FileTable
-from flipcost.tables.reader import ColumnReader
 from flipcost.tables.reading import read_batches, read_sample, read_table
 from flipcost.tables.roles import read_labels
 from flipcost.tables.rows import Layout
@@ -98,8 +98,8 @@ def _small_ranges(monkeypatch):
 def test_cells_positions_and_folds_do_not_depend_on_the_route(path, route):
     """However a CSV file arrives, the same rows with the same values lie in the same folds."""
     whole = read_table(path)
-    reader = ColumnReader(NAMES[:-1], categorical=["code"]).fit(whole)
-    assert [column["kind"] for column in reader.schema_] == [
+    encoder = Encoder.learn(whole, columns=NAMES[:-1], categorical=["code"])
+    assert [column.kind for column in encoder.columns] == [
         "number",
         "boolean",
         "date",
@@ -112,8 +112,8 @@ def test_cells_positions_and_folds_do_not_depend_on_the_route(path, route):
     np.testing.assert_array_equal(
         hash_folds(places, 5), hash_folds(np.arange(N, dtype=np.uint64), 5)
     )
-    found = np.concatenate([reader.transform(frame) for frame in frames])
-    np.testing.assert_array_equal(found, reader.transform(whole))
+    found = np.concatenate([encoder.cells(frame) for frame in frames])
+    np.testing.assert_array_equal(found, encoder.cells(whole))
     labels = np.concatenate([read_labels(frame["ill"].combine_chunks(), "ill") for frame in frames])
     assert labels.tolist() == [str(int(float(CELLS["ill"][k % 12]))) for k in range(N)]
 
@@ -125,7 +125,8 @@ def test_moments_of_nasty_cells_are_those_of_memory(path):
     table = scan_csv(path, "ill", columns)
     encoder = table.summary().encoder(impute="mean")
     assert isinstance(encoder, TableEncoder)
-    read = ColumnReader(columns).fit(read_table(path)).transform(read_table(path))
+    whole = read_table(path)
+    read = Encoder.learn(whole, columns=columns).cells(whole)
     assert encoder.columns[0].fill == pytest.approx(np.nanmean(read[:, 0]), rel=1e-12)
     assert encoder.columns[1].fill == pytest.approx(np.nanmean(read[:, 1]), rel=1e-12)
     here = scan_csv(path, "ill", encoder=encoder).moments()

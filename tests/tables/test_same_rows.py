@@ -12,8 +12,8 @@ from flipcost.cli import main
 from flipcost.exceptions import TableError
 from flipcost.tables.arrow import take_column
 from flipcost.tables.columns import describe_column, text_type
+from flipcost.tables.encoder import Encoder
 from flipcost.tables.paths import list_files
-from flipcost.tables.reader import ColumnReader
 from flipcost.tables.reading import read_batches, read_table, split_text
 from flipcost.tables.roles import read_labels, two_classes
 from flipcost.tables.scan import open_files
@@ -156,10 +156,10 @@ def test_infinite_numbers_are_refused_however_they_are_written(cell, tmp_path):
         describe_column("dose", pa.array([*numbers, cell]))
     with pytest.raises(TableError, match="'dose' holds infinite"):
         describe_column("dose", pa.array([1.0, 2.0, float(cell)]))
-    reader = ColumnReader().fit(pa.table({"dose": numbers}))
+    encoder = Encoder.learn(pa.table({"dose": numbers}))
     for column in ([cell], [float(cell)]):
         with pytest.raises(TableError, match="'dose' holds infinite"):
-            reader.transform(pa.table({"dose": column}))
+            encoder.cells(pa.table({"dose": column}))
 
 
 @pytest.mark.parametrize(
@@ -180,10 +180,10 @@ def test_a_date_is_a_day_that_was(cell, kind):
     other = {"/": "01/02/2021", "T": "2021-01-02T00:00:00", " ": "2021-01-02 00:00"}
     usual = next((day for mark, day in other.items() if mark in cell), "2021-01-02")
     assert describe_column("when", pa.array([usual, cell]))["kind"] == kind
-    reader = ColumnReader().fit(pa.table({"when": [usual, usual.replace("01", "03", 1)]}))
+    encoder = Encoder.learn(pa.table({"when": [usual, usual.replace("01", "03", 1)]}))
     if kind == "category":
         with pytest.raises(TableError, match="held dates"):
-            reader.transform(pa.table({"when": [cell]}))
+            encoder.cells(pa.table({"when": [cell]}))
 
 
 @pytest.mark.parametrize(

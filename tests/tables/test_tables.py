@@ -12,11 +12,11 @@ import pytest
 
 from flipcost.exceptions import TableError
 from flipcost.tables.columns import describe_column
-from flipcost.tables.features import make_features
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.encoder import Encoder
 from flipcost.tables.reading import read_batches, read_sample, read_table
 from flipcost.tables.roles import read_labels, two_classes
 from flipcost.tables.sniff import sniff
+from flipcost.tables.steps import StandardNumbers
 
 
 @pytest.mark.parametrize(
@@ -59,7 +59,7 @@ def test_typed_columns_keep_their_kind():
 def test_dates_become_days_and_cycles():
     """A date is its day number and its place in the year and in the week."""
     table = pa.table({"d": ["1970-01-01", "1970-01-08", None]})
-    found = ColumnReader().fit_transform(table)
+    found = Encoder.learn(table).cells(table)
     assert found[0, 0] == 0
     assert found[1, 0] == 7
     np.testing.assert_allclose(found[0, 3:], found[1, 3:], atol=1e-12)  # the same day of the week
@@ -69,15 +69,9 @@ def test_dates_become_days_and_cycles():
 def test_frames_of_three_libraries_are_read_alike():
     """pandas, polars and pyarrow give the same numbers."""
     columns = {"age": [50.0, None, 31.0], "town": ["b", "a", None], "ok": [True, False, True]}
-    expected = ColumnReader().fit_transform(pa.table(columns))
+    expected = Encoder.learn(pa.table(columns)).cells(pa.table(columns))
     for frame in (pd.DataFrame(columns), pl.DataFrame(columns)):
-        np.testing.assert_array_equal(ColumnReader().fit_transform(frame), expected)
-
-
-def test_the_reader_refuses_bare_arrays():
-    """A matrix has no names; the message says what is wanted."""
-    with pytest.raises(TypeError, match="named columns"):
-        ColumnReader().fit(np.zeros((3, 2)))
+        np.testing.assert_array_equal(Encoder.learn(frame).cells(frame), expected)
 
 
 def test_features_have_no_gaps_and_one_scale():
@@ -89,13 +83,37 @@ def test_features_have_no_gaps_and_one_scale():
             "t": rng.choice(["a", "b", "c"], 90),
         }
     )
-    reader = ColumnReader().fit(table)
-    features = make_features(reader)
-    X = features.fit_transform(reader.transform(table))
+    step = StandardNumbers(Encoder.learn(table))
+    X = step.fit_transform(table)
     assert np.isfinite(X).all()
-    np.testing.assert_allclose(X[:, 0].std(), 1)
-    new = pa.table({"x": [None], "t": ["never seen"]})
-    assert np.isfinite(features.transform(reader.transform(new))).all()
+    np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(X.std(axis=0), 1)
+    new = pa.table({"x": pa.array([None], pa.float64()), "t": ["never seen"]})
+    assert np.isfinite(step.transform(new)).all()
+
+
+def test_plain_types_have_the_same_cells():
+    """What a classifier learns of a frame in plain types is what was learned of the table."""
+    rng = np.random.default_rng(0)
+    n = 200
+    days = np.datetime64("2024-01-01") + rng.integers(0, 90, n)
+    table = pa.table(
+        {
+            "dose": [None if k % 9 == 0 else f"1,{k:03d}.5" for k in range(n)],
+            "smokes": rng.choice(["yes", "no"], n),
+            "on": days.astype(str),
+            "town": rng.choice(["b", "a", "rare"], n, p=[0.6, 0.39, 0.01]),
+            "code": rng.choice(["10", "9"], n),
+        }
+    )
+    encoder = Encoder.learn(table, categorical=["code"])
+    kinds = [column.kind for column in encoder.columns]
+    assert kinds == ["number", "boolean", "date", "category", "category"]
+    frame = encoder.frame(table)
+    own = Encoder.learn(frame)
+    assert [column.levels for column in own.columns] == [c.levels for c in encoder.columns]
+    np.testing.assert_array_equal(own.cells(frame), encoder.cells(table))
+    np.testing.assert_array_equal(encoder.cells(frame), encoder.cells(table))
 
 
 @pytest.mark.parametrize("compress", [None, bz2.compress, lzma.compress])
@@ -218,8 +236,8 @@ def test_every_type_of_parquet_becomes_numbers():
             "code": pa.array(["y", "x", None]).dictionary_encode(),
         }
     )
-    reader = ColumnReader().fit(table)
-    found = dict(zip(reader.get_feature_names_out(), reader.transform(table).T, strict=True))
+    encoder = Encoder.learn(table)
+    found = dict(zip(encoder.cell_names, encoder.cells(table).T, strict=True))
     nan = np.nan
     np.testing.assert_array_equal(found["small"], [1, nan, 3])
     np.testing.assert_array_equal(found["half"], [0.5, 1.5, 2.5])

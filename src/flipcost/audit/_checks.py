@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import TableFacts
     from flipcost.core.costs import Costs, RowCosts
-    from flipcost.tables.reader import ColumnReader
+    from flipcost.tables.encoder import Encoder
 
 _LEAST_OF_CLASS = 10
 # A price that orders the labels better than this is known from them.
@@ -49,12 +49,12 @@ def check_weights(totals: Sequence[float], name: str) -> None:
         raise TableError(str(error)) from error
 
 
-def check_values(reader: ColumnReader, numbers: NDArray[Any]) -> None:
+def check_values(encoder: Encoder, cells: NDArray[Any]) -> None:
     """Refuse columns of numbers whose squares vanish; those that overflow are not read."""
-    small = vanishing_column(numbers)
+    small = vanishing_column(cells)
     if small is None:
         return
-    name = [reader.schema_[place]["name"] for _, place in reader.sources()][small[0]]
+    name = encoder.names[encoder.cell_columns[small[0]]]
     msg = (
         f"Column {name!r} holds numbers of at most {small[1]:g}, whose squares vanish; rescale it, "
         f"or `drop={[name]}`."
@@ -81,13 +81,10 @@ def price_warnings(
     return [warning]
 
 
-def leaks_of(reader: ColumnReader, numbers: NDArray[Any], positive: NDArray[Any]) -> list[Leak]:
+def leaks_of(encoder: Encoder, cells: NDArray[Any], positive: NDArray[Any]) -> list[Leak]:
     """Return the columns that give the label away."""
-    places = [place for _, place in reader.sources()]
-    kinds = np.array([reader.schema_[place]["kind"] for place in places])
-    used = np.flatnonzero(~np.isin(kinds, ("empty", "constant")))
-    names = [reader.schema_[places[j]]["name"] for j in used]
-    return find_leaks(names, kinds[used] == "category", numbers[:, used], positive)
+    names = [encoder.names[place] for place in encoder.cell_columns]
+    return find_leaks(names, encoder.is_category, cells, positive)
 
 
 def fact_warnings(facts: TableFacts) -> list[str]:

@@ -15,10 +15,10 @@ from flipcost.audit._recheck import gather_answers
 from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.tables.arrow import concatenate, take_column
 from flipcost.tables.columns import check_features, unusable_columns
-from flipcost.tables.features import make_features
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.encoder import Encoder, describe
 from flipcost.tables.roles import are_numbers, label_codes, plain_labels, price_columns
 from flipcost.tables.sniff import check_names, repeated_names
+from flipcost.tables.steps import StandardNumbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -110,11 +110,13 @@ def find_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> 
 def learn_columns(
     maker: RowMaker, frame: Any, options: AuditOptions, notes: list[str]
 ) -> tuple[RowMaker, Any]:
-    """Learn from the rows that were drawn what columns hold; return that, and them as numbers."""
-    reader = _reader(frame, maker.columns, options, notes)
-    numbers = reader.transform(frame)
-    check_values(reader, numbers)
-    return replace(maker, reader=reader, features=make_features(reader).fit(numbers)), numbers
+    """Learn from the rows that were drawn what columns hold; return that, and them as cells."""
+    schema = _usable(frame, maker.columns, options, notes)
+    encoder = Encoder.of_described(frame, schema)
+    cells = encoder.cells(frame)
+    check_values(encoder, cells)
+    features = StandardNumbers(encoder).fit_cells(cells)
+    return replace(maker, schema=schema, features=features), cells
 
 
 def _without_counters(
@@ -177,20 +179,20 @@ def _note_names(blocks: list[Any], columns: list[str], notes: list[str]) -> None
             )
 
 
-def _reader(
+def _usable(
     arrow: Any, columns: list[str], options: AuditOptions, notes: list[str]
-) -> ColumnReader:
-    """Return a reader of the columns that can be used; refuse the others, or leave them out."""
-    reader = ColumnReader(columns, tuple(options.categorical)).fit(arrow)
-    unusable = unusable_columns(reader.schema_, arrow.num_rows)
+) -> list[dict[str, Any]]:
+    """Describe the columns that can be used; refuse the others, or leave them out."""
+    schema = describe(arrow, columns, options.categorical)
+    unusable = unusable_columns(schema, arrow.num_rows)
     texts = [name for name, why in unusable.items() if why == "levels"]
     if not options.drop_unusable:
         # Text says nothing to the model, and its columns are left out; what is empty is a mistake.
-        others = [column for column in reader.schema_ if column["name"] not in texts]
+        others = [column for column in schema if column["name"] not in texts]
         check_features(others, arrow.num_rows)
     if not unusable:
-        return reader
-    kept = [name for name in columns if name not in unusable]
+        return schema
+    kept = [column for column in schema if column["name"] not in unusable]
     if not kept:
         msg = "No column can be used: all are empty, constant or have too many levels."
         raise TableError(msg)
@@ -204,4 +206,4 @@ def _reader(
     rest = [name for name in unusable if name not in texts]
     if rest:
         notes.append(f"Columns that cannot be used were left out: {shorten(rest)}.")
-    return ColumnReader(kept, tuple(options.categorical)).fit(arrow)
+    return kept

@@ -11,7 +11,6 @@ from flipcost.audit._candidates import compare, cost_grid
 from flipcost.audit._decisions import more_decisions
 from flipcost.audit._effects import (
     Effect,
-    RowScore,
     column_effects,
     log_odds,
 )
@@ -33,9 +32,8 @@ from flipcost.core.label_errors import label_errors
 from flipcost.core.quality import LabelBins
 from flipcost.core.quantiles import largest_first
 from flipcost.tables.arrow import take_column
-from flipcost.tables.plain import plain_features
-from flipcost.tables.reader import FrameReader
 from flipcost.tables.roles import read_labels
+from flipcost.tables.steps import PlainColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -43,6 +41,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._candidates import Candidate
+    from flipcost.audit._effects import RowScore
     from flipcost.audit._rows import Audited
     from flipcost.core.label_errors import LabelErrors
     from flipcost.estimators import FlipCostClassifier
@@ -67,7 +66,7 @@ def conclude(
     Findings
     """
     options, judged = rows.options, rows.judged
-    reader, prices = rows.maker.reader, options.prices
+    encoder, prices = rows.maker.encoder, options.prices
     say("fitting comparison models")
     costs, index = cost_grid(classifier.cost_share_)
     truth = _truth(rows, judged.frame)
@@ -96,8 +95,8 @@ def conclude(
         n_effective=classifier.n_effective_,
         n_test=0 if rows.clean is None else len(rows.clean.positive),
         reading=rows.reading,
-        schema=reader.schema_,
-        columns=column_facts(reader, rows.numbers, judged.positive, options.target),
+        schema=rows.maker.schema,
+        columns=column_facts(encoder, rows.cells, judged.positive, options.target),
     )
     priced = Priced(
         prices=prices,
@@ -172,45 +171,21 @@ def _truth(rows: Audited, frame: Any) -> NDArray[np.bool_] | None:
 
 
 def _scorer(rows: Audited, classifier: Any) -> RowScore:
-    """Return what scores numbers, as the reader reads them, by log-odds of the positive label."""
+    """Return what scores cells by log-odds of the positive label.
+
+    The encoder of the classifier, if it has one, has learned of the same rows, so that its cells
+    are those of the audit.
+    """
     place = int(np.flatnonzero(classifier.classes_ == rows.labels[1])[0])
-    maker = rows.maker
-    if getattr(getattr(classifier, "scorer_", None), "encoder", None) is not None:
-        return _own_scorer(rows, classifier, place)
+    features = rows.maker.features
+    own = getattr(getattr(classifier, "scorer_", None), "encoder", None) is not None
 
-    def odds(X: NDArray[np.float64]) -> NDArray[np.float64]:
-        return log_odds(classifier.predict_proba(X)[:, place])
+    def score(cells: NDArray[np.float64]) -> NDArray[np.float64]:
+        if own:
+            return log_odds(classifier.probability_of_cells(cells)[:, place])
+        return log_odds(classifier.predict_proba(features.of_cells(cells))[:, place])
 
-    def features(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        return np.asarray(maker.features.transform(numbers), dtype=float)
-
-    made_of = [feature.column for feature in plain_features(maker.reader, maker.features)]
-    return RowScore(odds, features, np.array(made_of, dtype=np.intp))
-
-
-def _own_scorer(rows: Audited, classifier: Any, place: int) -> RowScore:
-    """Return what scores numbers by the classifier, whose cells have other codes of levels."""
-    reader, encoder = rows.maker.reader, classifier.scorer_.encoder
-    codes = {}
-    for k, (about, column) in enumerate(zip(reader.schema_, encoder.columns, strict=True)):
-        if column.kind == "category" and about["kind"] == "category":
-            known = {level: code for code, level in enumerate(column.levels)}
-            other = len(column.levels)  # what any other level is, one that was not seen too
-            codes[k] = np.array([known.get(level, other) for level in about["levels"]] + [other])
-    places = np.array([column for _, column in reader.sources()])
-
-    def odds(cells: NDArray[np.float64]) -> NDArray[np.float64]:
-        return log_odds(classifier.probability_of_cells(cells)[:, place])
-
-    def cells(numbers: NDArray[np.float64]) -> NDArray[np.float64]:
-        made = numbers.copy()
-        for k, own in codes.items():
-            (j,) = np.flatnonzero(places == k)
-            seen = np.flatnonzero(~np.isnan(numbers[:, j]))
-            made[seen, j] = own[numbers[seen, j].astype(np.intp)]
-        return made
-
-    return RowScore(odds, cells, places)
+    return score
 
 
 def _effects(
@@ -239,7 +214,7 @@ def _effects(
     def worth(moved: NDArray[np.float64]) -> float:
         return float(np.sum(price * moved[index]))
 
-    return column_effects(rows.maker.reader, rows.numbers[typical], score, rng, count, worth)
+    return column_effects(rows.maker.encoder, rows.cells[typical], score, rng, count, worth)
 
 
 def _known_flips(
@@ -298,7 +273,7 @@ def _pipeline(rows: Audited, classifier: FlipCostClassifier, winner: Candidate) 
         model = winner.estimator.set_params(pos_label=rows.labels[1])
         given = {} if rows.costs.is_constant else {"prices": rows.costs}
         model.fit(rows.judged.X, labels, sample_weight=rows.judged.weight, **given)
-    maker = rows.maker
+    first: PlainColumns = rows.maker.features
     if model is classifier and classifier.estimator is None:
-        return Pipeline([("columns", FrameReader(maker.reader)), ("model", model)])
-    return Pipeline([("columns", maker.reader), ("features", maker.features), ("model", model)])
+        first = PlainColumns(rows.maker.encoder)
+    return Pipeline([("columns", first), ("model", model)])

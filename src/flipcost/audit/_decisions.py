@@ -19,7 +19,8 @@ from flipcost.core.price_curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.segments import Segment, segment_figures
 from flipcost.exceptions import TableError
 from flipcost.tables.arrow import as_text, take_column
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.columns import describe_column
+from flipcost.tables.encoder import Column
 from flipcost.tables.roles import row_prices
 
 if TYPE_CHECKING:
@@ -232,10 +233,10 @@ def parts_of(frame: Any, column: str, where: str) -> NDArray[Any]:
     ['20 to 31', '44 to 55', '68 to 79']
     """
     cells = take_column(frame, column, where)
-    reader = ColumnReader([column]).fit(frame.select([column]))
-    if reader.schema_[0]["kind"] != "number":
+    about = describe_column(column, cells)
+    if about["kind"] != "number":
         return names_of(frame, column, where)
-    values = np.asarray(reader.transform(frame.select([column]))[:, 0], dtype=float)
+    values = Column(column, "number", about.get("format")).read(cells)[:, 0]
     known = np.isfinite(values) & np.asarray(cells.is_valid())
     if len(np.unique(values[known])) <= _MOST_NUMBERS:
         return names_of(frame, column, where)

@@ -10,7 +10,8 @@ import numpy as np
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
 from flipcost.exceptions import TableError
 from flipcost.tables.arrow import as_text, take_column
-from flipcost.tables.reader import ColumnReader
+from flipcost.tables.columns import describe_column
+from flipcost.tables.encoder import Column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
@@ -79,8 +80,8 @@ def time_order(frame: Any, name: str, where: str) -> NDArray[np.float64]:
     array([1, 0])
     """
     column = take_column(frame, name, where)
-    reader = ColumnReader([name]).fit(frame.select([name]))
-    kind = reader.schema_[0]["kind"]
+    about = describe_column(name, column)
+    kind = about["kind"]
     if kind not in ("number", "date"):
         msg = f"Column {name!r} must hold numbers or dates to order rows by; it holds a {kind}."
         raise TableError(msg)
@@ -89,7 +90,7 @@ def time_order(frame: Any, name: str, where: str) -> NDArray[np.float64]:
             f"Column {name!r} must say of every row when it is from; {column.null_count:,} do not."
         )
         raise TableError(msg)
-    return np.asarray(reader.transform(frame.select([name]))[:, 0])
+    return np.asarray(Column(name, kind, about.get("format")).read(column)[:, 0])
 
 
 def asked_ties(frame: Any, options: AuditOptions, where: str) -> dict[str, Any]:

@@ -13,10 +13,11 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.tables.reader import ColumnReader
+    from flipcost.tables.encoder import Column, Encoder
 
     Array: TypeAlias = NDArray[np.float64]
     Places: TypeAlias = NDArray[np.intp]
+    RowScore: TypeAlias = Callable[[Array], Array]
 
 _SAMPLE = 400
 _MOST_LEVELS = 12
@@ -31,66 +32,26 @@ _MOST_COLUMNS, _LOOKED_AT = 100, 30
 _CELLS = 2**21
 
 
-@dataclass(frozen=True)
-class RowScore:
-    """Log-odds of rows, by features of which each is made of one column.
+def moved(score: RowScore, rows: Array, changes: Sequence[tuple[Places, Any]]) -> list[Array]:
+    """Return the scores of rows with some cells changed, for each of many changes.
 
-    So the features of rows that differ in a column only are made once, and put in place of its own.
-
-    Attributes
-    ----------
-    odds : callable
-        From features of rows, shape (n, n_features), to log-odds of the positive class.
-    features : callable
-        From numbers, as a `ColumnReader` reads them, to features.
-    columns : ndarray of int, shape (n_features,)
-        Which column each feature is made of.
+    A change says which cells, and their values: alike on all rows, or for each row.
 
     Examples
     --------
-    >>> score = RowScore(lambda X: X @ [2.0, 1.0], lambda numbers: numbers, np.array([0, 1]))
     >>> rows = np.array([[1.0, 0.0], [0.0, 3.0]])
-    >>> score(rows)
-    array([2., 3.])
-    >>> score.moved(rows, [(np.array([0]), 5.0)])
+    >>> moved(lambda cells: cells @ [2.0, 1.0], rows, [(np.array([0]), 5.0)])
     [array([10., 13.])]
     """
-
-    odds: Callable[[Array], Array]
-    features: Callable[[Array], Array]
-    columns: Places
-
-    def __call__(self, numbers: Array) -> Array:
-        """Return the log-odds of rows."""
-        return self.odds(self.features(numbers))
-
-    def own(self, column: int) -> Places:
-        """Return which features are of a column."""
-        return np.flatnonzero(self.columns == column)
-
-    def moved(self, features: Array, changes: Sequence[tuple[Places, Any]]) -> list[Array]:
-        """Return the log-odds of rows with some features changed, for each of many changes.
-
-        Parameters
-        ----------
-        features : ndarray of shape (n, n_features)
-            Of the rows.
-        changes : sequence of pairs
-            Which features, and their values, alike on all rows or for each row.
-
-        Returns
-        -------
-        list of ndarray of shape (n,)
-        """
-        found: list[Array] = []
-        at_once = max(1, _CELLS // max(features.size, 1))
-        for start in range(0, len(changes), at_once):
-            part = changes[start : start + at_once]
-            changed = np.repeat(features[None], len(part), axis=0)
-            for rows, (own, values) in zip(changed, part, strict=True):
-                rows[:, own] = values
-            found += [*self.odds(np.concatenate(changed)).reshape(len(part), -1)]
-        return found
+    found: list[Array] = []
+    at_once = max(1, _CELLS // max(rows.size, 1))
+    for start in range(0, len(changes), at_once):
+        part = changes[start : start + at_once]
+        changed = np.repeat(rows[None], len(part), axis=0)
+        for copy, (own, values) in zip(changed, part, strict=True):
+            copy[:, own] = values
+        found += [*score(np.concatenate(changed)).reshape(len(part), -1)]
+    return found
 
 
 @dataclass(frozen=True)
@@ -126,8 +87,8 @@ class Effect:
 
 
 def column_effects(
-    reader: ColumnReader,
-    numbers: Array,
+    encoder: Encoder,
+    cells: Array,
     score: RowScore,
     rng: np.random.Generator,
     count: Callable[[Array, Places], Array] | None = None,
@@ -137,12 +98,12 @@ def column_effects(
 
     Parameters
     ----------
-    reader : ColumnReader
-        Fitted.
-    numbers : ndarray of shape (n, n_numbers)
+    encoder : Encoder
+        What reads the columns.
+    cells : ndarray of shape (n, n_cells)
         What it read.
-    score : RowScore
-        Log-odds of the positive class.
+    score : callable
+        From cells to log-odds of the positive class.
     rng : numpy.random.Generator
         Draws the rows over which effects are averaged.
     count : callable, optional
@@ -155,29 +116,29 @@ def column_effects(
     -------
     list of Effect
     """
-    rows = numbers
-    if len(numbers) > _SAMPLE:
-        rows = numbers[rng.choice(len(numbers), _SAMPLE, replace=False)]
-    looked = columns_to_look_at(reader, rows, score)
-    all_moved = _shuffled(reader, numbers, score, rng, count, looked)
-    places = column_places(reader)
-    settings = {j: _settings(reader.schema_[j], numbers[:, places[j]]) for j in looked}
+    rows = cells
+    if len(cells) > _SAMPLE:
+        rows = cells[rng.choice(len(cells), _SAMPLE, replace=False)]
+    looked = columns_to_look_at(encoder, rows, score)
+    all_moved = _shuffled(encoder, cells, score, rng, count, looked)
+    places = column_places(encoder)
+    settings = {j: _settings(encoder.columns[j], cells[:, places[j]]) for j in looked}
     settings = {j: found for j, found in settings.items() if len(found) > 1}
     all_odds = _at_settings(rows, score, places, settings)
     effects = []
     for j, own in settings.items():
-        column, odds = reader.schema_[j], all_odds[j]
+        column, odds = encoder.columns[j], all_odds[j]
         means = [float(found.mean()) for found in odds]
         likely = [float(expit(found).mean()) for found in odds]
         order = np.arange(len(own))
-        if column["kind"] == "category":
+        if column.kind == "category":
             order = np.argsort(means, kind="stable")
         first, last = order[0], order[-1]
         shape = tuple((own[k][0], likely[k]) for k in order)
-        shuffled = all_moved.get(column["name"])
+        shuffled = all_moved.get(column.name)
         saved = 0.0 if shuffled is None or worth is None else worth(shuffled)
         change, ends = means[last] - means[first], (own[first][0], own[last][0])
-        effects.append(Effect(column["name"], change, *ends, saved, shape, shuffled))
+        effects.append(Effect(column.name, change, *ends, saved, shape, shuffled))
     return sorted(effects, key=lambda effect: -abs(effect.change))
 
 
@@ -190,24 +151,14 @@ def _at_settings(
     """Return log-odds of the rows at each setting of each column."""
     if not settings:
         return {}
-    # One row for the first setting of every column, one for the second, and so on.
-    grid = np.repeat(rows[:1], max(len(own) for own in settings.values()), axis=0)
-    for j, own in settings.items():
-        for k, (_, values) in enumerate(own):
-            grid[k, places[j]] = values
-    set_to, features = score.features(grid), score.features(rows)
-    changes = [
-        (score.own(j), set_to[k, score.own(j)])
-        for j, own in settings.items()
-        for k in range(len(own))
-    ]
-    odds = iter(score.moved(features, changes))
+    changes = [(places[j], values) for j, own in settings.items() for _, values in own]
+    odds = iter(moved(score, rows, changes))
     return {j: [next(odds) for _ in own] for j, own in settings.items()}
 
 
 def _shuffled(
-    reader: ColumnReader,
-    numbers: Array,
+    encoder: Encoder,
+    cells: Array,
     score: RowScore,
     rng: np.random.Generator,
     count: Callable[[Array, Places], Array] | None,
@@ -216,34 +167,30 @@ def _shuffled(
     """Return how calls move with each column: counts with its values shuffled, less theirs."""
     if count is None:
         return {}
-    places = np.arange(len(numbers))
-    if len(numbers) > _SHUFFLED:
-        places = np.sort(rng.choice(len(numbers), _SHUFFLED, replace=False))
-    rows = numbers[places]
-    mixed, all_places = rows.copy(), column_places(reader)
-    for j in looked:
-        mixed[:, all_places[j]] = rows[rng.permutation(len(rows))[:, None], all_places[j]]
-    features, shuffled = score.features(rows), score.features(mixed)
-    before = count(score.odds(features), places)
-    odds = score.moved(features, [(score.own(j), shuffled[:, score.own(j)]) for j in looked])
+    places = np.arange(len(cells))
+    if len(cells) > _SHUFFLED:
+        places = np.sort(rng.choice(len(cells), _SHUFFLED, replace=False))
+    rows, own = cells[places], column_places(encoder)
+    mixed = [(own[j], rows[rng.permutation(len(rows))[:, None], own[j]]) for j in looked]
+    before, odds = count(score(rows), places), moved(score, rows, mixed)
     return {
-        reader.schema_[j]["name"]: count(found, places) - before
+        encoder.names[j]: count(found, places) - before
         for j, found in zip(looked, odds, strict=True)
     }
 
 
-def columns_to_look_at(reader: ColumnReader, numbers: Array, score: RowScore) -> list[int]:
+def columns_to_look_at(encoder: Encoder, cells: Array, score: RowScore) -> list[int]:
     """Return the places of all columns; of very many, of those that go most with the score."""
-    n_columns = len(reader.schema_)
+    n_columns = len(encoder.columns)
     if n_columns <= _MOST_COLUMNS:
         return list(range(n_columns))
-    rows = numbers[:_SAMPLE]
+    rows = cells[:_SAMPLE]
     off = rows - np.where(np.isnan(rows).all(axis=0), 0.0, _known_mean(rows))
     off = np.where(np.isnan(off), 0.0, off)
     base = score(rows)
     length = np.sqrt((off**2).sum(axis=0))
     together = np.abs((base - base.mean()) @ off) / np.where(length > 0, length, 1.0)
-    largest = np.array([together[where].max() for where in column_places(reader)])
+    largest = np.array([together[where].max(initial=0.0) for where in column_places(encoder)])
     return sorted(int(j) for j in np.argsort(-largest, kind="stable")[:_LOOKED_AT])
 
 
@@ -254,7 +201,7 @@ def _known_mean(rows: Array) -> Array:
 
 
 def row_evidence(
-    reader: ColumnReader,
+    encoder: Encoder,
     chosen: Array,
     typical: Array,
     score: RowScore,
@@ -268,14 +215,14 @@ def row_evidence(
 
     Parameters
     ----------
-    reader : ColumnReader
-        Fitted.
-    chosen : ndarray of shape (n, n_numbers)
+    encoder : Encoder
+        What reads the columns.
+    chosen : ndarray of shape (n, n_cells)
         The rows, as it read them.
-    typical : ndarray of shape (n_numbers,)
-        By `typical_numbers`.
-    score : RowScore
-        Log-odds of the positive class.
+    typical : ndarray of shape (n_cells,)
+        By `typical_cells`.
+    score : callable
+        From cells to log-odds of the positive class.
     towards : ndarray of shape (n,)
         +1 where the other label is positive, -1 where it is negative.
     columns : sequence of int, optional
@@ -287,19 +234,18 @@ def row_evidence(
     """
     if not len(chosen):
         return []
-    places = column_places(reader)
+    places = column_places(encoder)
     looked = range(len(places)) if columns is None else columns
-    features, usual = score.features(chosen), score.features(typical[None])[0]
-    base = score.odds(features)
-    odds = score.moved(features, [(score.own(j), usual[score.own(j)]) for j in looked])
+    usual = [(places[j], typical[places[j]]) for j in looked]
+    base, odds = score(chosen), moved(score, chosen, usual)
     said = np.zeros((len(places), len(chosen)))
-    for j, moved in zip(looked, odds, strict=True):
-        said[j] = towards * (base - moved)
+    for j, without in zip(looked, odds, strict=True):
+        said[j] = towards * (base - without)
     found = []
     for i in range(len(chosen)):
         order = [j for j in np.argsort(-said[:, i])[:3] if said[j, i] > 0.05]
-        said_by = [(reader.schema_[j], chosen[i, places[j]]) for j in order]
-        found.append(", ".join(f"{c['name']} = {word_of(c, values)}" for c, values in said_by))
+        said_by = [(encoder.columns[j], chosen[i, places[j]]) for j in order]
+        found.append(", ".join(f"{c.name} = {word_of(c, values)}" for c, values in said_by))
     return found
 
 
@@ -314,28 +260,26 @@ def log_odds(probability: Array) -> Array:
     return np.asarray(logit(np.clip(probability, 1e-6, 1 - 1e-6)))
 
 
-def column_places(reader: ColumnReader) -> list[Places]:
-    """Return, for each column, which numbers are of it.
+def column_places(encoder: Encoder) -> list[Places]:
+    """Return, for each column, which cells are of it.
 
     Examples
     --------
-    >>> import pyarrow as pa
-    >>> from flipcost.tables.reader import ColumnReader
-    >>> reader = ColumnReader().fit(pa.table({"age": [50.5, 31.5], "town": ["Nice", "Lyon"]}))
-    >>> [where.tolist() for where in column_places(reader)]
-    [[0], [1]]
+    >>> from flipcost.tables.encoder import Column, Encoder
+    >>> encoder = Encoder((Column("on", "date"), Column("none", "empty"), Column("age", "number")))
+    >>> [where.tolist() for where in column_places(encoder)]
+    [[0, 1, 2, 3, 4], [], [5]]
     """
-    sources = np.array([place for _, place in reader.sources()], dtype=np.intp)
-    # Numbers stand in the order of their columns, and each column has some.
-    return np.split(np.arange(len(sources)), np.flatnonzero(np.diff(sources)) + 1)
+    ends = np.searchsorted(encoder.cell_columns, np.arange(1, len(encoder.columns)))
+    return np.split(np.arange(len(encoder.cell_names)), ends)
 
 
-def _settings(column: dict[str, Any], values: Array) -> list[tuple[str, Any]]:
+def _settings(column: Column, values: Array) -> list[tuple[str, Any]]:
     """Return the values that a column is moved between, with how to call them."""
     known = values[~np.isnan(values).any(axis=1)]
-    if not len(known) or column["kind"] in ("empty", "constant"):
+    if not known.size:
         return []
-    if column["kind"] in ("number", "date"):
+    if column.kind in ("number", "date"):
         ends = _ranked(known, [int(q * (len(known) - 1)) for q in _QUANTILES])
         if ends[0][0] == ends[-1][0]:  # nearly all rows are the same: go from end to end instead
             ends = _ranked(known, [0, len(known) - 1])
@@ -352,14 +296,14 @@ def _ranked(values: Array, ranks: list[int]) -> list[Array]:
     return [values[order[rank]] for rank in ranks]
 
 
-def typical_numbers(reader: ColumnReader, numbers: Array) -> Array:
+def typical_cells(encoder: Encoder, cells: Array) -> Array:
     """Return the median of each column of numbers and the most frequent level of each category."""
-    found = np.empty(numbers.shape[1])
-    for column, where in zip(reader.schema_, column_places(reader), strict=True):
-        known = numbers[:, where][~np.isnan(numbers[:, where]).any(axis=1)]
-        if not len(known):
+    found = np.empty(cells.shape[1])
+    for column, where in zip(encoder.columns, column_places(encoder), strict=True):
+        known = cells[:, where][~np.isnan(cells[:, where]).any(axis=1)]
+        if not known.size:
             found[where] = np.nan
-        elif column["kind"] in ("number", "date"):
+        elif column.kind in ("number", "date"):
             (found[where],) = _ranked(known, [len(known) // 2])
         else:
             levels, counts = np.unique(known[:, 0], return_counts=True)
@@ -367,21 +311,22 @@ def typical_numbers(reader: ColumnReader, numbers: Array) -> Array:
     return found
 
 
-def word_of(column: dict[str, Any], values: Array) -> str:
+def word_of(column: Column, values: Array) -> str:
     """Return a value as the table writes it, or nearly so.
 
     Examples
     --------
-    >>> word_of({"kind": "boolean"}, np.array([1.0])), word_of({"kind": "number"}, np.array([0.5]))
-    ('yes', '0.5')
+    >>> from flipcost.tables.encoder import Column
+    >>> word_of(Column("ill", "boolean"), np.array([1.0]))
+    'yes'
     """
     value = float(values[0])
     if np.isnan(value):
         return "missing"
-    if column["kind"] == "category":
-        return str(column["levels"][int(value)]) if value >= 0 else "a new level"
-    if column["kind"] == "boolean":
+    if column.kind == "category":
+        return column.levels[int(value)] if value < len(column.levels) else "another level"
+    if column.kind == "boolean":
         return "yes" if value else "no"
-    if column["kind"] == "date":
+    if column.kind == "date":
         return str(np.datetime64(int(np.floor(value)), "D"))
     return f"{value:.6g}"

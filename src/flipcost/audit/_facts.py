@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
 from scipy.special import chdtrc
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.arrays import Array
-    from flipcost.tables.reader import ColumnReader
+    from flipcost.tables.encoder import Column, Encoder
 
 # The table is compared with itself in so many parts, one after the other.
 _PARTS = 5
@@ -54,15 +54,15 @@ class ColumnFacts:
 
 
 def column_facts(
-    reader: ColumnReader, numbers: Array, positive: NDArray[np.bool_], target: str
+    encoder: Encoder, cells: Array, positive: NDArray[np.bool_], target: str
 ) -> list[ColumnFacts]:
     """Describe the labels and the columns of rows that are in the order of the table.
 
     Parameters
     ----------
-    reader : ColumnReader
-        Fitted.
-    numbers : ndarray of shape (n, n_numbers)
+    encoder : Encoder
+        What reads the columns.
+    cells : ndarray of shape (n, n_cells)
         What it read.
     positive : ndarray of bool, shape (n,)
         Which labels are positive.
@@ -74,14 +74,16 @@ def column_facts(
     list of ColumnFacts
         The labels first.
     """
-    sure = _SURE / (len(reader.schema_) + 1)
+    sure = _SURE / (len(encoder.columns) + 1)
     share = f"{100 * positive.mean():.1f} % positive"
     label = _facts(target, "label", positive.astype(float), share, sure)
     found = [label]
-    for column, where in zip(reader.schema_, column_places(reader), strict=True):
-        values = numbers[:, where[0]] if len(where) else np.full(len(numbers), np.nan)
-        said = _values(column, values)
-        found.append(_facts(column["name"], column["kind"], values, said, sure))
+    for column, where in zip(encoder.columns, column_places(encoder), strict=True):
+        values = cells[:, where[0]] if len(where) else np.full(len(cells), np.nan)
+        facts = _facts(column.name, column.kind, values, _values(column, values), sure)
+        if column.kind == "category":  # rare levels share a cell
+            facts = replace(facts, distinct=column.n_levels)
+        found.append(facts)
     return found
 
 
@@ -99,11 +101,11 @@ def _facts(name: str, kind: str, values: Array, said: str, sure: float) -> Colum
     )
 
 
-def _values(column: dict[str, Any], values: Array) -> str:
+def _values(column: Column, values: Array) -> str:
     known = np.sort(values[~np.isnan(values)])
     if not len(known):
         return ""
-    if column["kind"] in ("number", "date"):
+    if column.kind in ("number", "date"):
         ends = known[[0, len(known) // 2, -1]]
         return " … ".join(word_of(column, np.array([end])) for end in ends)
     levels, counts = np.unique(known, return_counts=True)

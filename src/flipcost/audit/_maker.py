@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.recheck import CheckedAnswers
-    from flipcost.tables.reader import ColumnReader
+    from flipcost.tables.encoder import Encoder
     from flipcost.tables.roles import Roles
     from flipcost.tables.rows import Piece
+    from flipcost.tables.steps import StandardNumbers
 
 # Columns of rows that hold what files say of them, and which file it was.
 _CHECKED, _ROUND = "flipcost: checked", "flipcost: round"
@@ -119,18 +120,18 @@ class RowMaker:
         Whether labels are numbers, as far as was seen.
     answers : CheckedAnswers or None
         What files say of checked rows.
-    reader : ColumnReader
-        Fitted, once the rows to learn from are there.
-    features : transformer
-        From what it reads to features, fitted likewise.
+    schema : list of dict
+        What these hold, once the rows to learn from are there.
+    features : StandardNumbers
+        From these to features, fitted likewise.
     """
 
     roles: Roles
     columns: list[str]
     numbers: bool = False
     answers: CheckedAnswers | None = None
-    reader: ColumnReader = None  # type: ignore[assignment]
-    features: Any = None
+    schema: list[dict[str, Any]] = field(default_factory=list)
+    features: StandardNumbers = None  # type: ignore[assignment]
 
     def read(self, piece: Piece) -> MadePiece:
         """Read labels and weights of a piece; what is wrong is said with its place."""
@@ -161,20 +162,18 @@ class RowMaker:
         trusted = self.trusted(frame)
         return MadePiece(frame, piece.positions[kept], labels[kept], weight, trusted, facts)
 
+    @property
+    def encoder(self) -> Encoder:
+        """What reads the columns."""
+        return self.features.encoder
+
     def make(self, frame: Any) -> NDArray[np.float64]:
         """Return the features of rows."""
-        if not frame.num_rows:
-            return np.empty((0, self.n_features))
-        return np.asarray(self.features.transform(self.reader.transform(frame)), dtype=float)
+        return self.features.transform(frame)
 
     def inputs(self, frame: Any, classifier: Any) -> Any:
         """Return rows as the classifier reads them: columns, or features for another's scores."""
-        return self.reader.frame(frame) if classifier.estimator is None else self.make(frame)
-
-    @property
-    def n_features(self) -> int:
-        """How many features there are."""
-        return len(self.features.get_feature_names_out())
+        return self.encoder.frame(frame) if classifier.estimator is None else self.make(frame)
 
     def labels(self, frame: Any) -> NDArray[np.str_]:
         """Return the labels of rows, "" where there is none."""

@@ -186,8 +186,8 @@ class Audited:
         All rows, those without a label and those left out too.
     judged : JudgedRows
         Rows that candidates are judged on.
-    numbers : ndarray of shape (n, n_numbers)
-        The same as the reader reads them.
+    cells : ndarray of shape (n, n_cells)
+        The same as the encoder reads them.
     watched : WatchedRows
         Rows among which the most suspicious labels are sought.
     clean : CleanRows or None
@@ -206,7 +206,7 @@ class Audited:
     counts: tuple[int, int]
     n_rows_total: int
     judged: JudgedRows
-    numbers: NDArray[np.float64]
+    cells: NDArray[np.float64]
     watched: WatchedRows
     clean: CleanRows | None
     warnings: list[str]

@@ -201,7 +201,7 @@ def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object])
     rate, doubts = known_rate(options, facts, labels)
     doubts += outside
     drawn = sample.drawn(size)
-    maker, numbers = learn_columns(finder, drawn.rows.rows, options, notes)
+    maker, cells = learn_columns(finder, drawn.rows.rows, options, notes)
     classifier = _classifier(options)
     classifier.set_params(pos_label=labels[1], noise_rate="integrate" if rate is None else rate)
     clean = None if options.test is None else clean_rows(options.test, maker, labels)
@@ -211,7 +211,7 @@ def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object])
         warnings.simplefilter("ignore", DependenceWarning)
         judged, watched = fit_drawn(source, drawn, facts, maker, classifier, options)
     notes += fact_warnings(facts) + price_warnings(counts, options.prices, *labels) + doubts
-    leaks = leaks_of(maker.reader, numbers, judged.positive)
+    leaks = leaks_of(maker.encoder, cells, judged.positive)
     notes += [leak.sentence(options.target) for leak in leaks]
     if not drawn.is_all:
         notes.append(
@@ -227,7 +227,7 @@ def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object])
         counts=counts,
         n_rows_total=facts.n_rows,
         judged=judged,
-        numbers=numbers,
+        cells=cells,
         watched=watched,
         clean=clean,
         warnings=source.notes + notes,

@@ -7,13 +7,14 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.audit._effects import RowScore, columns_to_look_at, row_evidence, typical_numbers
+from flipcost.audit._effects import columns_to_look_at, row_evidence, typical_cells
 from flipcost.core.quantiles import largest_first
 from flipcost.tables.arrow import as_text, take_column
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from flipcost.audit._effects import RowScore
     from flipcost.audit._rows import Audited
 
 _MOST_SUSPECTS = 1000
@@ -60,17 +61,17 @@ def find_suspects(
     None of hardly any probability; and where labels look right, or nothing can be said of them,
     only those that are more likely wrong than not.
     """
-    watched, reader, named = rows.watched, rows.maker.reader, rows.options.id
+    watched, encoder, named = rows.watched, rows.maker.encoder, rows.options.id
     likely = int(np.sum(wrong > 0.5))
     order = largest_first(wrong, min(_MOST_SUSPECTS, max(100, likely)))
     least = 0.5 if state in ("clean", "no_signal", "small") else _LEAST_WRONG
     order = order[wrong[order] > least]
     frame = watched.frame.take(order)
     towards = np.where(watched.positive[order], -1.0, 1.0)
-    usual = rows.numbers[rows.judged.typical(np.random.default_rng(0))]
-    typical = typical_numbers(reader, usual)
-    looked = columns_to_look_at(reader, usual, score)
-    evidence = row_evidence(reader, reader.transform(frame), typical, score, towards, looked)
+    usual = rows.cells[rows.judged.typical(np.random.default_rng(0))]
+    typical = typical_cells(encoder, usual)
+    looked = columns_to_look_at(encoder, usual, score)
+    evidence = row_evidence(encoder, encoder.cells(frame), typical, score, towards, looked)
     ids = [None] * len(order)
     if named is not None:
         ids = as_text(take_column(frame, named, rows.name), named, "names").to_pylist()

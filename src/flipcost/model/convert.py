@@ -40,8 +40,7 @@ from flipcost.model.formula import (
     NumberTerm,
     TreeData,
 )
-from flipcost.tables.plain import NumberFeature, plain_features, read_columns
-from flipcost.tables.reader import ColumnReader, FrameReader
+from flipcost.tables.steps import PlainColumns, StandardNumbers
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.predictor import PooledRule
@@ -106,33 +105,13 @@ def formula_of(model: Any) -> Formula:
     if not isinstance(model, Pipeline):
         return _of_classifier(model, None)
     steps = [step for _, step in model.steps]
-    if isinstance(steps[0], FrameReader):  # the classifier reads columns by its own encoder
-        return _of_classifier(steps[-1], None)
-    if len(steps) != 3 or not isinstance(steps[0], ColumnReader):
-        names = ", ".join(type(step).__name__ for step in steps)
-        _refuse(f"A pipeline of {names}")
-    check_is_fitted(steps[0])
-    try:
-        features = plain_features(steps[0], steps[1])
-    except TypeError as error:
-        msg = f"{error} Give {_KINDS}."
-        raise ExportError(msg) from error
-    columns = tuple(
-        Column(
-            c.name,
-            c.kind if c.kind in ("boolean", "date", "category") else "number",  # type: ignore[arg-type]
-            c.format,
-            c.levels,
-        )
-        for c in read_columns(steps[0])
-    )
-    own = tuple(
-        Number(f.column, f.part, f.fill, None, None, f.centre, f.scale)
-        if isinstance(f, NumberFeature)
-        else ByValue(f.column, f.values)
-        for f in features
-    )
-    return _of_classifier(steps[2], Inputs(columns, own, own))
+    if len(steps) == 2 and isinstance(steps[0], StandardNumbers):
+        check_is_fitted(steps[0])
+        return _of_classifier(steps[1], _standard_inputs(steps[0]))
+    if len(steps) == 2 and isinstance(steps[0], PlainColumns):
+        return _of_classifier(steps[1], None)  # which reads columns by its own encoder
+    names = ", ".join(type(step).__name__ for step in steps)
+    return _refuse(f"A pipeline of {names}")
 
 
 def _refuse(what: str) -> NoReturn:
@@ -202,6 +181,20 @@ def encoder_inputs(encoder: Encoder) -> Inputs:
         own = len(column.levels) + column.has_other if column.kind == "category" else 0
         features += [ByValue(k, tuple(np.eye(sizes[k])[j].tolist())) for j in range(own)]
     return Inputs(columns, tuple(features), cells)
+
+
+def _standard_inputs(step: StandardNumbers) -> Inputs:
+    """Return the numbers of an encoder, standardized, of which trees are made too."""
+    inputs = encoder_inputs(step.encoder)
+    features: list[Number | ByValue] = []
+    for feature, mean, scale in zip(inputs.features, step.mean_, step.scale_, strict=True):
+        centre, unit = float(mean), float(scale)
+        if isinstance(feature, Number):
+            features.append(msgspec.structs.replace(feature, centre=centre, scale=unit))
+        else:
+            values = tuple((value - centre) / unit for value in feature.values)
+            features.append(replace(feature, values=values))
+    return replace(inputs, features=tuple(features), cells=tuple(features))
 
 
 def _formula(
@@ -398,19 +391,14 @@ def _pooled(model: FlipCostClassifier, inputs: Inputs) -> Formula:
         )
         return _formula(model, inputs, scores, decision, curves=curves.tables().values)
     rule = model.pooled_rule()
-    return _formula(model, *_of_rule(rule, inputs), decision, curves=rule.tables.values)
+    return _formula(model, inputs, _of_rule(rule), decision, curves=rule.tables.values)
 
 
-def _of_rule(rule: PooledRule, inputs: Inputs) -> tuple[Inputs, Scores]:
+def _of_rule(rule: PooledRule) -> Scores:
     basis = rule.places.basis
     d, slopes = basis.n_features, rule.places.slopes
     of = [np.flatnonzero(basis.feature == j) for j in range(d)]
-    encoder = getattr(rule.scorer, "encoder", None)
-    if inputs.features is inputs.cells and encoder is not None:
-        limits = zip(encoder.columns, inputs.features, strict=True)
-        clipped = tuple(_clipped(f, c.low[0], c.high[0]) for c, f in limits)
-        inputs = replace(inputs, features=clipped)
-    scores = Scores(
+    return Scores(
         slopes[:, :d],
         rule.places.bias,
         [basis.knot[own] for own in of],
@@ -418,14 +406,3 @@ def _of_rule(rule: PooledRule, inputs: Inputs) -> tuple[Inputs, Scores]:
         getattr(rule.scorer, "boosting", None),
         rule.boosting_share,
     )
-    return inputs, scores
-
-
-def _clipped(feature: Number | ByValue, low: float, high: float) -> Number | ByValue:
-    """Return a feature of an audit's columns with the limits of the encoder behind them."""
-    if isinstance(feature, ByValue):
-        return replace(feature, values=tuple(np.clip(feature.values, low, high).tolist()))
-    ends = [feature.centre + feature.scale * end for end in (low, high)]
-    first, last = (float(end) if np.isfinite(end) else None for end in ends)
-    c, part, fill = feature.column, feature.part, feature.fill
-    return Number(c, part, fill, first, last, feature.centre, feature.scale)

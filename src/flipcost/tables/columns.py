@@ -376,7 +376,7 @@ def check_features(schema: list[dict[str, Any]], n_rows: int) -> None:
     Parameters
     ----------
     schema : list of dict
-        As found by `ColumnReader`.
+        As found by `describe_column`.
     n_rows : int
         Number of rows.
 

@@ -8,7 +8,7 @@ filled, with a column of zeros and ones for each level.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any
@@ -51,7 +51,7 @@ class Column:
 
     `kind` is "number", "boolean", "date" or "category"; "constant" and "empty" columns give no
     cells. `fill`, `low` and `high` have a value for each cell that is a number: what a missing one
-    becomes, and where numbers are clipped.
+    becomes, and where numbers are clipped. `n_levels` counts the rare levels too.
     """
 
     name: str
@@ -63,6 +63,7 @@ class Column:
     high: tuple[float, ...] = ()
     has_missing: bool = False
     has_other: bool = False
+    n_levels: int = 0
 
     @property
     def cell_names(self) -> tuple[str, ...]:
@@ -149,12 +150,16 @@ class Encoder:
             plain = [Column(name, "number") for name in names]
             return cls(_with_numbers(plain, X, sample_weight))
         table = as_arrow(X)
-        found = []
-        for name in table.column_names if columns is None else columns:
-            values = take_column(table, name, "The table")
-            is_category = name in categorical or _is_coded(table, name)
-            described = describe_column(name, values, categorical=is_category)
-            found.append(Column(name, described["kind"], described.get("format")))
+        names = table.column_names if columns is None else columns
+        coded = {*categorical, *(name for name in names if _is_coded(table, name))}
+        return cls.of_described(table, describe(table, names, coded), sample_weight)
+
+    @classmethod
+    def of_described(
+        cls, table: Any, described: Sequence[dict[str, Any]], sample_weight: Array | None = None
+    ) -> Encoder:
+        """Learn the columns of an Arrow table of which `describe` has told what they hold."""
+        found = [Column(one["name"], one["kind"], one.get("format")) for one in described]
         n_categories = sum(column.kind == "category" for column in found)
         most = int(np.clip(_ALL_LEVELS // max(n_categories, 1), _LEAST_LEVELS, _MOST_LEVELS))
         for k, column in enumerate(found):
@@ -257,6 +262,26 @@ class Encoder:
             start += size
         return cells
 
+    def frame(self, X: Any) -> Any:
+        """Return the columns as an Arrow table of plain types, whatever types X has them in.
+
+        Numbers are numbers, truth values are words, and categories dictionaries, with all levels;
+        dates stay text or time, which SQL must know.
+        """
+        table = as_arrow(X)
+        made = []
+        for column in self.columns:
+            values = take_column(table, column.name, "The table")
+            if column.kind == "category":
+                values = values.cast(pa.string()).dictionary_encode()
+            elif column.kind == "boolean":  # which a classifier does not take for a number
+                truth = column.read(values)[:, 0]
+                values = pa.array(np.where(truth == 1, "true", "false"), mask=np.isnan(truth))
+            elif column.kind == "number":
+                values = pa.array(column.read(values)[:, 0], from_pandas=True)
+            made.append(values)
+        return pa.table(made, names=list(self.names))
+
     def numbers(self, cells: Array) -> Array:
         """Return what linear scores see of cells: clipped, filled, a column for each level."""
         fill, low, high = self._limits
@@ -272,6 +297,18 @@ class Encoder:
             codes = np.arange(len(column.levels) + column.has_other)
             parts.append((cells[:, k, None] == codes).astype(float))
         return np.concatenate(parts, axis=1)
+
+
+def describe(
+    table: Any, names: Sequence[str], categorical: Collection[str] = ()
+) -> list[dict[str, Any]]:
+    """Return what columns of an Arrow table hold; see `describe_column`."""
+    return [
+        describe_column(
+            name, take_column(table, name, "The table"), categorical=name in categorical
+        )
+        for name in names
+    ]
 
 
 def is_mixed(X: Any) -> bool:
@@ -303,6 +340,7 @@ def _with_levels(column: Column, text: Any, most: int) -> Column:
         levels=kept,
         has_missing=text.null_count > 0,
         has_other=len(kept) < len(order),
+        n_levels=len(order),
     )
 
 

@@ -291,7 +291,7 @@ def open_files(
     on_cluster : bool, default=False
         Whether workers of a cluster read them, who run in folders of their own.
     as_text : bool, default=False
-        Whether cells of CSV files stay text, for a `ColumnReader` to read.
+        Whether cells of CSV files stay text, for an `Encoder` to read.
     delimiter, encoding : str, optional
         Of text, as in `scan_csv`.
 

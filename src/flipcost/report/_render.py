@@ -110,9 +110,9 @@ def render_report(
 
 
 def _flags_on_one_line(text: str) -> Markup:
-    """Return a sentence whose options of the command line, as ``--drop age``, are code."""
+    """Return a sentence whose options of the command line, as ``--drop``, stay whole."""
     code = r'<code style="white-space:nowrap">\1</code>'
-    return Markup(re.sub(r"(--[a-z][a-z-]*(?: [\w.]+)?)", code, str(escape(text))))  # noqa: S704
+    return Markup(re.sub(r"(--[a-z][a-z-]*)", code, str(escape(text))))  # noqa: S704
 
 
 def _fill(environment: Environment, name: str, known: dict[str, Any]) -> Markup:

@@ -129,6 +129,7 @@ def test_weights_count_as_repetitions():
     assert theirs.low <= ours.value <= theirs.high
 
 
+@pytest.mark.slow
 def test_swapping_the_classes_mirrors_the_audit():
     """Naming the other label positive, with prices swapped, gives the same costs."""
     from flipcost.core.costs import Costs
@@ -151,6 +152,7 @@ def test_the_grid_of_costs_holds_the_users(cost):
     assert costs[0] < cost < costs[-1]
 
 
+@pytest.mark.slow
 def test_the_sliders_choose_as_the_classifier_does():
     """At every cost of the grid the table is that of the classifier fitted at that cost."""
     table = noisy_table(300)

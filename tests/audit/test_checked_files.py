@@ -82,6 +82,7 @@ def test_answers_are_learned_from_and_asked_no_more(first, second):
     assert second.recheck.batch.saving.value < first.recheck.batch.saving.value
 
 
+@pytest.mark.slow
 def test_a_column_and_files_say_the_same(hidden, first, second, truth):
     """Right labels in a column of the table and in files give the same audit."""
     right = [None] * N_ROWS
@@ -128,6 +129,7 @@ def test_passes_take_answers_as_memory_does(hidden, first, second, truth, tmp_pa
             assert row.label == labels[row.row - 1]
 
 
+@pytest.mark.slow
 def test_rounds_are_gone_through_again(hidden, first, second, truth):
     """After two rounds the way has three points, the middle one that of the first round."""
     rounds = [answer(batch.rows, truth) for batch in (first.recheck.batch, second.recheck.batch)]

@@ -129,6 +129,7 @@ def test_a_database_gives_what_a_file_gives(database, of_files):
     assert len(first & other) >= 30
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     "options",
     [
@@ -161,6 +162,7 @@ def test_trusted_rows_are_learned_from(database):
     assert abs(result.wrong_share.value - wrong) < 4 * np.sqrt(wrong * (1 - wrong) / len(pairs))
 
 
+@pytest.mark.slow
 def test_checked_rows_come_back_by_name(database):
     """What a first audit hands out is taken back; rows that cannot be found are named."""
     first = audited(database)

@@ -471,6 +471,7 @@ def test_a_saved_model_reads_columns_that_the_audit_does_not(tmp_path, table):
     assert [c.key for c in part.candidates][-1] == "saved"
 
 
+@pytest.mark.slow
 def test_a_file_sorted_by_a_column_is_seen_to_its_end(tmp_path):
     """One row group or many: levels at the end, and columns filled late, are learned."""
     n = 20_000
@@ -489,6 +490,7 @@ def test_a_file_sorted_by_a_column_is_seen_to_its_end(tmp_path):
         assert not result.warnings
 
 
+@pytest.mark.slow
 def test_on_dask(table, by_form, tmp_path):
     """Files that workers read give what the same rows give here, whatever their columns' order."""
     distributed = pytest.importorskip("distributed")

@@ -224,6 +224,7 @@ def test_a_file_that_goes_away_is_named(rows, capsys, monkeypatch):
     assert not (rows / "out").exists()
 
 
+@pytest.mark.slow
 def test_a_cluster_audits_what_this_process_would(rows, capsys):
     """`--dask` gives the audit of one process, for Parquet to rounding."""
     found = {}

@@ -5,10 +5,21 @@ from sklearn.utils.estimator_checks import estimator_checks_generator, parametri
 
 from tests.estimators.instances import INSTANCES, LIKELIEST_CLASS_CHECKS, UNEVEN_COSTS
 
+# One of each class in every run, the other configurations in the slow one.
+FIRST = list({type(estimator): estimator for estimator in reversed(INSTANCES)}.values())
+OTHERS = [estimator for estimator in INSTANCES if not any(estimator is one for one in FIRST)]
 
-@parametrize_with_checks(INSTANCES)
+
+@parametrize_with_checks(FIRST)
 def test_scikit_learn_checks(estimator, check):
     """The estimator keeps scikit-learn's contract."""
+    check(estimator)
+
+
+@pytest.mark.slow
+@parametrize_with_checks(OTHERS)
+def test_scikit_learn_checks_in_other_configurations(estimator, check):
+    """So does it with other parameters."""
     check(estimator)
 
 

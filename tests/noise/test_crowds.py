@@ -38,6 +38,7 @@ def test_the_long_and_the_wide_table_are_the_same(drawn):
     assert np.mean((crowd.probability_ > 0.5) == true) > np.mean(votes.to_numpy() == true)
 
 
+@pytest.mark.slow
 def test_columns_tell_more(drawn):
     """What a classifier says of items helps, and in turns with the labels still more."""
     true, X, long = drawn

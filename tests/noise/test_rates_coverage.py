@@ -76,6 +76,7 @@ def three_repeats(n, rates):
     return estimate
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(("n", "rates"), THREE[:2])
 def test_three_repeats(n, rates):
     """The first one's rate from three labels."""
@@ -96,6 +97,7 @@ def pair_of_repeats(rng):
     return rate_from_repeats(*found, class_conditional=True)
 
 
+@pytest.mark.slow
 def test_three_repeats_by_class():
     """Both rates of the first of three, some labels missing."""
     covered(pair_of_repeats, (0.3, 0.1), 6)

@@ -66,6 +66,7 @@ def test_intervals_shrink_with_rows_and_grow_with_the_level():
         symmetric_rate(design, positive, 0.0, n_rows=10, level=1.0)
 
 
+@pytest.mark.slow
 def test_interval_covers_the_rate_as_often_as_it_says():
     """Over 60 draws, coverage is at least 0.95 less three standard errors."""
     covered = 0

@@ -388,6 +388,7 @@ PRINTED = {
 }
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("law", PRINTED)
 def test_eta_is_as_close_to_the_truth_as_printed(law):
     """Over ten draws of 800 + 200 rows the corrected estimates have the printed error or less."""

@@ -250,6 +250,7 @@ def test_wrong_input_is_named():
 
 
 # What the paper prints, truncated, for norm, pos and neg; misprints aside.
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("make", "below"),
     [

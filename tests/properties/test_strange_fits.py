@@ -70,7 +70,7 @@ def test_strange_fits_say_nothing_that_cannot_be():
     """Costs lie from none to the dearest mistake, shares in [0, 1], each inside its interval."""
     rng = np.random.default_rng(17)
     fitted = 0
-    for _ in range(220):
+    for _ in range(110):
         X, y = strange_rows(rng)
         options, given = strange_options(rng, len(y))
         with warnings.catch_warnings():
@@ -93,7 +93,7 @@ def test_strange_fits_say_nothing_that_cannot_be():
         probability = model.predict_proba(X)
         assert np.all((probability >= 0) & (probability <= 1))
         assert model.summary()
-    assert fitted >= 150
+    assert fitted >= 75
 
 
 @pytest.mark.parametrize("seed", range(6))

@@ -51,6 +51,7 @@ def test_cells_and_tables_are_all_there():
         assert needed_units([name], 1)
 
 
+@pytest.mark.slow
 def test_processes_do_not_change_the_results(whole, tmp_path):
     """Two processes write the files that one writes, byte for byte."""
     reproduce(SMALL, trials=3, jobs=2, out=tmp_path, progress=False)
@@ -166,6 +167,7 @@ def test_results_have_a_row_for_each_reading_of_each_cell(whole):
         assert float(row["mean"]) == ours["mean"]
 
 
+@pytest.mark.slow
 def test_noisy_tables_have_our_columns_and_the_constants(tmp_path):
     """Beside a printed cost stand the user's cost, the constants, and our two columns."""
     found = reproduce(["Re-sq-ERM-Bupa"], trials=1, out=tmp_path, progress=False)

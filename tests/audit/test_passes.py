@@ -232,6 +232,7 @@ def test_rows_without_a_label_are_left_out(tmp_path):
         assert low <= rate <= high
 
 
+@pytest.mark.slow
 def test_trusted_and_second_labels_are_counted_in_all_rows(tmp_path):
     """A few trusted labels among many rows are not lost to sampling."""
     table = noisy_table(8000, rate=0.2)
@@ -433,6 +434,7 @@ def test_strange_trusted_labels_are_refused(tmp_path):
         audit(table, "ill", PRICES, trusted="checked")
 
 
+@pytest.mark.slow
 def test_labels_that_are_not_all_numbers_stay_as_they_are(tmp_path):
     """00 beside A1 is a text; codes of many digits keep them."""
     table = noisy_table(400).drop_columns("truth")

@@ -98,6 +98,7 @@ def test_passes_give_what_memory_gives(table, tmp_path):
     assert passes.best.clean.value == pytest.approx(passes.model[-1].cost_estimate_)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("route", ["memory", "passes"])
 def test_prices_are_learned_from_only_where_that_is_asked(route, table, tmp_path):
     """A column that prices are made of is no feature, unless it is asked for and not dropped."""

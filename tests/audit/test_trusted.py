@@ -111,6 +111,7 @@ def test_savings_are_differences_of_costs(memory, passes):
             assert other.saving.low <= other.saving.value <= other.saving.high
 
 
+@pytest.mark.slow
 def test_one_class_only_is_said(tmp_path):
     """Checked rows of one class tell one rate; the other is said to be unknown."""
     table = checked_table(1500)
@@ -160,6 +161,7 @@ def test_what_cannot_be_used_is_refused_in_a_sentence(name, tmp_path, capsys):
         assert not (tmp_path / "out").exists()
 
 
+@pytest.mark.slow
 def test_suspicious_rows_may_be_checked():
     """Rows that were checked because they look wrong mostly are, and are welcome."""
     table = noisy_table(2000, rate=0.2)

@@ -219,6 +219,7 @@ def test_clean_test_rows_judge_every_candidate(rich_table, tmp_path, capsys):
     assert always["cost_test"]["value"] == pytest.approx(labels.count("no") / 800)
 
 
+@pytest.mark.slow
 def test_boosting_and_saved_models(rich_table, tmp_path, capsys):
     """--model takes boosting, and a saved model to compare with."""
     path, _ = rich_table

@@ -163,6 +163,7 @@ def test_models_made_in_passes_and_in_memory_predict_alike(rows, capsys, in_memo
     assert sum(a == b for a, b in zip(*called, strict=True)) > 0.95 * 3000
 
 
+@pytest.mark.slow
 def test_boosting_learns_from_a_large_file(rows, capsys):
     """Any model learns from the rows that are drawn, and every row counts."""
     options = ("--memory-share", "0", "--model", "boosting", "--max-rows", "1000")

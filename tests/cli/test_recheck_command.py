@@ -186,6 +186,7 @@ def test_a_checked_file_is_never_replaced(folder, truth, tmp_path, capsys):
     assert (tmp_path / "recheck-2.csv").exists()
 
 
+@pytest.mark.slow
 def test_overwriting_removes_what_nobody_touched(folder, truth, tmp_path):
     """Files of an earlier run go, but for answers, files that are read, and those of others."""
     args = [*audit_args(folder), "--quiet"]

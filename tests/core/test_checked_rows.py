@@ -84,6 +84,7 @@ def test_all_rows_checked_gives_the_cost_itself():
     assert found.low < found.value < found.high
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("by_label", [False, True])
 def test_the_interval_covers_however_mistakes_lie(by_label):
     """At 95 %, of 200 draws at least 180 cover; fewer has probability below 0.002.

@@ -31,6 +31,7 @@ def fit(label, **options):
     return found, found.probability[kind.reshape(-1)]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize(
     ("n", "share", "rates"),
     [(300, 0.4, [(0.1, 0.05), (0.2, 0.1), (0.3, 0.2)]), (800, 0.15, [(0.3, 0.1)] * 4)],
@@ -48,6 +49,7 @@ def test_rates_and_the_share_are_covered(n, share, rates):
     assert of_share >= 0.75
 
 
+@pytest.mark.slow
 def test_annotators_who_guess_alike_make_intervals_too_short():
     """The model is wrong where the same items are hard for all: that is its assumption.
 

@@ -135,6 +135,7 @@ def test_checked_rows_narrow_the_intervals_and_they_still_cover():
     assert covered >= 20
 
 
+@pytest.mark.slow
 def test_rows_chosen_by_score_and_label_mislead_no_more_than_random_ones():
     """The mean of the rates is the same either way, to four standard errors of the difference."""
     chosen, random = [], []
@@ -201,6 +202,7 @@ def test_pair_interval_covers_both_rates():
     assert covered.min() >= 20
 
 
+@pytest.mark.slow
 def test_checked_rows_cover_rates_of_mistakes_that_follow_the_score():
     """Where constant rates are wrong, 30 checked rows give intervals that hold in 33 of 40 draws.
 
@@ -295,6 +297,7 @@ def test_intervals_of_samples_and_mixtures():
     assert (low, high) == pytest.approx((-11.2816, 11.2816), abs=1e-3)
 
 
+@pytest.mark.slow
 def test_checks_chosen_by_label_are_no_evidence_of_rates():
     """Half of the checks from each label, and many: the intervals hold the rates all the same.
 

@@ -82,6 +82,7 @@ def test_probabilities_are_those_of_clean_labels(rate):
         assert estimate[inside].mean() == pytest.approx(test.eta[inside].mean(), abs=0.06)
 
 
+@pytest.mark.slow
 def test_cost_estimate_covers_the_clean_cost():
     """The 90 % interval of the clean cost covers it in at least 17 of 24 draws (P < 0.01 else)."""
     test = make_syn3d_imbalanced(20_000, random_state=99)
@@ -207,6 +208,7 @@ def test_summary_fits_a_screen(fitted):
     assert max(map(len, lines)) <= 88
 
 
+@pytest.mark.slow
 def test_no_signal_gives_the_better_constant():
     """Where features say nothing, nearly every row gets the cheaper answer, and we say so."""
     chosen, share = [], []

@@ -28,6 +28,7 @@ def fitted(X, noisy, **options):
     return FlipCostClassifier(COST, features="splines", random_state=0, **options).fit(X, noisy)
 
 
+@pytest.mark.slow
 def test_labels_that_miss_weak_positives_are_seen_through():
     """At equal labels the share saves cost, and the rates that it leaves imply it."""
     saved = []

@@ -66,6 +66,7 @@ def inside(interval, least, most):
     assert least - rounding <= low <= value <= high <= most * (1 + 1e-9), interval
 
 
+@pytest.mark.slow
 def test_strange_fits_say_nothing_that_cannot_be():
     """Costs lie from none to the dearest mistake, shares in [0, 1], each inside its interval."""
     rng = np.random.default_rng(17)

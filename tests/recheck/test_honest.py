@@ -27,6 +27,7 @@ def known_law(n, seed, kind):
     return X, clean ^ (rng.random(n) < flip), clean
 
 
+@pytest.mark.slow
 def test_costs_are_covered_after_three_rounds_of_chosen_rows():
     """At 95 %, of 40 draws at least 33 cover, which fewer do with probability below 0.001.
 
@@ -86,6 +87,7 @@ def test_rates_and_costs_of_a_classifier_are_covered(kind):
     assert abs(np.mean(off)) < 0.05 + 4 * np.std(off) / np.sqrt(40)
 
 
+@pytest.mark.slow
 def test_what_is_expected_to_be_saved_is():
     """Of 40 tables drawn from what is thought possible, intervals hold the saving of at least 33.
 

@@ -99,6 +99,7 @@ def fresh(driver, page):
     driver.execute_script("document.getElementById('workbench').focus()")
 
 
+@pytest.mark.slow
 def test_from_the_keyboard_to_a_second_audit(browser, page, result, table, tmp_path):  # noqa: F811
     """Rows answered by keys are kept, downloaded, read, and learned from."""
     fresh(browser, page)

@@ -84,6 +84,7 @@ def assert_close(found: ClassMoments, expected: ClassMoments):
     np.testing.assert_allclose(found.scatter / size, expected.scatter / size, atol=1e-9)
 
 
+@pytest.mark.slow
 def test_an_array_gives_the_moments_of_memory(client, in_memory):
     """A Dask array on two processes gives the moments of all rows."""
     assert_close(scan_dask(*array()).moments(), ClassMoments.from_rows(*in_memory))
@@ -197,6 +198,7 @@ def test_rows_do_not_travel(client):
     assert sum(received.values()) <= PARTS * len(pickle.dumps(found)) < 0.05 * PARTS * N * D * 8
 
 
+@pytest.mark.slow
 def test_rows_stay_when_the_noise_rate_is_unknown(client):
     """`FlipCostClassifier` moves moments, histograms and groups; ten times the rows, no more."""
 

@@ -110,7 +110,7 @@ def render_report(
 
 
 def _flags_on_one_line(text: str) -> Markup:
-    """Return a sentence whose options of the command line, as ``--drop``, stay whole."""
+    """Return a sentence whose options are not broken at their dashes."""
     code = r'<code style="white-space:nowrap">\1</code>'
     return Markup(re.sub(r"(--[a-z][a-z-]*)", code, str(escape(text))))  # noqa: S704
 

@@ -64,6 +64,22 @@ def test_kept_columns_are_not_taken_for_predictions(model, tmp_path, capsys):
     assert {path.name for path in tmp_path.iterdir()} == {"new.parquet", "out.parquet"}
 
 
+def test_no_kept_text_is_a_formula_in_a_spreadsheet(model, tmp_path):
+    """Neither cells of any type of text nor headers; numbers keep their signs."""
+    text = pa.array(["=1+1", "-5"] * 20)
+    kinds = {"a": text.cast(pa.large_string()), "b": text.cast(pa.binary())}
+    kinds |= {"c": text.dictionary_encode(), "d": text, "@head": text}
+    rows = make_rows(40, seed=1)
+    for name, column in kinds.items():
+        rows = rows.append_column(name, column)
+    pq.write_table(rows, tmp_path / "new.parquet")
+    out = tmp_path / "out.csv"
+    assert predict(model, tmp_path / "new.parquet", out, "--keep-columns") == 0
+    found = pc.read_csv(out)
+    for name in ("a", "b", "c", "d", "'@head"):
+        assert found[name].to_pylist() == ["'=1+1", "-5"] * 20
+
+
 @pytest.mark.parametrize("kind", ["nested", "bytes"])
 def test_columns_that_cannot_be_kept(model, tmp_path, capsys, kind):
     """One sentence, and nothing is written."""

@@ -37,7 +37,7 @@ def predict_command(
     ] = Path("predictions.csv"),
     overwrite: Overwrite = False,
     id_column: Annotated[
-        str | None, typer.Option("--id", help="Column of names of the rows.", rich_help_panel=ROWS)
+        str | None, typer.Option("--id", help="Row identifier column.", rich_help_panel=ROWS)
     ] = None,
     keep_columns: Annotated[
         bool,
@@ -48,7 +48,7 @@ def predict_command(
         ),
     ] = False,
     delimiter: Annotated[
-        str | None, typer.Option(help="Between fields, if not found out.", rich_help_panel=ROWS)
+        str | None, typer.Option(help="Field delimiter; detected by default.", rich_help_panel=ROWS)
     ] = None,
     encoding: Annotated[
         str | None, typer.Option(help="Of text, if not UTF-8.", rich_help_panel=ROWS)
@@ -59,7 +59,7 @@ def predict_command(
     capacity: Annotated[
         str | None,
         typer.Option(
-            help="Call so many rows at most, those that save most: 500, 5%, or by group "
+            help="Most rows to flag, those that save most first: 500, 5%, or by group "
             "north=200,south=5%.",
             rich_help_panel=ROWS,
         ),

@@ -20,10 +20,10 @@ from flipcost.cli._echo import echo
 from flipcost.cli._output import check_file, staged_file
 from flipcost.exceptions import CellError, FlipCostError, ModelFileError, TableError, UserError
 from flipcost.model import Formula, load
-from flipcost.tables.arrow import as_text, take_column
+from flipcost.tables.arrow import as_text, is_text, take_column
 from flipcost.tables.paths import is_many, list_files
 from flipcost.tables.reading import read_batches
-from flipcost.tables.spreadsheet import guard_column
+from flipcost.tables.spreadsheet import guard_cell, guard_column
 
 # Before the names of columns that are kept, so that they are not taken for predictions.
 _KEPT = "kept "
@@ -149,9 +149,9 @@ def _write(place: Path, scored: Iterator[pa.RecordBatch]) -> tuple[int, int]:
     rows, called, writer = 0, 0, None
     try:
         for batch in scored:
-            shown = _guarded(batch) if place.suffix == ".csv" else batch
-            shown = shown.rename_columns(_shown_names(shown.schema.names))
+            shown = batch.rename_columns(_shown_names(batch.schema.names))
             with _writing(place):
+                shown = _guarded(shown) if place.suffix == ".csv" else shown
                 shown.validate(full=True)
                 writer = writer or _writer(place, shown.schema)
                 writer.write_batch(shown)
@@ -234,11 +234,17 @@ def _score(
 
 def _guarded(scored: pa.RecordBatch) -> pa.RecordBatch:
     """Return predictions with no cell of text that a spreadsheet would run."""
-    columns = [
-        guard_column(column) if pa.types.is_string(column.type) else column
-        for column in scored.columns
-    ]
-    return pa.RecordBatch.from_arrays(columns, names=scored.schema.names)
+    columns = [_guarded_column(column) for column in scored.columns]
+    return pa.RecordBatch.from_arrays(columns, names=[guard_cell(n) for n in scored.schema.names])
+
+
+def _guarded_column(column: pa.Array) -> pa.Array:
+    """Return a column of any type of text guarded, and any other as it is."""
+    kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
+    is_bytes = pa.types.is_binary(kind) or pa.types.is_large_binary(kind)
+    if not (is_bytes or is_text(kind)):
+        return column
+    return guard_column(column.cast(kind).cast(pa.string()))
 
 
 def _writer(path: Path, schema: pa.Schema) -> Any:

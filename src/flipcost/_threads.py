@@ -33,7 +33,7 @@ def free_cores() -> int:
 
 
 def moment_threads(n_columns: int) -> Any:
-    """Return what holds linear algebra to the threads that moments of so many columns can use.
+    """Return what holds linear algebra to the threads that moments of this many columns can use.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def moment_threads(n_columns: int) -> Any:
 
 
 def thread_limits(limits: int | Mapping[str, int | None], user_api: str | None = None) -> Any:
-    """Return what holds libraries to so many threads, to be used with ``with``.
+    """Return what holds libraries to a number of threads, to be used with ``with``.
 
     As `threadpoolctl.threadpool_limits`, which looks for the libraries each time: that takes 3 ms,
     a tenth of a small fit. Here they are looked for when something was imported since.

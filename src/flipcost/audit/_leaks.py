@@ -33,7 +33,7 @@ _BEYOND, _NAMED_BEYOND = 0.15, 0.1
 # Rows of each class that prove something, bins of numbers, and rows that a bin counts of the base
 # rate, which keep a row from being sure.
 _FEW_ROWS, _BINS, _BASE_ROWS = 5, 32, 2.0
-# The other columns are learned from at most so many rows.
+# The other columns are learned from at most this number of rows.
 _MODEL_ROWS = 5_000
 # Names of what happens when the label is known or after.
 _AFTERWARDS = re.compile(

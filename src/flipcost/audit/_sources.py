@@ -64,7 +64,7 @@ class RowSource(Protocol):
         """Return rows to judge the columns by, in blocks, and the numbers of these rows."""
 
     def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
-        """Count all rows, and draw so many to learn from."""
+        """Count all rows, and draw those to learn from."""
 
     def score(self, task: ScoreTask) -> Results | None:
         """Have every row scored."""

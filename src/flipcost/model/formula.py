@@ -287,7 +287,9 @@ class Formula(_Data, frozen=True, dict=True, eq=False):
             _require(table.column < n_columns, "terms of columns that there are")
             _require(len(table.values) == self.columns[table.column].n_values, "all levels")
             _require(all(len(part) == m for part in table.values), "m values")
-        _require(sum(len(f.trees) for f in self.forests) <= _MOST_TREES, "not so many trees")
+        _require(
+            sum(len(f.trees) for f in self.forests) <= _MOST_TREES, f"at most {_MOST_TREES:,} trees"
+        )
         _require(all(len(forest.share) == m for forest in self.forests), "m shares")
         self.trees  # noqa: B018 - looked at whenever a formula is made
         if self.curves is None:

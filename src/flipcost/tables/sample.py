@@ -23,9 +23,9 @@ from flipcost.tables.arrow import concatenate
 # Rows to learn from: of a nonlinear law with 2,000,000 rows, scores from 100,000 rows left .025 of
 # the regret, from 200,000 .017, from 400,000 .016, and time grows with the rows.
 SAMPLE_ROWS = 200_000
-# Fewer where rows are wide: so many values are 1.6 GB as numbers. But never fewer rows than these.
+# Fewer where rows are wide: this many values are 1.6 GB. But never fewer rows than these.
 _MOST_VALUES, _FEWEST_ROWS = 200_000_000, 20_000
-# Rows that somebody checked are all kept, up to so many.
+# Rows that somebody checked are all kept, up to this number.
 CHECKED_ROWS = 20_000
 # Folds of the closed form must not be made by the hash that draws: the smallest are in fold 0.
 SAMPLE_SEED = 1_000_003
@@ -203,7 +203,7 @@ class LabelSample:
         return tuple(sorted({label for label, _ in self.kept}))
 
     def drawn(self, size: int) -> Drawn:
-        """Return the sample: so many rows, and all that were checked, in their order."""
+        """Return the sample: the rows wanted, and all that were checked, in their order."""
         labels, found, codes, stands_for = self.labels, [], [], []
         free = {label: self.kept[label, False] for label in labels if (label, False) in self.kept}
         wanted = dict(

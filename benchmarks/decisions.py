@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from flipcost import FlipCostClassifier, datasets
 from flipcost.core.costs import RowCosts
-from flipcost.core.depth import depth_curve
+from flipcost.core.gains import depth_curve
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.noise import flip_labels, rate_from_trusted
 

@@ -17,7 +17,7 @@ from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
 from flipcost.core.arrays import Flags, Indices
-from flipcost.core.possible import check_total_weight, vanishing_column
+from flipcost.core.feasible import check_total_weight, vanishing_column
 from flipcost.exceptions import FlipCostError, PositiveLabelWarning, positive_doubt
 
 __all__ = [

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from flipcost.core.confusion import Interval
-    from flipcost.core.label_errors import LabelErrors
-    from flipcost.core.systematic import BreakEven
+    from flipcost.core.label_errors import BreakEven, LabelErrors
 
 # Smaller shares are not shown as numbers: no table can tell them from none.
 LEAST_SHARE = 0.005
@@ -219,7 +218,7 @@ def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, 
 
     Examples
     --------
-    >>> from flipcost.core.systematic import BreakEven
+    >>> from flipcost.core.label_errors import BreakEven
     >>> break_even_sentence(BreakEven(0.14, None, 117), "rule", ("“no”", "“yes”"))[:72]
     'Flagging all rows or none would cost less only if a further 14% of “no” '
     """

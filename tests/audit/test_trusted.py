@@ -9,8 +9,8 @@ import pytest
 
 from flipcost.audit import audit, audit_files
 from flipcost.cli import main
+from flipcost.core.checked_rows import RateBand
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.noise_by_score import RateBand
 from flipcost.exceptions import TableError
 from flipcost.report._sections import errors_sentences
 from tests.audit.helpers import PRICES, noisy_table

@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost.core import additive
-from flipcost.core.additive import AdditiveScores, CurveTables
-from flipcost.core.hinges import HingeBasis
+from flipcost.core.additive import AdditiveScores, CurveTables, HingeBasis
 
 
 @pytest.fixture

@@ -7,6 +7,7 @@ from sklearn.linear_model import Ridge
 
 from flipcost.core import ClassMoments
 from flipcost.core import balanced_ridge as module
+from flipcost.core.additive import HingeBasis
 from flipcost.core.balanced_ridge import (
     LabelMoments,
     is_wide,
@@ -19,7 +20,6 @@ from flipcost.core.balanced_ridge import (
     wide_path,
 )
 from flipcost.core.dependence import training_rows
-from flipcost.core.hinges import HingeBasis
 from flipcost.core.moments import fold_moments
 from flipcost.core.solve import solve_path
 from flipcost.estimators.flipcost import FlipCostClassifier

@@ -14,7 +14,7 @@ from flipcost.core.capacity import (
     tie_keys,
 )
 from flipcost.core.costs import RowCosts
-from flipcost.core.depth import depth_curve
+from flipcost.core.gains import depth_curve
 from flipcost.core.noise_posterior import RatePosterior
 
 gains = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=60)

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.cost_curves import (
+from flipcost.core.curves import (
     confusion_cells,
     confusions_at_costs,
     per_row_cost,

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flipcost.core import memory
+from flipcost.core import system as memory
 from flipcost.core.moments import ClassMoments
 
 

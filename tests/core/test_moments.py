@@ -8,7 +8,7 @@ import pytest
 from scipy import sparse
 
 from benchmarks.timing import peak_extra_bytes
-from flipcost.core import _rows
+from flipcost.core import moments as module
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise import transition_matrix
 from flipcost.tables.table_encoder import stack_columns
@@ -36,7 +36,7 @@ def test_small_table_by_hand():
 @pytest.mark.parametrize("weighted", [False, True])
 def test_blocks_do_not_show(monkeypatch, rows_in_block, weighted):
     """Any size of block gives the moments of the definition, up to rounding."""
-    monkeypatch.setattr(_rows, "block_size", lambda d: rows_in_block)
+    monkeypatch.setattr(module, "block_size", lambda d: rows_in_block)
     X, positive = two_classes(n=1000, d=4, seed=1)
     weight = np.random.default_rng(2).gamma(1.0, size=1000) if weighted else None
     moments = ClassMoments.from_rows(X, positive, weight)
@@ -89,7 +89,7 @@ def test_rows_are_left_as_they_were():
 @pytest.mark.parametrize("kind", ["dense", "float weights", "csr"])
 def test_offsets_keep_the_scatter(monkeypatch, rows_in_block, offset, kind):
     """Scatters under offsets of 1e8 agree with exact arithmetic to 1e-6, as do single entries."""
-    monkeypatch.setattr(_rows, "block_size", lambda d: rows_in_block)
+    monkeypatch.setattr(module, "block_size", lambda d: rows_in_block)
     rng = np.random.default_rng(4)
     numerators = rng.normal(scale=1024, size=(3000, 3)).round().astype(np.int64)
     X = offset * np.array([1.0, 0.5, 1.0]) + numerators / 1024  # all of it exact
@@ -108,7 +108,7 @@ def test_offsets_keep_the_scatter(monkeypatch, rows_in_block, offset, kind):
 @pytest.mark.parametrize("sorted_by", ["drift", "class", "jump"])
 def test_drifting_offsets_keep_the_scatter(monkeypatch, sorted_by):
     """Rows that are sorted, so that every block has another offset, cost no digits either."""
-    monkeypatch.setattr(_rows, "block_size", lambda d: 64)
+    monkeypatch.setattr(module, "block_size", lambda d: 64)
     rng = np.random.default_rng(5)
     n = 2000
     drift = {
@@ -143,7 +143,7 @@ def test_constant_columns_have_no_scatter(value, make):
 @pytest.mark.parametrize("make", [sparse.csr_array, sparse.csr_matrix, sparse.csc_array])
 def test_sparse_equals_dense(monkeypatch, make, weighted):
     """Sparse rows give the moments of the same rows made dense, in any number of blocks."""
-    monkeypatch.setattr(_rows, "_SPARSE_BLOCK_ROWS", 50)
+    monkeypatch.setattr(module, "_SPARSE_BLOCK_ROWS", 50)
     rng = np.random.default_rng(6)
     X = np.where(rng.random((400, 6)) < 0.2, rng.normal(size=(400, 6)), 0.0)
     X[:, 2] = 5 + rng.normal(size=400)  # no gaps: shifted
@@ -524,11 +524,9 @@ def test_a_crash_while_saving_leaves_the_old_file(saved, monkeypatch):
 
 def forged(path, **arrays):
     """Write a file as `save` would, with a checksum that fits, of what `save` would refuse."""
-    from flipcost.core import _moments_file
-
     whole = ClassMoments.from_rows(np.arange(12.0).reshape(6, 2) ** 2, np.arange(6) % 2 > 0)
     fields = {name: getattr(whole, name) for name in ("n_rows", "weight", "mean", "scatter")}
-    _moments_file.write(path, {**fields, **arrays})
+    module._write_file(path, {**fields, **arrays})
     return path
 
 

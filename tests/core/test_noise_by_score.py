@@ -6,8 +6,7 @@ import numpy as np
 import pytest
 from scipy.special import expit
 
-from flipcost.core.checked_rows import CheckedRows, given_label
-from flipcost.core.noise_by_score import furthest_apart, rates_by_score_band
+from flipcost.core.checked_rows import CheckedRows, furthest_apart, given_label, rates_by_score_band
 
 DRAWS = 40
 

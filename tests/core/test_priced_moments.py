@@ -7,13 +7,13 @@ import pytest
 from scipy.optimize import minimize
 
 from flipcost.core.costs import RowCosts
-from flipcost.core.priced_moments import (
+from flipcost.core.solve import (
     PricedMoments,
     fold_priced_moments,
     merge_other_prices,
+    path_of_systems,
     priced_systems,
 )
-from flipcost.core.solve import path_of_systems
 
 RNG = np.random.default_rng(0)
 X = RNG.normal(size=(60, 2)) + 5.0

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from sklearn.metrics import precision_recall_curve, roc_auc_score
 
+from flipcost.core.curves import LabelBins
 from flipcost.core.noise import transition_matrix
-from flipcost.core.quality import LabelBins
 
 RATES = (0.3, 0.1)
 

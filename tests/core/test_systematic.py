@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost.core.costs import RowCosts
-from flipcost.core.systematic import break_even_errors
+from flipcost.core.label_errors import break_even_errors
 
 
 def rows(n=4000, seed=0):

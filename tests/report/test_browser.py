@@ -14,8 +14,8 @@ import pytest
 from flipcost.audit import audit
 from flipcost.core.clean_means import cost_sums
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.cost_curves import confusion_cells, per_row_cost
 from flipcost.core.costs import Costs
+from flipcost.core.curves import confusion_cells, per_row_cost
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.report import render_report

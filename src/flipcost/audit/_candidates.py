@@ -18,13 +18,12 @@ from flipcost.audit._saved import saved_calls
 from flipcost.core.balanced_ridge import is_wide, rotate
 from flipcost.core.clean_means import told_costs
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.costs import RowCosts
+from flipcost.core.curves import break_even, confusions_at_costs
 from flipcost.core.decision import bayes_calls, choose_at_factors
 from flipcost.core.dependence import training_rows
 from flipcost.core.folds import group_folds, random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
-from flipcost.core.price_curves import break_even
 from flipcost.core.scoring import fold_confusions, fold_scores
 from flipcost.core.solve import solve_path
 from flipcost.estimators import (

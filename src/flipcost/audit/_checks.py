@@ -8,7 +8,7 @@ import numpy as np
 from scipy.stats import rankdata
 
 from flipcost.audit._leaks import Leak, find_leaks
-from flipcost.core.possible import check_total_weight, vanishing_column
+from flipcost.core.feasible import check_total_weight, vanishing_column
 from flipcost.exceptions import TableError
 
 if TYPE_CHECKING:

@@ -26,11 +26,10 @@ from flipcost.audit._findings import (
 from flipcost.audit._judge import judge
 from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._suspects import find_suspects
-from flipcost.core.cost_curves import per_row_cost
-from flipcost.core.information import PRECISION, labels_needed, probability_wrong
-from flipcost.core.label_errors import label_errors
-from flipcost.core.quality import LabelBins
+from flipcost.core.curves import LabelBins, per_row_cost
+from flipcost.core.label_errors import label_errors, probability_wrong
 from flipcost.core.quantiles import largest_first
+from flipcost.core.rates import PRECISION, labels_needed
 from flipcost.tables.arrow import take_column
 from flipcost.tables.roles import read_labels
 from flipcost.tables.steps import PlainColumns

@@ -12,10 +12,10 @@ from flipcost.core.capacity import Capacity, group_sizes, read_capacities
 from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
+from flipcost.core.curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.depth import MEASURES, DepthCurve, depth_curve, usual_depths
-from flipcost.core.possible import possible_limits
-from flipcost.core.price_curves import BandCurve, net_benefit_curve, price_curve
+from flipcost.core.feasible import possible_limits
+from flipcost.core.gains import MEASURES, DepthCurve, depth_curve, usual_depths
 from flipcost.core.segments import Segment, segment_figures
 from flipcost.exceptions import TableError
 from flipcost.tables.arrow import as_text, take_column

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flipcost.audit._shown import ShownResult
 from flipcost.audit._summary import summarize
-from flipcost.core.cost_curves import confusion_cells
+from flipcost.core.curves import confusion_cells
 from flipcost.core.noise import rate_pair
 
 if TYPE_CHECKING:
@@ -21,14 +21,13 @@ if TYPE_CHECKING:
     from flipcost.audit._leaks import Leak
     from flipcost.audit._recheck import Recheck
     from flipcost.audit._suspects import Suspect
+    from flipcost.core.checked_rows import RateBand
     from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
-    from flipcost.core.label_errors import LabelErrors, State
-    from flipcost.core.noise_by_score import RateBand
+    from flipcost.core.curves import LabelBins
+    from flipcost.core.label_errors import BreakEven, LabelErrors, State
     from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.core.quality import LabelBins
     from flipcost.core.rates import NoiseRate
-    from flipcost.core.systematic import BreakEven
 
 
 @dataclass(frozen=True)

@@ -8,8 +8,8 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.audit._trusted import check_others, check_trusted
+from flipcost.core.feasible import agreement
 from flipcost.core.noise import rate_pair
-from flipcost.core.possible import agreement
 from flipcost.exceptions import TableError, shorten
 from flipcost.noise import rate_of_differences, rate_of_patterns
 

@@ -16,8 +16,8 @@ if TYPE_CHECKING:
 
     from flipcost.audit._candidates import Candidate
     from flipcost.audit._effects import Effect
+    from flipcost.core.checked_rows import RateBand
     from flipcost.core.confusion import Interval
-    from flipcost.core.noise_by_score import RateBand
 
 SCHEMA_VERSION = 1
 

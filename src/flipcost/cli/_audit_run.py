@@ -34,7 +34,7 @@ from flipcost.cli._output import check_folder, staged_folder
 from flipcost.cli._recheck_run import write_batch
 from flipcost.cli._screen import print_audit
 from flipcost.core.costs import Costs
-from flipcost.core.possible import finite_only
+from flipcost.core.feasible import finite_only
 from flipcost.exceptions import FlipCostError, UserError
 from flipcost.model import load, save
 from flipcost.recheck import POOL_FILE, CheckPool, unused_batches

@@ -2,31 +2,29 @@
 
 Rows and moments
 ----------------
-- `moments`: class moments, from rows, merged, denoised
-- `priced_moments`: the same where each row has prices of its own
-- `solve`: the closed form, at one point or along whole paths
+- `moments`: class moments, from rows, merged, denoised, in files
+- `solve`: the closed form, at one point or along whole paths, with one cost or costs by row
 - `folds`: which row is held out when: in order, at random, by a hash
 - `scoring`: rows scored by classifiers that have not seen them
-- `hinges`: hinge features, the basis of linear splines
 - `balanced_ridge`: ridge regression on labels of -1 and 1, from moments, rows or steps
-- `additive`: new rows scored fast
+- `additive`: linear splines, and new rows scored fast
 - `trees`: sums of small trees, for many rows at once
-- `dependence`: rows that depend on each other, and for how many they count
-- `memory`: the one limit of memory
+- `dependence`: rows that depend on each other, and their design effect
+- `system`: how much memory there is, and whole files that may come from anyone
 - `arrays`: names of kinds of arrays, for signatures
-- `files`: whole files of strangers, opened once, regular ones only
+- `quantiles`: weighted quantiles
 
 Noise
 -----
-- `judge`: rates of wrong answers of a judge, from rows that people labelled too
 - `noise`: what flips do to labels, probabilities, thresholds and counts, and back
 - `rates`: noise rates from trusted or repeated labels, with intervals
+- `judge`: rates of wrong answers of a judge, from rows that people labelled too
 - `crowds`: true labels and error rates of several annotators
 
 Losses and costs
 ----------------
 - `costs`: what wrong decisions cost, for all rows or each, and the thresholds that follow
-- `expressions`: prices written as arithmetic of columns
+- `expressions`: costs written as arithmetic of columns
 - `losses`: the weighted 0-1 and the uneven squared loss
 
 Probabilities
@@ -34,28 +32,21 @@ Probabilities
 - `calibration`: scores to clean probabilities, for given noise rates
 - `noise_posterior`: the posterior over noise rates, and what it leaves in doubt
 - `priors`: constants that shape a statistical result
-- `checked_rows`: what checked rows tell of cells of label and score, and of costs
+- `checked_rows`: what checked rows tell of cells of label and score, of rates, and of costs
 - `correction`: a score that checked rows correct where errors follow the columns
-- `label_errors`: how many labels are wrong, at each level of supposition
-- `systematic`: how many systematic errors change a decision
-- `noise_by_score`: noise rates in bands of the score, from checked rows
+- `label_errors`: how many labels are wrong, which, and how many would change a decision
 - `recheck`: which rows to check next, and what that saves
-- `quantiles`: weighted quantiles
-- `mixtures`: central intervals of mixtures of normal distributions
 
 Decisions
 ---------
-- `confusion`: counts of labels against calls; measures with intervals
-- `clean_means`: means of what depends on the clean label, prices by row among it
-- `cost_curves`: counts over costs, cells of clean labels
-- `quality`: calibration, ROC and precision-recall, as labelled and denoised
-- `capacity`: which rows to call when only so many can be
-- `depth`: precision, recall, lift and profit at every depth
-- `segments`: parts of a table, partially pooled
-- `price_curves`: net benefit over thresholds, cost over prices
+- `confusion`: counts of labels against decisions; measures with intervals
+- `clean_means`: means of what depends on the clean label, costs by row among it
+- `curves`: calibration, ROC, precision and recall, net benefit, and cost
+- `capacity`: which rows to flag when the number is limited
+- `gains`: precision, recall, lift and profit of flagging the best rows
+- `segments`: figures of segments of a table, partially pooled
 - `decision`: the rule, the constants, the fallback to these, minimax regret
-- `possible`: figures kept to what can be
-- `information`: labels needed, labels that are likely wrong, the value of the rate, savings
+- `feasible`: estimates and intervals kept to their feasible range
 
 Names
 -----

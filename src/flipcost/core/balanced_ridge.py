@@ -32,14 +32,13 @@ from scipy import sparse
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dposv
 
-from flipcost.core._rows import gather, pool
+from flipcost.core.additive import HingeBasis
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.dependence import training_rows
-from flipcost.core.hinges import HingeBasis
-from flipcost.core.memory import usable_memory
-from flipcost.core.moments import ClassMoments
+from flipcost.core.moments import ClassMoments, gather, pool
 from flipcost.core.scoring import fold_scores
 from flipcost.core.solve import penalty_value, solve_definite
+from flipcost.core.system import usable_memory
 
 # A spread of this many units in the last place of the centre is that of a constant, rounded.
 _CONSTANT_ULPS = 16

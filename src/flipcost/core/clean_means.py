@@ -18,10 +18,9 @@ from numpy.typing import ArrayLike
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.mixtures import mixture_intervals
+from flipcost.core.feasible import possible_bands, possible_limits
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.possible import possible_bands, possible_limits
+from flipcost.core.noise_posterior import RatePosterior, mixture_intervals
 
 
 @dataclass(frozen=True, eq=False)

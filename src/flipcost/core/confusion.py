@@ -29,11 +29,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from flipcost.core._rows import as_flags
-from flipcost.core.arrays import Array
+from flipcost.core.arrays import Array, as_flags
 from flipcost.core.costs import CostLike, cost_share, margin_value
+from flipcost.core.feasible import not_identified, possible_limits
 from flipcost.core.noise import NoiseRateLike, unmixing_matrix
-from flipcost.core.possible import not_identified, possible_limits
 
 Measure: TypeAlias = Literal["accuracy", "am", "f", "cost"]
 MEASURES: tuple[Measure, ...] = ("accuracy", "am", "f", "cost")

@@ -18,7 +18,7 @@ from flipcost.core.checked_rows import given_label
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import AnyCosts, RowCosts
-from flipcost.core.price_curves import break_even, sums_at_factors
+from flipcost.core.curves import break_even, sums_at_factors
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Mapping, Sequence
@@ -492,3 +492,60 @@ def decide_minimax(
     if past_rules < 0:
         return "rule", regret.chosen, regret
     return CONSTANTS[past_rules], int(np.argmax(states.weight)), regret
+
+
+def value_of_knowing_rate(
+    given: ArrayLike,
+    weight: ArrayLike,
+    cost: AnyCosts,
+    sample_weight: ArrayLike | None = None,
+) -> float:
+    r"""Return what a row would cost less if the noise rate were known exactly.
+
+    The expected value of perfect information: what the rule that knows the posterior of the rate
+    costs more, on average over that posterior, than the rule that knows the rate. Never negative,
+    and nothing when the rate is known.
+
+    Parameters
+    ----------
+    given : array-like of shape (R, n)
+        Probability that the clean label of each row is positive, given each rate.
+    weight : array-like of shape (R,)
+        Posterior probabilities of the rates.
+    cost : float, Costs or RowCosts
+        Share of the cost that a false positive bears, or prices by row.
+    sample_weight : array-like of shape (n,), optional
+        Weights of the rows.
+
+    Returns
+    -------
+    float
+
+    Notes
+    -----
+    With :math:`e_r = c - \eta_r`, what calling a row positive costs more than calling it negative
+    under rate r, the value is the mean over rows of
+    :math:`\min(\sum_r w_r e_r, 0) - \sum_r w_r \min(e_r, 0)`.
+
+    The probabilities are those that the calibration gives under each rate, since a classifier that
+    is told the rate decides by them. Two other ways were in use. Denoising one probability by each
+    rate holds the noisy probability fixed, but another rate also gives the scores other slopes and
+    other shares, which moves more rows across the threshold. And comparing with the constant that a
+    fallback may choose counts the price of distrusting the model, which is there when the rate is
+    known too.
+
+    Examples
+    --------
+    >>> eta = np.linspace(0, 1, 101)
+    >>> unsure = [np.clip(eta - 0.1, 0, 1), np.clip(eta + 0.1, 0, 1)]
+    >>> print(f"{value_of_knowing_rate(unsure, [0.5, 0.5], 0.2):.4f} "
+    ...       f"{value_of_knowing_rate([eta], [1.0], 0.2):.4f}")
+    0.0050 0.0000
+    """
+    eta = np.asarray(given, dtype=float)
+    excess = -RowCosts.of(cost).gain(eta)
+    share = np.asarray(weight, dtype=float)
+    unsure = np.minimum(share @ excess, 0.0)
+    sure = share @ np.minimum(excess, 0.0)
+    rows = np.ones_like(sure) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    return max(0.0, float(np.average(unsure - sure, weights=rows)))

@@ -23,10 +23,11 @@ from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaincinv
+from scipy.special import betaincinv, ndtri
 from scipy.stats import binom
 
 from flipcost.core.arrays import Array
+from flipcost.core.noise import NoiseRateLike, rate_pair
 
 Rate: TypeAlias = "float | tuple[float, float]"
 
@@ -298,3 +299,54 @@ def purest_tail(counts: ArrayLike, tail: float) -> PurestTail:
     best = int(np.argmin(limits))
     odd, rows = table[best]
     return PurestTail(float(odd / rows), float(limits[best]), int(rows))
+
+
+# What a rate should be known to within by default: half the width of an interval whose ends move a
+# noisy threshold at cost 0.2 and rate 0.2 by no more than 0.012.
+PRECISION = 0.02
+# The largest rate that is planned for: towards one half second labels tell nothing.
+_LARGEST_RATE = 0.48
+
+
+def labels_needed(
+    noise_rate: NoiseRateLike,
+    precision: float = PRECISION,
+    *,
+    trusted: bool = False,
+    level: float = 0.95,
+) -> int:
+    r"""Return how many rows must be labelled again to know the noise rate that well.
+
+    Parameters
+    ----------
+    noise_rate : float or pair of floats
+        The rate, roughly; a pair is averaged.
+    precision : float, default=0.02
+        Half the width of the interval that is wanted.
+    trusted : bool, default=False
+        Whether the new labels are right, or noisy like the first ones.
+    level : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    int
+
+    Notes
+    -----
+    Trusted labels show errors themselves, with variance :math:`\rho(1-\rho)/n`. Two noisy labels
+    disagree with probability :math:`q = 2\rho(1-\rho)`, whose slope in the rate is
+    :math:`2 - 4\rho`: variance :math:`q(1-q)/(n(2-4\rho)^2)`, without bound towards one half. A
+    rate of nearly nothing is checked by the rule of three rather than by a normal interval.
+
+    Examples
+    --------
+    >>> labels_needed(0.2), labels_needed(0.2, trusted=True)
+    (1452, 1537)
+    """
+    rate = float(np.clip(np.mean(rate_pair(noise_rate)), 0.0, _LARGEST_RATE))
+    reach = float(ndtri((1 + level) / 2)) / precision
+    share = rate if trusted else 2 * rate * (1 - rate)
+    slope = 1.0 if trusted else 2 - 4 * rate
+    least = 3 / (slope * precision)
+    return int(np.ceil(max(reach**2 * share * (1 - share) / slope**2, least)))

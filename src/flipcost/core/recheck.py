@@ -30,7 +30,7 @@ from scipy.special import logit, ndtr
 from flipcost.core.checked_rows import CellPosterior, ScoreCells, given_label
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
-from flipcost.core.information import probability_wrong
+from flipcost.core.label_errors import probability_wrong
 from flipcost.core.noise import clean_eta, noisy_eta
 from flipcost.core.noise_posterior import RatePosterior
 

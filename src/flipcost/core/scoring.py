@@ -15,9 +15,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 
-from flipcost.core._rows import block_size, group_codes, sort_groups
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.moments import block_size, group_codes, sort_groups
 
 # Rows are also limited so that the scores of a block stay near the cache.
 _SCORE_BYTES = 4_000_000

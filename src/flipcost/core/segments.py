@@ -27,9 +27,9 @@ from flipcost.core.arrays import Array
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
+from flipcost.core.feasible import possible_limits
 from flipcost.core.noise import clean_eta, noisy_eta
 from flipcost.core.noise_posterior import RatePosterior, mixture_interval, weighted_interval
-from flipcost.core.possible import possible_limits
 
 # Moves of the log-odds of the rates, and widths of their distribution.
 _MOVES = np.linspace(-3.0, 3.0, 31)

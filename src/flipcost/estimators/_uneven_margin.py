@@ -19,8 +19,7 @@ from flipcost._validation import (
 )
 from flipcost.core.costs import Costs, cost_share, margin_value, prices_of
 from flipcost.core.moments import ClassMoments
-from flipcost.core.priced_moments import PricedMoments, priced_systems
-from flipcost.core.solve import denoised_systems, path_of_systems
+from flipcost.core.solve import PricedMoments, denoised_systems, path_of_systems, priced_systems
 from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.estimators.base import COST_AND_RATE, LinearMomentsClassifier
 from flipcost.estimators.priced import PricedScoreMixin, refuse_prices
@@ -98,7 +97,7 @@ class UnevenMarginClassifier(PricedScoreMixin, LinearMomentsClassifier):
     With prices by row, :math:`a_i` for a miss and :math:`b_i` for a false alarm in units of the
     mean of :math:`a_i + b_i`, positive rows weigh :math:`a_i` in place of :math:`1-\alpha` and
     negative ones :math:`b_i` in place of :math:`\alpha`. The moments are denoised without bias,
-    whatever prices depend on (`flipcost.core.priced_moments`). The same price on all rows is one
+    whatever prices depend on (`flipcost.core.solve`). The same price on all rows is one
     price. The score then weighs probability and prices in one: it is above zero where rows like
     this one cost less if they are called, at the prices that such rows have. So `predict` takes no
     prices (the squared loss has no score that one could be subtracted from), and `predict_proba`

@@ -18,15 +18,16 @@ from flipcost.core.confusion import MEASURES
 from flipcost.core.costs import Costs, RowCosts, cost_share, prices_of
 from flipcost.core.moments import fold_moments, merge_others
 from flipcost.core.noise import rate_pair
-from flipcost.core.priced_moments import (
-    PricedMoments,
-    fold_priced_moments,
-    merge_other_prices,
-    priced_systems,
-)
 from flipcost.core.rates import NoiseRate
 from flipcost.core.scoring import fold_confusions
-from flipcost.core.solve import denoised_systems, path_of_systems
+from flipcost.core.solve import (
+    PricedMoments,
+    denoised_systems,
+    fold_priced_moments,
+    merge_other_prices,
+    path_of_systems,
+    priced_systems,
+)
 from flipcost.estimators._search import (
     as_list,
     paid_confusions,

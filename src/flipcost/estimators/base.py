@@ -20,10 +20,9 @@ from flipcost._validation import (
     positive_index,
     validate_data,
 )
-from flipcost.core.additive import AdditiveScores
+from flipcost.core.additive import AdditiveScores, HingeBasis
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.costs import Costs
-from flipcost.core.hinges import HingeBasis
 from flipcost.core.losses import uneven_squared
 from flipcost.core.rates import NoiseRate
 from flipcost.core.scoring import row_scores

@@ -20,8 +20,8 @@ from flipcost.core.clean_means import cost_sums, denoised_mean, told_costs, unbi
 from flipcost.core.confusion import ConfusionCounts, Interval, measure, possible_counts
 from flipcost.core.costs import CostLike, Costs, RowCosts, cost_share, prices_of, takes_prices
 from flipcost.core.dependence import cell_design, design_effect, mean_design
+from flipcost.core.feasible import not_identified
 from flipcost.core.noise import NoiseRateLike, rate_pair
-from flipcost.core.possible import not_identified
 from flipcost.exceptions import DenoisingWarning
 
 

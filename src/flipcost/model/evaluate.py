@@ -9,9 +9,8 @@ import numpy as np
 from scipy.special import expit
 
 from flipcost._threads import thread_limits
-from flipcost.core.additive import AdditiveScores, CurveTables
+from flipcost.core.additive import AdditiveScores, CurveTables, HingeBasis
 from flipcost.core.arrays import Array, Indices
-from flipcost.core.hinges import HingeBasis
 from flipcost.core.losses import uneven_squared
 
 if TYPE_CHECKING:

@@ -11,7 +11,7 @@ from typing import Any
 import msgspec
 
 from flipcost._version import __version__
-from flipcost.core.files import read_regular
+from flipcost.core.system import read_regular
 from flipcost.exceptions import ExportError, ModelFileError, clean_text
 from flipcost.model.formula import FORMAT, VERSION, Formula
 

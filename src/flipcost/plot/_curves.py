@@ -11,12 +11,11 @@ from sklearn.utils import column_or_1d
 from flipcost._validation import positive_index
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import ConfusionCounts, measure, possible_counts
-from flipcost.core.cost_curves import confusions_at_costs
 from flipcost.core.costs import Costs, RowCosts, prices_of
-from flipcost.core.depth import depth_curve
+from flipcost.core.curves import confusions_at_costs, net_benefit_curve, price_curve
+from flipcost.core.gains import depth_curve
 from flipcost.core.noise import NoiseRateLike, rate_pair
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.price_curves import net_benefit_curve, price_curve
 
 _THRESHOLDS = np.linspace(0.02, 0.9, 45)
 _FACTORS = 2.0 ** np.linspace(-3, 3, 37)

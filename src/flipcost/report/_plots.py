@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit import Effect, Findings
     from flipcost.core.arrays import Array
-    from flipcost.core.quality import LabelBins
+    from flipcost.core.curves import LabelBins
 
 # The square plots: box, and where the axes are.
 _WIDE, _HIGH = 300.0, 290.0

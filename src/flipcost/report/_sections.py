@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 
 from flipcost.audit import price_words
-from flipcost.core.noise_by_score import furthest_apart
+from flipcost.core.checked_rows import furthest_apart
 from flipcost.estimators.flipcost.summary import MODEL_WORDS
 from flipcost.report._headline import CONSTANT_WORDS, name_in_sentence, scale_of
 from flipcost.words import (

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flipcost.core.memory import usable_memory
+from flipcost.core.system import usable_memory
 from flipcost.exceptions import SourceError, TableError
 from flipcost.tables import arrow
 from flipcost.tables.arrow import concatenate

@@ -12,7 +12,7 @@ import numpy as np
 from scipy.special import expit
 
 from flipcost.core.calibration import TABLE
-from flipcost.core.checked_rows import given_label
+from flipcost.core.checked_rows import RateBand, given_label, rates_by_score_band
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.correction import Correction, learn_correction
@@ -24,12 +24,11 @@ from flipcost.core.decision import (
     bayes_calls,
     decide,
     decide_minimax,
+    value_of_knowing_rate,
 )
-from flipcost.core.information import value_of_knowing_rate
-from flipcost.core.noise_by_score import RateBand, rates_by_score_band
+from flipcost.core.label_errors import break_even_errors
 from flipcost.core.noise_posterior import RatePosterior, clean_share, rate_posterior
 from flipcost.core.rates import NoiseRate, purest_tail
-from flipcost.core.systematic import break_even_errors
 from flipcost.estimators.flipcost.calibrate import calibrate_scores
 from flipcost.estimators.flipcost.result import FitResult, ScoreCurves
 

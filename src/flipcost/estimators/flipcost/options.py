@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
-from flipcost.core.possible import tells_nothing
+from flipcost.core.feasible import tells_nothing
 from flipcost.core.rates import NoiseRate
 
 if TYPE_CHECKING:

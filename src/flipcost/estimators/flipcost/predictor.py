@@ -51,7 +51,7 @@ def clean_probability(scorer: Any, curves: ScoreCurves, X: Any) -> Array:
     Examples
     --------
     >>> from flipcost.core.calibration import TABLE
-    >>> from flipcost.core.hinges import HingeBasis
+    >>> from flipcost.core.additive import HingeBasis
     >>> from flipcost.estimators.flipcost.result import ScoreCurves
     >>> basis = HingeBasis(1, np.empty(0, np.intp), np.empty(0))
     >>> line = RidgeScores(basis, np.array([[2.0, 0.0]]))

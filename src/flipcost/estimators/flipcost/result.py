@@ -10,8 +10,8 @@ import numpy as np
 from flipcost.core import priors
 from flipcost.core.additive import CurveTables
 from flipcost.core.calibration import TABLE
+from flipcost.core.feasible import tells_nothing
 from flipcost.core.label_errors import State, most_wrong
-from flipcost.core.possible import tells_nothing
 from flipcost.core.rates import NoiseRate
 
 if TYPE_CHECKING:
@@ -20,12 +20,12 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.calibration import ScoreBins
+    from flipcost.core.checked_rows import RateBand
     from flipcost.core.confusion import Interval
     from flipcost.core.correction import Correction
     from flipcost.core.decision import Answer, Regret
-    from flipcost.core.noise_by_score import RateBand
+    from flipcost.core.label_errors import BreakEven
     from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.core.systematic import BreakEven
     from flipcost.estimators.flipcost.options import FitOptions
 
     Array = NDArray[np.float64]

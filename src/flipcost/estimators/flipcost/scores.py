@@ -18,9 +18,9 @@ from sklearn.utils.validation import has_fit_parameter
 
 from flipcost._threads import moment_threads
 from flipcost._validation import take_rows
+from flipcost.core.additive import HingeBasis
 from flipcost.core.balanced_ridge import ridge_scores
 from flipcost.core.dependence import training_rows
-from flipcost.core.hinges import HingeBasis
 from flipcost.core.scoring import row_scores
 from flipcost.estimators.flipcost.boosting import (
     allows_trees,

@@ -5,9 +5,9 @@ from __future__ import annotations
 import textwrap
 from typing import TYPE_CHECKING, Any
 
+from flipcost.core.checked_rows import furthest_apart
 from flipcost.core.decision import CONSTANTS
 from flipcost.core.label_errors import label_errors
-from flipcost.core.noise_by_score import furthest_apart
 from flipcost.words import (
     break_even_sentence,
     errors_sentence,

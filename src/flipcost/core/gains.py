@@ -22,9 +22,8 @@ from flipcost.core.capacity import saving_order
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.mixtures import mixture_intervals
-from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.possible import possible_bands
+from flipcost.core.feasible import possible_bands
+from flipcost.core.noise_posterior import RatePosterior, mixture_intervals
 
 MEASURES = ("precision", "recall", "lift", "profit")
 # Rows on either side of the cut that tell what rows at the margin bring, as a share of all.

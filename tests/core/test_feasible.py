@@ -6,10 +6,10 @@ import pytest
 from flipcost.core.checked_rows import contradict
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.cost_curves import confusion_cells
 from flipcost.core.costs import RowCosts
+from flipcost.core.curves import confusion_cells
+from flipcost.core.feasible import not_identified, possible_limits, rows_to_identify, tells_nothing
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.core.possible import not_identified, possible_limits, rows_to_identify, tells_nothing
 from flipcost.core.rates import NoiseRate
 
 

@@ -8,7 +8,7 @@ from scipy import sparse
 from flipcost import FlipCostClassifier
 from flipcost.core.calibration import TABLE
 from flipcost.datasets import make_syn3d
-from flipcost.estimators.flipcost import predictor
+from flipcost.estimators.flipcost import scores as module
 from flipcost.noise import flip_labels
 
 
@@ -63,7 +63,7 @@ def test_parts_change_nothing(model, data, monkeypatch):
     """However many rows are scored at a time, bytes are the same, and what is infinite is found."""
     X = np.tile(data[0], (3, 1))
     expected = model.predict_proba(X)
-    monkeypatch.setattr(predictor, "_PART_ROWS", 1000)
+    monkeypatch.setattr(module, "_PART_ROWS", 1000)
     np.testing.assert_array_equal(model.predict_proba(X), expected)
     X[-1, 0] = np.inf
     with pytest.raises(ValueError, match="infinity"):

@@ -5,8 +5,8 @@ import pytest
 from sklearn.ensemble import HistGradientBoostingClassifier
 
 from flipcost.core.trees import TreeSum
-from flipcost.estimators.flipcost import grower
-from flipcost.estimators.flipcost.grower import BinnedColumns, Boosting, BoostingOptions
+from flipcost.estimators.flipcost import boosting as grower
+from flipcost.estimators.flipcost.boosting import BinnedColumns, Boosting, BoostingOptions
 
 CATEGORY = np.array([False, False, True, False])
 

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flipcost.core.checked_rows import CheckedRows
-from flipcost.estimators.flipcost.scored import ScoredRows
+from flipcost.estimators.flipcost.fit import ScoredRows
 
 
 @pytest.mark.parametrize("weighted", [False, True])

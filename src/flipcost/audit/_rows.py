@@ -26,8 +26,8 @@ if TYPE_CHECKING:
     from flipcost.audit._options import AuditOptions
     from flipcost.core.checked_rows import CheckedRows
     from flipcost.core.noise_posterior import RatePosterior
+    from flipcost.estimators.flipcost.fit import ScoredRows
     from flipcost.estimators.flipcost.result import FitResult
-    from flipcost.estimators.flipcost.scored import ScoredRows
 
 
 @dataclass(frozen=True, eq=False)

@@ -22,8 +22,12 @@ from flipcost._validation import StrOptions, check_is_fitted, fit_context
 from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, check_known, cost_share, prices_of
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
-from flipcost.estimators.base import COST_AND_RATE, WrappingClassifier, weight_params
-from flipcost.estimators.priced import PricedScoreMixin
+from flipcost.estimators.base import (
+    COST_AND_RATE,
+    PricedScoreMixin,
+    WrappingClassifier,
+    weight_params,
+)
 
 
 class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):

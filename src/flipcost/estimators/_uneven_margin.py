@@ -20,9 +20,17 @@ from flipcost._validation import (
 from flipcost.core.costs import Costs, cost_share, margin_value, prices_of
 from flipcost.core.moments import ClassMoments
 from flipcost.core.solve import PricedMoments, denoised_systems, path_of_systems, priced_systems
-from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
-from flipcost.estimators.base import COST_AND_RATE, LinearMomentsClassifier
-from flipcost.estimators.priced import PricedScoreMixin, refuse_prices
+from flipcost.estimators.base import (
+    COST_AND_RATE,
+    LinearMomentsClassifier,
+    PricedScoreMixin,
+    check_table,
+    dask_table,
+    is_dask,
+    name_features,
+    oriented,
+    refuse_prices,
+)
 from flipcost.exceptions import DenoisingWarning
 
 

@@ -7,14 +7,15 @@ from dataclasses import dataclass
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
-from typing import Any, Literal, Self
+from typing import Any, Literal, NamedTuple, Self
 
 import numpy as np
+from scipy.stats import rankdata
 from sklearn.model_selection import ParameterGrid
 
 from flipcost._threads import moment_threads
 from flipcost._validation import StrOptions, check_weights, fit_context, validate_rows
-from flipcost.core.confusion import MEASURES
+from flipcost.core.confusion import MEASURES, ConfusionCounts, measure
 from flipcost.core.costs import Costs, RowCosts, cost_share, prices_of
 from flipcost.core.moments import fold_moments, merge_others
 from flipcost.core.noise import rate_pair
@@ -28,18 +29,90 @@ from flipcost.core.solve import (
     path_of_systems,
     priced_systems,
 )
-from flipcost.estimators._search import (
-    as_list,
-    paid_confusions,
-    score_candidates,
-    search_results,
-)
-from flipcost.estimators._tables import check_table, dask_table, is_dask, name_features, oriented
 from flipcost.estimators._uneven_margin import UnevenMarginClassifier
-from flipcost.estimators.base import LinearMomentsClassifier
+from flipcost.estimators.base import (
+    LinearMomentsClassifier,
+    PricedScoreMixin,
+    check_table,
+    dask_table,
+    is_dask,
+    name_features,
+    oriented,
+    refuse_prices,
+)
 from flipcost.estimators.folds import chosen_rows, folds_or_splits
-from flipcost.estimators.priced import PricedScoreMixin, refuse_prices
 from flipcost.exceptions import DenoisingWarning
+
+
+def as_list(values: Any) -> list[Any]:
+    """Return candidates as a list; a single one becomes a list of one."""
+    return [values] if np.ndim(values) == 0 else list(values)
+
+
+class PaidCounts(NamedTuple):
+    """What wrong calls cost by label and call, and the weight of the rows."""
+
+    paid: Any
+    weight: Any
+
+    def cost(self, noise_rate: Any) -> Any:
+        """Return what a row costs on average, denoised without bias if a rate is given."""
+        clean = self.paid.denoised(noise_rate)
+        return (clean[..., 1, 0] + clean[..., 0, 1]) / self.weight
+
+
+def paid_confusions(count: Any, prices: Any, weight: Any) -> PaidCounts:
+    """Count labels against calls: uncalled rows by what a miss costs, called ones by an alarm.
+
+    A miss is a positive row that was not called, so that the two columns of calls need the two
+    prices, whichever label a row has.
+
+    Parameters
+    ----------
+    count : callable
+        From weights of rows to `ConfusionCounts`.
+    prices : RowCosts
+        Of the rows.
+    weight : ndarray of shape (n,)
+        Weights of the rows.
+    """
+    parts = [count(weight * part) for part in (prices.miss, prices.alarm)]
+    tables = np.stack([part.counts[..., call] for call, part in enumerate(parts)], axis=-1)
+    total = count(weight).counts.sum(axis=(-2, -1))
+    return PaidCounts(ConfusionCounts(tables, tables), total)
+
+
+def score_candidates(table: Any, paths: Any, name: Any, scoring: Any) -> Any:
+    """Return scores of shape (candidates, folds); NaN for candidates without a solution."""
+    sign, cost, rate = scoring
+    if isinstance(table, PaidCounts):
+        scores = sign * table.cost(rate)
+    else:
+        scores = sign * measure(table.denoised(rate), name, cost)
+    return np.where(np.isnan(paths[..., -1]), np.nan, scores).T
+
+
+def search_results(candidates: Any, scores: Any, seconds: Any) -> dict[str, Any]:
+    """Lay scores out as GridSearchCV does."""
+    n_candidates, n_splits = scores.shape
+    results = {}
+    for name, spent in zip(("fit_time", "score_time"), seconds, strict=True):
+        results[f"mean_{name}"] = np.full(n_candidates, spent / scores.size)
+        results[f"std_{name}"] = np.zeros(n_candidates)
+    for name in candidates[0]:
+        values = np.empty(n_candidates, dtype=object)
+        values[:] = [candidate[name] for candidate in candidates]
+        results[f"param_{name}"] = np.ma.MaskedArray(values, mask=False)
+    results["params"] = candidates
+    for k in range(n_splits):
+        results[f"split{k}_test_score"] = scores[:, k]
+    mean = scores.mean(axis=1)
+    results["mean_test_score"] = mean
+    results["std_test_score"] = scores.std(axis=1)
+    worst = np.where(np.isnan(mean), -np.inf, mean)
+    results["rank_test_score"] = rankdata(-worst, method="min").astype(np.int32)
+    return results
+
 
 # Candidates whose mean scores differ by rounding only are tied.
 _TIE = 1e-12

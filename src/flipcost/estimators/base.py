@@ -1,15 +1,16 @@
-"""What classifiers of two classes share: labels, linear scores, wrapped estimators."""
+"""What classifiers of two classes share: labels, linear scores, costs by row, tables, wrapping."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from numbers import Real
-from typing import Any
+from typing import Any, NoReturn
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
+from sklearn.metrics import accuracy_score
 from sklearn.utils import check_array, column_or_1d, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
@@ -22,10 +23,12 @@ from flipcost._validation import (
 )
 from flipcost.core.additive import AdditiveScores, HingeBasis
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.costs import Costs
+from flipcost.core.costs import Costs, takes_prices
 from flipcost.core.losses import uneven_squared
 from flipcost.core.rates import NoiseRate
 from flipcost.core.scoring import row_scores
+from flipcost.tables.scan import scan_dask
+from flipcost.tables.source import Table
 
 # What `_parameter_constraints` say of the parameters that many of them have.
 COST_AND_RATE = {
@@ -254,3 +257,93 @@ def take_rows(X: Any, index: Any) -> Any:
     if hasattr(X, "shape"):
         return X[index]
     return np.asarray(X)[index]
+
+
+class PricedScoreMixin:
+    """Predict at the costs of the rows, where these differ, when scored."""
+
+    def score(self, X: Any, y: Any, sample_weight: Any = None, prices: Any = None) -> float:
+        """Return the accuracy, labels taken as they are.
+
+        Money has its scorer, `flipcost.metrics.cost_scorer`, which corrects for label errors too.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        y : array-like of shape (n,)
+            Labels.
+        sample_weight : array-like of shape (n,), optional
+            Weights of the rows.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each of these rows cost, as in `predict` where it takes them: decisions
+            depend on it, their score does not.
+
+        Returns
+        -------
+        float
+        """
+        check_is_fitted(self)
+        given = {"prices": prices} if prices is not None and takes_prices(self) else {}
+        called = self.predict(X, **given)  # type: ignore[attr-defined]
+        return float(accuracy_score(y, called, sample_weight=sample_weight))
+
+
+def refuse_prices(rows: str) -> NoReturn:
+    """Refuse prices by row of rows that are not held."""
+    msg = (
+        f"Prices that differ by row need rows in memory, not {rows}: moments by class do not tell "
+        "what their rows cost. Give one price, or learn from a sample of the rows."
+    )
+    raise ValueError(msg)
+
+
+def is_dask(rows: Any) -> bool:
+    """Tell whether rows are a Dask collection, without importing Dask."""
+    return type(rows).__module__.partition(".")[0] == "dask"
+
+
+def dask_table(X: Any, y: Any, sample_weight: Any) -> Table:
+    """Return a Dask collection with its labels as a table."""
+    return scan_dask(X, y, sample_weight=sample_weight)
+
+
+def check_table(table: Any) -> None:
+    """Refuse what is not a table."""
+    if not isinstance(table, Table):
+        msg = (
+            f"`table` must be made by one of flipcost.scale's scan functions; got "
+            f"{type(table).__name__}. For rows in memory use `fit`."
+        )
+        raise TypeError(msg)
+
+
+def oriented(table: Any, n_folds: Any, pos_label: Any) -> Any:
+    """Return the sorted classes, and the labelled moments of each fold, positive label second."""
+    return orient_found(table, table.fold_moments(n_folds), pos_label)
+
+
+def orient_found(table: Any, found: Any, pos_label: Any) -> Any:
+    """Do the same with the labelled moments at hand."""
+    both = found.oriented()  # says so when there is one label only
+    classes = np.array(sorted(both.labels))
+    positive = both.labels[positive_index(classes, pos_label)]
+    check_positive(table, positive, pos_label)
+    return classes, both.oriented(positive)
+
+
+def check_positive(table: Any, positive: Any, pos_label: Any) -> None:
+    """Refuse another positive label than the one that the table has."""
+    if table.positive is not None and table.positive != positive:
+        msg = (
+            f"`pos_label` must be the positive label of the table, {table.positive!r}; got "
+            f"{pos_label!r}, which stands for {positive!r}. Set pos_label={table.positive!r}."
+        )
+        raise ValueError(msg)
+
+
+def name_features(estimator: Any, names: Any) -> None:
+    """Keep the names of the features as scikit-learn does."""
+    vars(estimator).pop("feature_names_in_", None)
+    if names is not None:
+        estimator.feature_names_in_ = np.array(names, dtype=object)

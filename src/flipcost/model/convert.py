@@ -43,7 +43,7 @@ from flipcost.model.formula import (
 from flipcost.tables.steps import PlainColumns, StandardNumbers
 
 if TYPE_CHECKING:
-    from flipcost.estimators.flipcost.predictor import PooledRule
+    from flipcost.estimators.flipcost.scores import PooledRule
     from flipcost.tables.encoder import Encoder
 
 # Boosting may split at a value itself, and engines round sines each in their own way; days differ

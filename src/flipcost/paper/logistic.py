@@ -31,8 +31,7 @@ from flipcost.core.costs import (
     prices_of,
 )
 from flipcost.core.noise import clean_eta, clean_marginal, noisy_threshold, rate_pair
-from flipcost.estimators.base import COST_AND_RATE, LinearClassifier
-from flipcost.estimators.priced import PricedScoreMixin
+from flipcost.estimators.base import COST_AND_RATE, LinearClassifier, PricedScoreMixin
 from flipcost.exceptions import DenoisingWarning
 from flipcost.paper.losses import (
     LINK_LOSSES,

@@ -35,8 +35,13 @@ from flipcost.core.costs import (
 )
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.noise import NoiseRateLike, clean_eta, noisy_threshold, rate_pair
-from flipcost.estimators.base import COST_AND_RATE, WrappingClassifier, take_rows, weight_params
-from flipcost.estimators.priced import PricedScoreMixin
+from flipcost.estimators.base import (
+    COST_AND_RATE,
+    PricedScoreMixin,
+    WrappingClassifier,
+    take_rows,
+    weight_params,
+)
 from flipcost.paper.kernels import settle
 from flipcost.paper.logistic import LinkClassifier
 

@@ -20,7 +20,7 @@ from flipcost.core.recheck import (
     value_checks,
 )
 from flipcost.estimators import FlipCostClassifier
-from flipcost.estimators.flipcost.trusted import read_trusted
+from flipcost.estimators.flipcost.memory import read_trusted
 from flipcost.recheck._words import reasons
 
 if TYPE_CHECKING:

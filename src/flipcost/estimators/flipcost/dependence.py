@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from flipcost.core.arrays import Array, Flags, Indices
     from flipcost.core.costs import RowCosts
     from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.estimators.flipcost.scored import ScoredRows
+    from flipcost.estimators.flipcost.fit import ScoredRows
 
 # Forward folds when nobody says, and rows of each label that the first one is learned from.
 _FORWARD_FOLDS, _FIRST_ROWS = 5, 5

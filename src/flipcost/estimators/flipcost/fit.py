@@ -6,12 +6,14 @@ and puts all that was found together in one `FitResult`, whichever way the rows 
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.special import expit
+from scipy.special import expit, ndtri
 
-from flipcost.core.calibration import TABLE
+from flipcost.core.arrays import Array, Flags
+from flipcost.core.calibration import TABLE, Calibration, ScoreBins, calibrate
 from flipcost.core.checked_rows import RateBand, given_label, rates_by_score_band
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval
@@ -27,21 +29,196 @@ from flipcost.core.decision import (
     value_of_knowing_rate,
 )
 from flipcost.core.label_errors import break_even_errors
-from flipcost.core.noise_posterior import RatePosterior, clean_share, rate_posterior
+from flipcost.core.noise import rate_pair
+from flipcost.core.noise_posterior import (
+    RatePosterior,
+    clean_share,
+    integrate_rates,
+    rate_posterior,
+)
 from flipcost.core.rates import NoiseRate, purest_tail
-from flipcost.estimators.flipcost.calibrate import calibrate_scores
-from flipcost.estimators.flipcost.result import FitResult, ScoreCurves
+from flipcost.estimators.flipcost.result import SOURCES, FitOptions, FitResult, ScoreCurves
+from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
-    from flipcost.core.calibration import Calibration, ScoreBins
-    from flipcost.estimators.flipcost.options import FitOptions
-    from flipcost.estimators.flipcost.scored import ScoredRows
+    from flipcost.core.calibration import Calibration
+    from flipcost.core.checked_rows import CheckedRows
+    from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
+    from flipcost.estimators.flipcost.result import FitOptions
 
-    Array = NDArray[np.float64]
+
+@dataclass(frozen=True, eq=False)
+class ScoredRows:
+    """Rows with their out-of-fold scores, or what stands for the rows.
+
+    Attributes
+    ----------
+    bins : tuple of ScoreBins
+        Labels of all rows in bins of each score.
+    scores : tuple of ndarray of shape (n,)
+        Scores in the units of the bins.
+    positive : ndarray of bool, shape (n,)
+        The noisy labels.
+    weight : ndarray of shape (n,) or None
+        Weights.
+    n_rows : int
+        How many rows there are, or these stand for.
+    positive_share : float
+        Share of positive labels in all rows.
+    call_squares : callable or None
+        As in `flipcost.core.decision.count_calls`, where these stand for more rows.
+    checked : CheckedRows or None
+        Those among them whose right label is known.
+    prices : RowCosts or None
+        What their mistakes cost, where that differs by row.
+    features : ndarray of shape (n, d) or None
+        Their features as numbers, where checked rows may correct the scores by these.
+    folds : ndarray of int, shape (n,), or None
+        The folds that scores are held out by.
+    design : float, default=1.0
+        Design effect (`flipcost.core.dependence`): rows count for so many times fewer.
+    call_design : callable or None
+        As in `flipcost.core.decision.decide`, where rows depend on each other and have prices.
+    """
+
+    bins: tuple[ScoreBins, ...]
+    scores: tuple[Array, ...]
+    positive: Flags
+    weight: Array | None
+    n_rows: int
+    positive_share: float
+    call_squares: Callable[[Flags], Array] | None = None
+    checked: CheckedRows | None = None
+    prices: RowCosts | None = None
+    features: Array | None = None
+    folds: NDArray[np.intp] | None = None
+    design: float = 1.0
+    call_design: Callable[[Flags, RatePosterior], float] | None = None
+
+    @property
+    def n_effective(self) -> float:
+        """Rows that these count for."""
+        return self.n_rows / self.design
+
+    @classmethod
+    def from_scores(
+        cls,
+        scores: Array,
+        positive: Flags,
+        weight: Array | None,
+        checked: CheckedRows | None = None,
+        prices: RowCosts | None = None,
+        *,
+        overwrite_scores: bool = False,
+    ) -> ScoredRows:
+        """Bin scores of shape (n_scores, n); they may be overwritten, for fewer copies of them."""
+        at_checked = None if checked is None else scores[:, checked.rows]
+        found = [
+            ScoreBins.standardizing(s, positive, weight, s if overwrite_scores else None)
+            for s in scores
+        ]
+        bins = tuple(b for b, _ in found)
+        if checked is not None and at_checked is not None:
+            rows = checked.rows
+            w = checked.weight
+            if w is None and weight is not None:
+                w = weight[rows]
+            bins = tuple(
+                b.with_checked(s, checked.right, positive[rows], w)
+                for b, s in zip(bins, at_checked, strict=True)
+            )
+        standard = tuple(z for _, z in found)
+        share = float(np.average(positive, weights=weight))
+        n_rows = len(positive)
+        return cls(bins, standard, positive, weight, n_rows, share, checked=checked, prices=prices)
+
+
+# A share of positives this many standard errors off cannot come from the rate that was given.
+_IMPOSSIBLE = 4.0
+
+
+def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration, str]:
+    """Return the calibration over the rates that are left open, and where the rate came from.
+
+    Examples
+    --------
+    >>> from flipcost.estimators.flipcost.fit import ScoredRows
+    >>> rng = np.random.default_rng(0)
+    >>> scores, options = rng.normal(size=(1, 2000)), FitOptions(0.3, (0.1, 0.2), "symmetric", 0.95)
+    >>> noisy = (rng.random(2000) < 1 / (1 + np.exp(-3 * scores[0]))) ^ (rng.random(2000) < 0.1)
+    >>> calibration, source = calibrate_scores(
+    ...     ScoredRows.from_scores(scores, noisy, None), options
+    ... )
+    >>> calibration.rates, source
+    (array([[0.1, 0.2]]), 'given')
+    """
+    rate = options.told_rate
+    if options.prevalence is not None and rate not in ("integrate", "minimax"):
+        msg = (
+            "`prevalence` counts where the noise rate is open; with `noise_rate` as given it "
+            "would play no part. Give one of the two."
+        )
+        raise ValueError(msg)
+    if isinstance(rate, str):
+        _check_model(rows.bins[0], options.noise_model)
+        fit = integrate_rates(rows.bins, options.noise_model, prevalence=options.prevalence)
+        return fit, SOURCES[rate] if options.prevalence is None else _told_share(options.prevalence)
+    known = _prior_of(rate)
+    if known is not None:
+        source = f"given with its interval: {rate.source}"
+        return integrate_rates(rows.bins, known=known), source
+    pair = rate_pair(rate)
+    _check_possible(pair, rows.positive_share, rows.n_effective)
+    return calibrate(rows.bins, [pair]), "given"
+
+
+def _told_share(prevalence: PrevalencePrior) -> str:
+    """Say where the rate came from, when the share of positives was told."""
+    return (
+        f"the prevalence that was given, {prevalence.low:.3g} to {prevalence.high:.3g}, and the "
+        "calibration of out-of-fold scores"
+    )
+
+
+def _check_model(bins: ScoreBins, noise_model: NoiseModel) -> None:
+    """Refuse a noise model that checked rows contradict: under it they cannot be."""
+    sides = {"missed_positives": ("negative", bins.flips[0, 1]),
+             "wrong_negatives": ("positive", bins.flips[1, 0])}  # fmt: skip
+    side, wrong = sides.get(noise_model, ("", 0.0))
+    if wrong > 0:
+        msg = (
+            f"`noise_model={noise_model!r}` leaves no labels of {side} rows wrong, but some that "
+            "were checked are. Give 'auto'."
+        )
+        raise FlipCostError(msg)
+
+
+def _prior_of(rate: Any) -> tuple[Array, Array] | None:
+    """Return values and standard errors of rates that come with an interval, else None."""
+    if not isinstance(rate, NoiseRate):
+        return None
+    width = np.subtract(rate.high, rate.low)
+    if np.all(width <= 0):
+        return None
+    return np.asarray(rate.value), np.asarray(width / (2 * ndtri((1 + rate.level) / 2)))
+
+
+def _check_possible(pair: tuple[float, float], share: float, n_rows: float) -> None:
+    """Refuse a rate that the share of positive labels contradicts beyond chance."""
+    slack = _IMPOSSIBLE * np.sqrt(0.25 / n_rows)
+    rho_pos, rho_neg = pair
+    if not rho_neg - slack <= share <= 1 - rho_pos + slack:
+        msg = (
+            f"`noise_rate` = ({rho_pos:g}, {rho_neg:g}) is impossible for these labels: it implies "
+            f"a share of positive labels between {rho_neg:g} and {1 - rho_pos:g}, but the share is "
+            f"{share:.4g}. Give a smaller rate, or one for each class as (rho_pos, rho_neg)."
+        )
+        raise ValueError(msg)
+
 
 # Rates with less than this share of the likeliest one's weight are not plausible states.
 _PLAUSIBLE = 0.01
@@ -71,8 +248,8 @@ def fit_scores(
 
     Examples
     --------
-    >>> from flipcost.estimators.flipcost.options import FitOptions
-    >>> from flipcost.estimators.flipcost.scored import ScoredRows
+    >>> from flipcost.estimators.flipcost.result import FitOptions
+    >>> from flipcost.estimators.flipcost.fit import ScoredRows
     >>> rng = np.random.default_rng(0)
     >>> scores, options = rng.normal(size=(1, 2000)), FitOptions(0.3, 0.1, "symmetric", 0.95)
     >>> noisy = (rng.random(2000) < 1 / (1 + np.exp(-3 * scores[0]))) ^ (rng.random(2000) < 0.1)

@@ -48,8 +48,8 @@ def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None
     --------
     >>> import numpy as np
     >>> from flipcost.estimators.flipcost.fit import fit_scores
-    >>> from flipcost.estimators.flipcost.options import FitOptions
-    >>> from flipcost.estimators.flipcost.scored import ScoredRows
+    >>> from flipcost.estimators.flipcost.result import FitOptions
+    >>> from flipcost.estimators.flipcost.fit import ScoredRows
     >>> rows = ScoredRows.from_scores(np.arange(90.0)[None], np.arange(90) % 7 > 3, None)
     >>> fit = fit_scores(rows, FitOptions(0.3, 0.1, "symmetric", 0.95))
     >>> summarize(fit, 2, "ill").splitlines()[0]

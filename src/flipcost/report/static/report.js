@@ -42,7 +42,7 @@
   const cleanCost = (c, k, u) =>
     costOf(possible(paidOf(c, k)[0], u), data.costs[k], sum(c.counts[k]));
 
-  // Whether so many rows with labels so mixed tell anything; see flipcost.core.possible.
+  // Whether so many rows with labels so mixed tell anything; see flipcost.core.feasible.
   function isIdentified([p, n], rows) {
     const kept = 1 - p - n;
     return kept > 0.5 || rows >= Math.ceil(1 / (4 * (0.25 * kept) ** 2));

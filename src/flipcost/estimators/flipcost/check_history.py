@@ -14,8 +14,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.confusion import Interval
+    from flipcost.estimators.flipcost.fit import ScoredRows
     from flipcost.estimators.flipcost.result import FitResult
-    from flipcost.estimators.flipcost.scored import ScoredRows
 
 # More rounds than these are not all gone through again.
 _MOST_POINTS = 12
@@ -64,8 +64,8 @@ def way_so_far(rows: ScoredRows, result: FitResult, rounds: NDArray[np.intp]) ->
 
     Examples
     --------
-    >>> from flipcost.estimators.flipcost.options import FitOptions
-    >>> from flipcost.estimators.flipcost.scored import ScoredRows
+    >>> from flipcost.estimators.flipcost.result import FitOptions
+    >>> from flipcost.estimators.flipcost.fit import ScoredRows
     >>> rng = np.random.default_rng(0)
     >>> scores, clean = rng.normal(size=(1, 2000)), rng.random(2000)
     >>> clean = clean < 1 / (1 + np.exp(-3 * scores[0]))
@@ -99,7 +99,7 @@ def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
 
     Examples
     --------
-    >>> from flipcost.estimators.flipcost.scored import ScoredRows
+    >>> from flipcost.estimators.flipcost.fit import ScoredRows
     >>> checked = CheckedRows(np.arange(2), np.array([True, False]))
     >>> scores, labels = np.arange(4.0)[None], np.array([True, False, True, False])
     >>> rows = ScoredRows.from_scores(scores, labels, None, checked)

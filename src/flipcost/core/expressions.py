@@ -10,12 +10,13 @@ from __future__ import annotations
 import re
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import TypeAlias
+from typing import TypeAlias, TypeVar
 
 import numpy as np
 
 from flipcost.core.arrays import Array
 
+Value = TypeVar("Value")
 # One step: a number, a column, or an operation on the last values.
 Step: TypeAlias = "tuple[str, float | str, int]"
 
@@ -55,18 +56,31 @@ class Expression:
 
     def evaluate(self, column: Callable[[str], Array]) -> Array:
         """Return the values, given what returns a column by its name."""
-        values: list[Array] = []
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            for kind, value, n in self.steps:
-                if kind == "number":
-                    values.append(np.asarray(value, dtype=float))
-                elif kind == "column":
-                    values.append(np.asarray(column(str(value)), dtype=float))
-                else:
-                    taken = values[len(values) - n :]
-                    del values[len(values) - n :]
-                    values.append(_apply(str(value), taken))
-        return np.asarray(values[0], dtype=float)
+            return self.fold(
+                lambda value: np.asarray(value, dtype=float),
+                lambda name: np.asarray(column(name), dtype=float),
+                _apply,
+            )
+
+    def fold(
+        self,
+        number: Callable[[float], Value],
+        column: Callable[[str], Value],
+        operation: Callable[[str, list[Value]], Value],
+    ) -> Value:
+        """Return what the steps make of numbers, columns and operations, in whatever language."""
+        values: list[Value] = []
+        for kind, value, n in self.steps:
+            if kind == "number":
+                values.append(number(float(value)))
+            elif kind == "column":
+                values.append(column(str(value)))
+            else:
+                taken = values[len(values) - n :]
+                del values[len(values) - n :]
+                values.append(operation(str(value), taken))
+        return values[0]
 
 
 def parse_expression(text: str) -> Expression:

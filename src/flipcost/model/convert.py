@@ -27,13 +27,13 @@ from flipcost.estimators import (
 from flipcost.estimators.flipcost.scores import EstimatorScores
 from flipcost.exceptions import ExportError
 from flipcost.model.boosters import trees_of
-from flipcost.model.formula import (
+from flipcost.model.formula import Formula
+from flipcost.model.parts import (
     FORMAT,
     VERSION,
     Column,
     Decision,
     Forest,
-    Formula,
     LevelTerm,
     Link,
     Number,
@@ -112,6 +112,18 @@ def formula_of(model: Any) -> Formula:
         return _of_classifier(steps[1], None)  # which reads columns by its own encoder
     names = ", ".join(type(step).__name__ for step in steps)
     return _refuse(f"A pipeline of {names}")
+
+
+def formula_to_write(model: Any, *, decision: bool) -> Formula:
+    """Return the formula of a model; refuse to write decisions by costs that come with the rows."""
+    formula = formula_of(model)
+    if decision and formula.decides_by_costs and formula.decision.costs is None:
+        msg = (
+            "The costs of this model differ by row and are made of no columns, so that decisions "
+            "cannot be written; give `decision=False` for the probability alone."
+        )
+        raise ExportError(msg)
+    return formula
 
 
 def _refuse(what: str) -> NoReturn:

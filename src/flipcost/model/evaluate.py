@@ -14,7 +14,7 @@ from flipcost.core.arrays import Array, Indices
 from flipcost.core.losses import uneven_squared
 
 if TYPE_CHECKING:
-    from flipcost.model.formula import Formula, Number
+    from flipcost.model.parts import FormulaData, Number
 
 # Rows that are scored at a time: what is found of them stays in a cache.
 _PART_ROWS = 1 << 15
@@ -63,7 +63,7 @@ class Numbers:
 class Evaluation:
     """A formula, laid out for many rows."""
 
-    formula: Formula
+    formula: FormulaData
     terms: Numbers
     additive: AdditiveScores
     levels: tuple[tuple[int, int, Array], ...]
@@ -71,7 +71,7 @@ class Evaluation:
     curves: CurveTables | None
 
     @classmethod
-    def of(cls, formula: Formula) -> Evaluation:
+    def of(cls, formula: FormulaData) -> Evaluation:
         """Lay out a formula."""
         first, start = {}, 0
         for k in formula.used:

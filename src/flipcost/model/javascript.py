@@ -8,8 +8,7 @@ from typing import Any
 
 from msgspec import to_builtins
 
-from flipcost.model.convert import formula_of
-from flipcost.model.formula import check_decision
+from flipcost.model.convert import formula_to_write
 
 
 def to_json(model: Any, *, decision: bool = True) -> str:
@@ -38,10 +37,9 @@ def to_json(model: Any, *, decision: bool = True) -> str:
     >>> content["columns"], content["classes"]
     ([{'name': 'x0', 'kind': 'number', 'format': None, 'levels': []}], [False, True])
     """
-    formula = formula_of(model)
+    formula = formula_to_write(model, decision=decision)
     content = to_builtins(formula, str_keys=True) | {"used": formula.used}
     if decision:
-        check_decision(formula)
         content["steps"] = [found.steps for found in formula.decision.expressions]
         content["labels"] = formula.labels
     else:

@@ -2,22 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flipcost.core.arrays import Array
 from flipcost.core.expressions import Expression
 from flipcost.exceptions import ExportError
-from flipcost.model.convert import formula_of
-from flipcost.model.formula import (
-    WEEK_DAYS,
-    YEAR_DAYS,
-    Forest,
-    Formula,
-    TreeData,
-    check_decision,
-)
+from flipcost.model.convert import formula_to_write
+from flipcost.model.parts import WEEK_DAYS, YEAR_DAYS, Forest, TreeData
+
+if TYPE_CHECKING:
+    from flipcost.model.formula import Formula
 
 # What `TreeEnsemble` in double precision needs; onnxruntime has it since 1.20.
 _OPSET, _ML_OPSET, _IR = 17, 5, 9
@@ -61,10 +57,7 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
     except ImportError as error:
         msg = "ONNX graphs are written by onnx; install flipcost[onnx]."
         raise ExportError(msg) from error
-    formula = formula_of(model)
-    if decision:
-        check_decision(formula)
-    return _Graph(formula, onnx).model(decision=decision)
+    return _Graph(formula_to_write(model, decision=decision), onnx).model(decision=decision)
 
 
 # What steps of arithmetic are called.
@@ -305,17 +298,9 @@ class _Graph:
 
     def _arithmetic(self, expression: Expression) -> str:
         """Return a cost, shape (n,) or ()."""
-        values: list[str] = []
-        for kind, value, n in expression.steps:
-            if kind == "number":
-                values.append(self.constant(float(value)))
-            elif kind == "column":
-                values.append(self._flat(str(value)))
-            else:
-                taken = values[len(values) - n :]
-                del values[len(values) - n :]
-                values.append(self.node(_STEPS[str(value)], *taken))
-        return values[0]
+        return expression.fold(
+            self.constant, self._flat, lambda name, values: self.node(_STEPS[name], *values)
+        )
 
     def _text(self, text: str) -> str:
         name = f"fc_constant_{len(self.constants)}"

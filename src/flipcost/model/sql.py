@@ -3,27 +3,28 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flipcost.core.arrays import Array
 from flipcost.core.expressions import Expression
 from flipcost.exceptions import ExportError
-from flipcost.model.convert import formula_of
+from flipcost.model.convert import formula_to_write
 from flipcost.model.dialects import TRANSPILED, Dialect, DialectName, dialect_of
-from flipcost.model.formula import (
+from flipcost.model.parts import (
     WEEK_DAYS,
     YEAR_DAYS,
     Column,
-    Formula,
     LevelTerm,
     Number,
     NumberTerm,
     TreeData,
-    check_decision,
 )
 from flipcost.tables.columns import FALSE_WORDS, TRUE_WORDS
+
+if TYPE_CHECKING:
+    from flipcost.model.formula import Formula
 
 
 def to_sql(
@@ -74,9 +75,7 @@ def to_sql(
     >>> duckdb.sql(query).fetchall()[0][2:]
     (True, 'True')
     """
-    engine, formula = dialect_of(dialect), formula_of(model)
-    if decision:
-        check_decision(formula)
+    engine, formula = dialect_of(dialect), formula_to_write(model, decision=decision)
     query = _Writer(formula, engine).query(table, keep, decision=decision)
     return _transpiled(query, dialect) if dialect in TRANSPILED else query
 
@@ -168,17 +167,7 @@ class _Writer:
 
     def _arithmetic(self, expression: Expression) -> str:
         names = {name: f"fc_p{k}" for k, name in enumerate(self.formula.cost_columns)}
-        values: list[str] = []
-        for kind, value, n in expression.steps:
-            if kind == "number":
-                values.append(self.dialect.number(float(value)))
-            elif kind == "column":
-                values.append(names[str(value)])
-            else:
-                taken = values[len(values) - n :]
-                del values[len(values) - n :]
-                values.append(self._operation(str(value), taken))
-        return values[0]
+        return expression.fold(self.dialect.number, names.__getitem__, self._operation)
 
     def _operation(self, name: str, values: list[str]) -> str:
         if name in ("min", "max"):

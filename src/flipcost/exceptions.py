@@ -201,6 +201,10 @@ class DependenceWarning(UserWarning):
     """Rows depend on each other, and count for fewer rows than there are."""
 
 
+class LargeQueryWarning(UserWarning):
+    """A query that a model was written as is longer than some engines read."""
+
+
 class DenoisingWarning(UserWarning):
     """Denoising went wrong in part, and something was done about it that the message names."""
 

@@ -205,3 +205,22 @@ def test_spark_gives_the_same_probabilities_and_decisions(
     probability, labels = expected_of(model, fresh)
     np.testing.assert_allclose([row[1] for row in found], probability, atol=1e-9)
     assert [row[3] for row in found] == labels.tolist()
+
+
+def test_a_query_longer_than_engines_read_says_so(closed_form, monkeypatch):
+    """Over the limit there is a warning, and the summary of boosting estimates the same size."""
+    from flipcost.core.trees import Tree, TreeSum
+    from flipcost.estimators.flipcost.summary import sql_bytes
+    from flipcost.exceptions import LargeQueryWarning
+    from flipcost.model import sql
+
+    query = to_sql(closed_form)
+    monkeypatch.setattr(sql, "MOST_BYTES", len(query) - 1)
+    with pytest.warns(LargeQueryWarning, match="some engines read no more than 1 MB"):
+        assert to_sql(closed_form) == query
+    none = np.zeros(3, np.intp)
+    stump = Tree(
+        none, np.zeros(3), np.zeros(3, bool), np.array([1, 0, 0]), np.array([2, 0, 0]),
+        np.array([0.0, -1.0, 1.0]), {},
+    )  # fmt: skip
+    assert sql_bytes(TreeSum((stump,) * 8_000, 0.0)) > 1_000_000 > sql_bytes(None)

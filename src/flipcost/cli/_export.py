@@ -39,17 +39,18 @@ def export_command(
     """Write a saved model as SQL, ONNX or JSON, to score rows where they are."""
     from flipcost import export
     from flipcost.model import load
+    from flipcost.model.sql import size_doubt
 
     if to not in _ENDINGS:
         msg = f"--to must be sql, onnx or json; got {to!r}."
         raise UserError(msg)
     place = out or model.with_name(model.stem + _ENDINGS[to])
     check_file(place, overwrite=overwrite, inputs=[model])
-    formula = load(model)
+    formula, doubt = load(model), None
     if to == "sql":
         options = {"table": table, "keep": keep or (), "decision": decision}
         query = export.to_sql(formula, dialect, **options)  # type: ignore[arg-type]
-        content = query.encode()
+        content, doubt = query.encode(), size_doubt(query)
     elif to == "json":
         content = export.to_json(formula, decision=decision).encode()
     else:
@@ -57,4 +58,6 @@ def export_command(
     with staged_file(place, overwrite=overwrite, inputs=[model]) as staged:
         staged.write_bytes(content)
     if not quiet:
+        if doubt is not None:
+            echo(f"Warning: {doubt}")
         echo(f"{len(content):,} bytes of {to} written to {place}")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -9,7 +10,7 @@ import numpy as np
 
 from flipcost.core.arrays import Array
 from flipcost.core.expressions import Expression
-from flipcost.exceptions import ExportError
+from flipcost.exceptions import ExportError, LargeQueryWarning
 from flipcost.model.convert import formula_to_write
 from flipcost.model.dialects import TRANSPILED, Dialect, DialectName, dialect_of
 from flipcost.model.parts import (
@@ -25,6 +26,9 @@ from flipcost.tables.columns import FALSE_WORDS, TRUE_WORDS
 
 if TYPE_CHECKING:
     from flipcost.model.formula import Formula
+
+# What BigQuery reads of a query; other engines read more.
+MOST_BYTES = 1_000_000
 
 
 def to_sql(
@@ -49,6 +53,11 @@ def to_sql(
         Columns of it to be given beside the results, such as a key.
     decision : bool, default=True
         Whether to give the decision beside the probability.
+
+    Warns
+    -----
+    LargeQueryWarning
+        If the query takes more than 1 MB, which is the most that BigQuery reads.
 
     Returns
     -------
@@ -77,7 +86,27 @@ def to_sql(
     """
     engine, formula = dialect_of(dialect), formula_to_write(model, decision=decision)
     query = _Writer(formula, engine).query(table, keep, decision=decision)
-    return _transpiled(query, dialect) if dialect in TRANSPILED else query
+    query = _transpiled(query, dialect) if dialect in TRANSPILED else query
+    doubt = size_doubt(query)
+    if doubt is not None:
+        warnings.warn(doubt, LargeQueryWarning, stacklevel=2)
+    return query
+
+
+def size_doubt(query: str) -> str | None:
+    """Return what to say of a query that some engines refuse to read; None of a shorter one.
+
+    Examples
+    --------
+    >>> size_doubt("SELECT 1")
+    """
+    size = len(query.encode())
+    if size <= MOST_BYTES:
+        return None
+    return (
+        f"The query takes {size / 1e6:.1f} MB, and some engines read no more than 1 MB: score rows "
+        'by ONNX or `flipcost predict`, or fit with `features="splines"`, which has no trees.'
+    )
 
 
 def _transpiled(query: str, dialect: str) -> str:

@@ -30,14 +30,13 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import eigh
-from scipy.linalg.lapack import dposv
 
 from flipcost.core.additive import HingeBasis
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.dependence import training_rows
-from flipcost.core.moments import ClassMoments, gather, pool
+from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import fold_scores
-from flipcost.core.solve import penalty_value, solve_definite
+from flipcost.core.solve import penalty_value, solve_path
 from flipcost.core.system import usable_memory
 
 # A spread of this many units in the last place of the centre is that of a constant, rounded.
@@ -87,130 +86,53 @@ def ridge_scores(
         path = krylov_path(X, positive, folds, n_folds, l2s, weight, forward=forward)
     if path is None:
         families = [np.arange(d)] if linear else [np.arange(d), np.arange(basis.n_columns)]
-        parts = label_moments(X, basis, positive, folds, n_folds, weight)
+        parts = _fold_moments(X, basis, positive, folds, n_folds, weight)
         trained = training_moments(parts, forward=forward)
-        path = np.stack([ridge_path_scores(train, families, l2s) for train in trained])
+        path = np.stack([ridge_path(train, families, l2s) for train in trained])
     return path[-1], fold_scores(X, path[:-1], folds, None if linear else basis.expand)
 
 
-@dataclass(frozen=True, eq=False)
-class LabelMoments:
-    """Weight, mean and scatter about it of rows with their label, 0 or 1, as a last column."""
-
-    weight: float
-    mean: Array
-    scatter: Array
-
-    @classmethod
-    def from_classes(cls, moments: ClassMoments) -> LabelMoments:
-        """Put the moments of the two classes together."""
-        mean = np.column_stack([moments.mean, [0.0, 1.0]])
-        scatter = np.zeros((mean.shape[1], mean.shape[1]))
-        np.add(moments.scatter[0], moments.scatter[1], out=scatter[:-1, :-1])
-        return cls(*pool(moments.weight, mean, scatter))
-
-    def merge(self, other: LabelMoments) -> LabelMoments:
-        """Return the moments of the union of two disjoint sets of rows."""
-        weight = np.array([self.weight, other.weight])
-        scatter = self.scatter + other.scatter
-        return LabelMoments(*pool(weight, np.stack([self.mean, other.mean]), scatter))
-
-
-def label_moments(
-    X: Any,
-    basis: HingeBasis,
-    positive: ArrayLike,
-    folds: ArrayLike,
-    n_folds: int,
-    weight: Array | None = None,
-) -> list[LabelMoments]:
-    """Gather the moments of expanded rows and their labels for every fold, in one pass."""
-    labels = np.asarray(positive, dtype=float)
-    # Small integers sort in one pass.
-    small: type[np.signedinteger] = np.int8 if n_folds < 128 else np.int32
-    codes = np.asarray(folds).astype(small)
-    if sparse.issparse(X):
-        rows: Any = sparse.hstack([X, labels[:, None]], format="csr")
-        return [LabelMoments(*part[1:]) for part in gather(rows, codes, n_folds, weight)]
-    weights, means = [], []
-    scatters = np.zeros((n_folds, basis.n_columns + 1, basis.n_columns + 1))
+def _fold_moments(
+    X: Any, basis: HingeBasis, positive: Flags, folds: Indices, n_folds: int, weight: Array | None
+) -> list[ClassMoments]:
+    """Gather the moments of expanded rows for every fold, some rows at a time."""
+    if basis.n_columns == X.shape[1]:
+        return fold_moments(X, positive, folds, n_folds, weight)
+    found: list[ClassMoments] = []
     for start in range(0, len(X), _CHUNK_ROWS):
         own = slice(start, start + _CHUNK_ROWS)
-        block = np.empty((len(labels[own]), basis.n_columns + 1))
-        basis.expand(X[own], out=block[:, :-1])
-        block[:, -1] = labels[own]
-        found = gather(block, codes[own], n_folds, None if weight is None else weight[own])
-        weights.append([part[1] for part in found])
-        means.append([part[2] for part in found])
-        scatters += [part[3] for part in found]
-    by_fold = zip(np.array(weights).T, np.array(means).swapaxes(0, 1), scatters, strict=True)
-    return [LabelMoments(*pool(*part)) for part in by_fold]
+        of_rows = None if weight is None else weight[own]
+        parts = fold_moments(basis.expand(X[own]), positive[own], folds[own], n_folds, of_rows)
+        found = [a.merge(b) for a, b in zip(found, parts, strict=True)] if found else parts
+    return found
 
 
-def training_moments(
-    parts: Sequence[LabelMoments], *, forward: bool = False
-) -> Iterator[LabelMoments]:
-    """Yield the moments of the rows that score each fold (`training_rows`), then those of all.
-
-    They are merged, not subtracted from the total: a difference loses digits where a part holds
-    most of a scatter.
-    """
-    merge = LabelMoments.merge
-    before = list(accumulate(parts, merge))
-    after = list(accumulate(reversed(parts), merge))[::-1]
-    yield after[1]
-    for k in range(1, len(parts)):
-        yield before[k - 1] if forward or k + 1 == len(parts) else before[k - 1].merge(after[k + 1])
-    yield before[-1]
+def training_moments(parts: Sequence[ClassMoments], *, forward: bool = False) -> list[ClassMoments]:
+    """Return the moments of the rows that score each fold (`training_rows`), then those of all."""
+    others = merge_others(parts)
+    whole = parts[0].merge(others[0])
+    if forward:
+        others[1:] = accumulate(parts[:-1], ClassMoments.merge)
+    return [*others, whole]
 
 
-def ridge_path_scores(
-    moments: LabelMoments, families: Sequence[Indices], l2s: Sequence[float]
-) -> Array:
+def ridge_path(moments: ClassMoments, families: Sequence[Indices], l2s: Sequence[float]) -> Array:
     """Return the coefficients of each family of features at each penalty, in units of the rows.
 
     Of shape (families * penalties, d + 1): those of other features are zero, the bias is last.
     """
-    penalties = np.array([penalty_value(l2) for l2 in l2s])
-    d, weight = len(moments.mean) - 1, moments.weight or 1.0
-    centre, share = moments.mean[:-1], float(moments.mean[-1])
-    variance = moments.scatter.diagonal()[:-1] / weight
-    varies = variance > (_CONSTANT_ULPS * np.finfo(float).eps * centre) ** 2
-    unit = np.where(varies, 1 / np.sqrt(np.where(varies, variance, 1.0)), 0.0)
-    half = moments.scatter[:-1, :-1] * (0.5 / weight * unit)
-    half *= unit[:, None]
-    right = moments.scatter[:-1, -1] * unit / weight
-    found = np.zeros((len(families), len(l2s), d + 1))
+    centre, spread = moments.centre(), moments.spread()
+    standard = moments.rescale(centre, spread)
+    found = np.zeros((len(families), len(l2s), len(centre) + 1))
     for k, columns in enumerate(families):
-        own = half if len(columns) == d else half[np.ix_(columns, columns)]
-        found[k][:, columns] = _solve_path(own, right[columns], penalties) * unit[columns]
-    found[:, :, -1] = _bias(share, penalties) - found[:, :, :-1] @ centre
-    return found.reshape(-1, d + 1)
+        path = solve_path(standard.take(columns), [0.5], [1.0], l2s)[0, 0, :, 0]
+        found[k][:, columns], found[k][:, -1] = path[:, :-1] / spread[columns], path[:, -1]
+    found[:, :, -1] -= found[:, :, :-1] @ centre
+    return found.reshape(-1, len(centre) + 1)
 
 
 def _bias(share: Any, penalties: Array) -> Any:
     return (2 * share - 1) / (1 + 2 * penalties)
-
-
-def _solve_path(matrix: Array, right: Array, l2s: Array) -> Array:
-    """Solve ``(matrix + l2) x = right`` at each penalty; shape (len(l2s), d)."""
-    d = len(matrix)
-    path = np.zeros((len(l2s), d))
-    if not d:
-        return path
-    work = np.empty((d, d))
-    diagonal = work.ravel()[:: d + 1]
-    for k, l2 in enumerate(l2s):
-        np.copyto(work, matrix)
-        diagonal += l2
-        least = 16 * d * np.finfo(float).eps * diagonal
-        # Of a symmetric matrix the transpose is the same, in the layout that LAPACK reads.
-        factor, found, info = dposv(work.T, right, lower=1, overwrite_a=1)
-        if info == 0 and (factor.diagonal() ** 2 > least).all():
-            path[k] = found
-        else:
-            path[k] = solve_definite(matrix + l2 * np.eye(d), right[:, None])[:, 0]
-    return path
 
 
 # More columns than rows.

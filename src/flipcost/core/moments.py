@@ -248,13 +248,16 @@ class ClassMoments:
         )
 
     def spread(self) -> Array:
-        """Return the standard deviation of each feature over all rows, 1 where it is constant."""
+        """Return the standard deviation of each feature over all rows.
+
+        Infinite where a feature is constant: divided by it, as by `rescale`, it vanishes.
+        """
         total, centre, scatter = pool(self.weight, self.mean, self.scatter.sum(axis=0))
         variance = scatter.diagonal() / total if total > 0 else np.zeros(self.n_features)
         # A constant may keep a few units of its last place by rounding.
         rounding = 16 * np.finfo(float).eps * np.abs(centre)
         varies = variance > rounding**2
-        return np.where(varies, np.sqrt(np.where(varies, variance, 1.0)), 1.0)
+        return np.sqrt(np.where(varies, variance, np.inf))
 
     def raw(self) -> Array:
         """Return raw second moments of ``(x, 1)`` per class, shape (2, d + 1, d + 1), bias last.

@@ -82,8 +82,8 @@ so that :math:`\max_l g_l - 1` (never negative) certifies how far from the optim
 
 A few multiplicative (EM) steps from the uniform weights pick the components worth looking at.
 Newton steps on these columns alone solve the problem among them: each minimises the second-order
-model of :math:`-J(q) + \mathbf{1}^\top q` over :math:`q \ge 0` by an active-set method that starts
-from the present support. Then one product with the whole matrix gives the certificate, or the
+model of :math:`-J(q) + \mathbf{1}^\top q` over :math:`q \ge 0`, by non-negative least squares in
+a Cholesky factor of its matrix. Then one product with the whole matrix gives the certificate, or the
 components that pull most and join the others. Solutions are sparse, so that Newton steps are small
 and the whole matrix is read two to four times; a Gram matrix of all its columns would take as long
 as fifty readings. The simplex constraint needs no attention because the penalised problem has the
@@ -116,7 +116,8 @@ from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dposv
+from scipy.linalg import solve_triangular
+from scipy.optimize import nnls
 from sklearn.exceptions import ConvergenceWarning
 
 from flipcost._validation import (
@@ -158,7 +159,6 @@ _ROUNDING = 1e-15
 # Among some components Newton's method goes no further than this, whatever is asked: below it steps
 # are rounding, and there would be none left for components that join.
 _NEAR_ENOUGH = 1e-13
-_TINY = float(np.finfo(float).tiny)
 
 
 @dataclass(frozen=True)
@@ -184,7 +184,6 @@ def maximize_mixture(
     psi: Array,
     *,
     sample_weight: Array | None = None,
-    scale: Array | None = None,
     start: Array | None = None,
     tol: float = 1e-6,
     max_iter: int = 100,
@@ -198,14 +197,12 @@ def maximize_mixture(
         be scaled at will: the solution does not change.
     sample_weight : ndarray of shape (n_rows,), optional
         Weights of the rows, not negative.
-    scale : ndarray of shape (n_components,), optional
-        What the values of each component are to be multiplied by, to spare a copy of them.
     start : ndarray of shape (n_components,), optional
         Weights to start from, such as the solution of a similar problem.
     tol : float, default=1e-6
         Stop when the certificate falls to this value.
     max_iter : int, default=100
-        Stop after so many Newton steps, whatever the certificate.
+        Largest number of Newton steps, whatever the certificate.
 
     Returns
     -------
@@ -222,16 +219,21 @@ def maximize_mixture(
     >>> fit.mass.round(9), fit.gap <= 1e-6
     (array([0.75, 0.25]), True)
     """
-    rows = _Rows.of(psi, scale, sample_weight)
+    weight = np.ones(len(psi)) if sample_weight is None else sample_weight
+    if not weight.all():
+        psi, weight = psi[weight > 0], weight[weight > 0]
+    share = weight / weight.sum()
     warm = start is not None and start.sum() > 0
-    mass = _continued(rows, start) if start is not None and warm else _warmed_up(rows)
+    mass = _continued(psi, start) if start is not None and warm else _warmed_up(psi, share)
     window, n_iter, first = np.flatnonzero(mass), 0, True
     near = max(tol, _NEAR_ENOUGH)
     while True:
-        found = _newton(rows.columns(window), rows.share, mass[window], near, max_iter - n_iter)
+        # A component a line of memory, for products with few of them.
+        columns = np.ascontiguousarray(psi.T[window])
+        found = _newton(columns, share, mass[window], near, max_iter - n_iter)
         mass[window] = found.mass
         n_iter += found.n_iter
-        gradient = rows.gradient(found.values)
+        gradient = (share / found.values) @ psi
         gap = max(float(gradient.max()) - 1.0, 0.0)
         if gap <= tol or n_iter >= max_iter:
             return MixtureFit(mass, gap, n_iter)
@@ -241,93 +243,45 @@ def maximize_mixture(
             window, first = np.union1d(np.flatnonzero(mass), joining), False
         elif warm and found.stuck:
             # A start that gave nothing to a component some rows live on can be a dead end.
-            warm, first, mass = False, True, _warmed_up(rows)
+            warm, first, mass = False, True, _warmed_up(psi, share)
             window = np.flatnonzero(mass)
         else:
             return MixtureFit(mass, gap, n_iter)
 
 
-@dataclass(frozen=True)
-class _Rows:
-    """The rows that have weight, their shares of it, and products with the whole matrix."""
-
-    psi: Array
-    scale: Array | None
-    share: Array
-    live: Indices | None
-
-    @classmethod
-    def of(cls, psi: Array, scale: Array | None, weight: Array | None) -> _Rows:
-        if weight is None:
-            return cls(psi, scale, np.full(len(psi), 1.0 / len(psi)), None)
-        live = np.flatnonzero(weight)
-        share = weight / weight.sum()
-        if live.size == len(psi):
-            return cls(psi, scale, share, None)
-        return cls(psi, scale, share[live], live)
-
-    def columns(self, window: Indices) -> Array:
-        """Return the values of some components, a line of memory each."""
-        found = np.ascontiguousarray(self.psi.T[window])
-        if self.live is not None:
-            found = np.take(found, self.live, axis=1)
-        if self.scale is not None:
-            found *= self.scale[window][:, None]
-        return found
-
-    def values(self, mass: Array) -> Array:
-        """Return the likelihood of every row under weights of all components."""
-        found = self.psi @ (mass if self.scale is None else mass * self.scale)
-        return np.asarray(found if self.live is None else found[self.live])
-
-    def gradient(self, values: Array) -> Array:
-        """Return the pull of every component, given the likelihood of the rows."""
-        pull = self.share / values
-        if self.live is not None:
-            whole = np.zeros(len(self.psi))
-            whole[self.live] = pull
-            pull = whole
-        found = pull @ self.psi
-        return np.asarray(found if self.scale is None else found * self.scale)
-
-    def keepers(self, mass: Array, starving: Flags) -> Indices:
-        """Return the components that do most for the rows that are starving."""
-        rows = np.flatnonzero(starving) if self.live is None else self.live[starving]
-        by = mass if self.scale is None else mass * self.scale
-        return np.unique((self.psi[rows] * by).argmax(axis=1))
-
-
-def _warmed_up(rows: _Rows) -> Array:
+def _warmed_up(psi: Array, share: Array) -> Array:
     """Return weights of few components under which no row is given up."""
-    n_components = rows.psi.shape[1]
+    n_components = psi.shape[1]
     mass = np.full(n_components, 1.0 / n_components)
     for _ in range(_EM_STEPS):
-        values = rows.values(mass)
-        mass = mass * rows.gradient(values)
+        values = psi @ mass
+        mass = mass * ((share / values) @ psi)
     if n_components > _FIRST:
         few = np.zeros(n_components)
         kept = np.argpartition(mass, -_FIRST)[-_FIRST:]
         few[kept] = mass[kept]
-        starving = rows.values(few) < values / n_components
-        if starving.any():
-            kept = rows.keepers(mass, starving)
-            few[kept] = mass[kept]
+        starving = psi @ few < values / n_components
+        kept = _keepers(psi[starving], mass)
+        few[kept] = mass[kept]
         mass = few
     return np.asarray(mass / mass.sum())
 
 
-def _continued(rows: _Rows, start: Array) -> Array:
+def _continued(psi: Array, start: Array) -> Array:
     """Return the weights to start from, with some for rows that they would give up."""
     mass = np.asarray(start / start.sum())
-    values = rows.values(mass)
-    if values.min() < _STARVING * values.max():
-        equal = np.full(len(mass), 1.0 / len(mass))
-        starving = values < _STARVING * rows.values(equal)
-        if starving.any():
-            kept = rows.keepers(equal, starving)
-            mass *= 0.99
-            mass[kept] += 0.01 / kept.size
+    equal = np.full(len(mass), 1.0 / len(mass))
+    starving = psi @ mass < _STARVING * (psi @ equal)
+    if starving.any():
+        kept = _keepers(psi[starving], equal)
+        mass *= 0.99
+        mass[kept] += 0.01 / kept.size
     return mass
+
+
+def _keepers(psi: Array, mass: Array) -> Indices:
+    """Return the components that do most for some rows."""
+    return np.unique((psi * mass).argmax(axis=1))
 
 
 def _joining(gradient: Array, mass: Array, window: Indices) -> Indices:
@@ -354,7 +308,6 @@ class _Found:
 def _newton(columns: Array, share: Array, mass: Array, tol: float, max_iter: int) -> _Found:
     """Solve the problem among some components, given as lines of ``columns``."""
     values, damping, n_iter = mass @ columns, _DAMPING, 0
-    root = np.sqrt(share)
     while True:
         gradient = columns @ (share / values)
         gap = float(gradient.max()) - 1.0
@@ -364,7 +317,7 @@ def _newton(columns: Array, share: Array, mass: Array, tol: float, max_iter: int
         # Components that pull far less than the rest are not worth a line of the Gram matrix;
         # should they matter after all, the certificate brings them back.
         window = np.flatnonzero((mass > 0) | (gradient >= 1.0 - gap))
-        scaled = columns[window] * (root / values)
+        scaled = columns[window] * (np.sqrt(share) / values)
         goal = _newton_point(scaled, gradient, mass, window, damping)
         step = None if goal is None else _ascend(columns, share, mass, values, gradient, goal)
         if step is None:
@@ -383,8 +336,13 @@ def _newton_point(
     # At q the curvature times q is the gradient; the ridge is centred at q, which keeps the
     # optimum a fixed point however large it is.
     linear = 2.0 * gradient[window] - 1.0 + ridge * mass[window]
-    found = _nonnegative_quadratic(curvature, linear, np.flatnonzero(mass[window]))
-    if found is None:
+    try:
+        # The least of x' C x / 2 - l' x over x >= 0, as least squares in a factor of C.
+        factor = np.linalg.cholesky(curvature)
+        found, _ = nnls(factor.T, solve_triangular(factor, linear, lower=True))
+    except (np.linalg.LinAlgError, RuntimeError):  # singular, or no end to its steps
+        return None
+    if not found.any():
         return None
     goal = np.zeros(len(mass))
     goal[window] = found / found.sum()
@@ -411,66 +369,6 @@ def _ascend(
                 return (goal if length == 1.0 else mass + length * (goal - mass)), trial
         length *= 0.5
     return None
-
-
-def _nonnegative_quadratic(hessian: Array, linear: Array, support: Indices) -> Array | None:
-    """Minimise ``x' hessian x / 2 - linear' x`` over ``x >= 0``; None if the matrix is singular.
-
-    Lawson and Hanson's active-set method on the normal equations, from any starting support.
-    """
-    x = np.zeros(len(linear))
-    free = support
-    while free.size:
-        trial = _solve_block(hessian, linear, free)
-        if trial is None:
-            return None
-        if trial.min() > 0:
-            x[free] = trial
-            break
-        free = free[trial > 0]
-    tolerance = 1e-13 * float(np.abs(linear).max())
-    for _ in range(3 * len(linear)):
-        force = linear - hessian[:, free] @ x[free]
-        force[free] = -np.inf
-        entering = int(force.argmax())
-        if force[entering] <= tolerance:
-            break
-        moved = _admit(hessian, linear, x, np.append(free, entering))
-        if moved is None:
-            return None
-        if entering not in moved[1]:
-            break  # rounding: its force was noise
-        x, free = moved
-    return x if free.size else None
-
-
-def _admit(hessian: Array, linear: Array, x: Array, free: Indices) -> tuple[Array, Indices] | None:
-    """Move to the minimizer on ``free``, dropping whatever hits zero on the way."""
-    while True:
-        trial = _solve_block(hessian, linear, free)
-        if trial is None:
-            return None
-        here = x[free]
-        blocked = trial <= 0
-        x = np.zeros_like(x)
-        if not blocked.any():
-            x[free] = trial
-            return x, free
-        reach = np.full(free.size, np.inf)
-        reach[blocked] = here[blocked] / np.maximum(here[blocked] - trial[blocked], _TINY)
-        first = int(reach.argmin())
-        here = here + reach[first] * (trial - here)
-        here[first] = 0.0
-        kept = here > 0
-        free = free[kept]
-        x[free] = here[kept]
-        if not free.size:
-            return x, free
-
-
-def _solve_block(hessian: Array, linear: Array, free: Indices) -> Array | None:
-    _, solution, info = dposv(hessian[np.ix_(free, free)], linear[free])
-    return None if info else np.asarray(solution)
 
 
 # Logarithms of ratios are floored here, so that one far point costs much but not everything.
@@ -627,17 +525,16 @@ def kliep(
     """
     phi, mean, weight = _checked(phi_num, phi_den_mean, sample_weight)
     parts = components(phi, mean)
-    rows = np.flatnonzero(weight[parts.reached] > 0)
-    if not rows.size:
+    own = weight[parts.reached]
+    if not own.any():
         msg = (
             "At least one numerator row must lie within reach of a centre, but every kernel value "
             "is zero. Widen the kernel."
         )
         raise ValueError(msg)
-    everything = rows.size == len(parts.psi)
     fit = maximize_mixture(
-        parts.psi if everything else parts.psi[rows],
-        sample_weight=None if sample_weight is None else weight[parts.reached][rows],
+        parts.psi,
+        sample_weight=own,
         start=None if start is None else np.asarray(start, dtype=float)[parts.usable],
         tol=tol,
         max_iter=max_iter,
@@ -645,8 +542,8 @@ def kliep(
     mass = np.zeros(len(mean))
     mass[parts.usable] = fit.mass
     logs = np.full(len(phi), np.log(RATIO_FLOOR))
-    reached = np.flatnonzero(parts.reached)[rows]
-    logs[reached] = np.log(parts.psi[rows] @ fit.mass) + parts.log_scale[rows]
+    # A row of weight zero need not be within reach of the centres that are left.
+    logs[parts.reached] = np.log(np.maximum(parts.psi @ fit.mass, RATIO_FLOOR)) + parts.log_scale
     objective = float(weight @ logs / weight.sum())
     return KLIEPResult(kernel_weights(mass, mean), objective, fit.gap, fit.n_iter, mass)
 
@@ -709,11 +606,6 @@ def kliep_reference(phi_num: ArrayLike, phi_den_mean: ArrayLike) -> KLIEPResult:
     gradient = np.divide(pull @ phi, mean, out=np.zeros_like(mean), where=mean > _SMALLEST_MEAN)
     gap = float(gradient.max()) / len(phi) - 1
     return KLIEPResult(weights, objective, gap, n_iter, weights * mean)
-
-
-# Where all means and all rows' sums of kernel values are above this, no reciprocal that the fits
-# take of them leaves the range of numbers.
-_NEAR = 1e-50
 
 
 @dataclass(frozen=True)
@@ -860,7 +752,8 @@ def _held_out(
     Rows of weight zero are no part of the numerator, but get a ratio too.
     """
     numerator = np.flatnonzero(weight)
-    psi, scale, rows, usable = _mixture(phi, mean, numerator)
+    parts = components(phi[numerator], mean)
+    rows, usable = numerator[parts.reached], parts.usable
     member, row_weight = fold_of[rows], weight[rows]
     n_folds = int(fold_of.max()) + 1
     ratio, gaps = np.empty(len(phi)), np.zeros(n_folds)
@@ -872,27 +765,13 @@ def _held_out(
             # Nearer than the same fold at another width is the fold before at this one.
             near = masses[-1] if masses else None if starts is None else starts[index]
             start = None if near is None else near[usable]
-            fit = maximize_mixture(psi, sample_weight=train, scale=scale, start=start, tol=tol)
+            fit = maximize_mixture(parts.psi, sample_weight=train, start=start, tol=tol)
             mass[usable], gaps[index] = fit.mass, fit.gap
         # Solutions are sparse: few centres have a say.
         fold, support = np.flatnonzero(fold_of == index), np.flatnonzero(mass)
         ratio[fold] = phi[np.ix_(fold, support)] @ kernel_weights(mass, mean)[support]
         masses.append(mass)
     return ratio, gaps, masses
-
-
-def _mixture(
-    phi: Array, mean: Array, numerator: Indices
-) -> tuple[Array, Array | None, Indices, Flags]:
-    """Return component values, their scale, the rows they are of, and which centres they are of.
-
-    Kernel values as they are, unless some are so small that reciprocals might overflow.
-    """
-    values = phi if len(numerator) == len(phi) else phi[numerator]
-    if mean.min() > _NEAR and (values @ np.ones(len(mean))).min() > _NEAR:
-        return values, 1.0 / mean, numerator, np.ones(len(mean), dtype=bool)
-    parts = components(values, mean)
-    return parts.psi, None, numerator[parts.reached], parts.usable
 
 
 def _fold_numbers(folds: ArrayLike, n_rows: int) -> Indices:

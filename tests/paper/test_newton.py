@@ -11,7 +11,6 @@ from flipcost.paper.losses import (
     MAX_FEATURES,
     Design,
     exponential,
-    link_rows,
     logistic,
 )
 
@@ -37,7 +36,7 @@ def objective(w, X, positive, weight, name, l2, *, penalize_bias):
 def test_logistic_agrees_with_scikit_learn(l2):
     """The mean-loss penalty l2 is scikit-learn's C = 1 / (2 n l2)."""
     X, positive, _ = overlapping()
-    fit = Design(X).minimize(link_rows("logistic", positive), l2)
+    fit = Design(X).minimize(LINK_LOSSES["logistic"].rows(positive), l2)
     peer = LogisticRegression(C=1 / (2 * len(X) * l2), tol=1e-10, max_iter=1000).fit(X, positive)
     # Its stopping rule leaves a gradient of 1e-10 in the sum; conditioning here is below 1e3.
     assert np.allclose(fit.coefficients, np.append(peer.coef_, peer.intercept_), atol=1e-6)
@@ -46,7 +45,7 @@ def test_logistic_agrees_with_scikit_learn(l2):
 def test_squared_loss_takes_one_step_and_agrees_with_ridge():
     """Squared loss is a linear system: labels 1 and -1 regressed with ridge penalty n l2."""
     X, positive, weight = overlapping()
-    fit = Design(X, weight).minimize(link_rows("squared", positive), 0.1)
+    fit = Design(X, weight).minimize(LINK_LOSSES["squared"].rows(positive), 0.1)
     sign = np.where(positive, 1.0, -1.0)
     peer = Ridge(alpha=0.1 * weight.sum(), tol=1e-12).fit(X, sign, weight)
     assert fit.n_iter == 1
@@ -58,7 +57,9 @@ def test_squared_loss_takes_one_step_and_agrees_with_ridge():
 def test_no_other_solver_finds_less(name, penalize_bias):
     """A general minimizer started at the solution and at zero does not get below it."""
     X, positive, weight = overlapping()
-    fit = Design(X, weight).minimize(link_rows(name, positive), 0.01, penalize_bias=penalize_bias)
+    fit = Design(X, weight).minimize(
+        LINK_LOSSES[name].rows(positive), 0.01, penalize_bias=penalize_bias
+    )
 
     def value(w):
         return objective(w, X, positive, weight, name, 0.01, penalize_bias=penalize_bias)
@@ -75,8 +76,8 @@ def test_weights_are_repetitions(name):
     """Integer weights give what repeated rows give."""
     X, positive, _ = overlapping()
     times = np.random.default_rng(1).integers(0, 4, len(X))
-    weighted = Design(X, times).minimize(link_rows(name, positive), 0.01)
-    rows = link_rows(name, np.repeat(positive, times))
+    weighted = Design(X, times).minimize(LINK_LOSSES[name].rows(positive), 0.01)
+    rows = LINK_LOSSES[name].rows(np.repeat(positive, times))
     repeated = Design(np.repeat(X, times, axis=0)).minimize(rows, 0.01)
     assert np.allclose(weighted.coefficients, repeated.coefficients, atol=1e-8)
 
@@ -86,8 +87,8 @@ def test_sparse_rows_give_what_dense_ones_give(name):
     """The sparse route, which does not centre, ends at the same coefficients."""
     X, positive, weight = overlapping()
     X[np.abs(X) < 0.5] = 0.0
-    dense = Design(X, weight).minimize(link_rows(name, positive), 0.01)
-    thin = Design(sparse.csr_array(X), weight).minimize(link_rows(name, positive), 0.01)
+    dense = Design(X, weight).minimize(LINK_LOSSES[name].rows(positive), 0.01)
+    thin = Design(sparse.csr_array(X), weight).minimize(LINK_LOSSES[name].rows(positive), 0.01)
     assert np.allclose(dense.coefficients, thin.coefficients, atol=1e-7)
 
 
@@ -96,7 +97,7 @@ def test_units_do_not_matter_without_a_penalty(name):
     """Rescaled and shifted features give the same scores, also far from the origin."""
     X, positive, _ = overlapping()
     far = X * np.array([1e-6, 1.0, 1e6]) + np.array([1.0, 1e6, -1e9])
-    rows = link_rows(name, positive)
+    rows = LINK_LOSSES[name].rows(positive)
     here, there = Design(X), Design(far)
     scores = here.scores(here.minimize(rows, 0.0).coefficients)
     others = there.scores(there.minimize(rows, 0.0).coefficients)
@@ -107,7 +108,7 @@ def test_units_do_not_matter_without_a_penalty(name):
 def test_a_repeated_feature_shares_its_coefficient():
     """Collinear features without a penalty get the shortest solution, not an endless one."""
     X, positive, _ = overlapping(d=2)
-    rows = link_rows("logistic", positive)
+    rows = LINK_LOSSES["logistic"].rows(positive)
     single = Design(X).minimize(rows, 0.0).coefficients
     double = Design(np.column_stack([X, X[:, 0]])).minimize(rows, 0.0).coefficients
     assert double[0] == pytest.approx(double[2], abs=1e-8)
@@ -117,7 +118,7 @@ def test_a_repeated_feature_shares_its_coefficient():
 def test_a_constant_feature_is_left_alone():
     """A column that only repeats the bias does not disturb the fit."""
     X, positive, _ = overlapping(d=2)
-    rows = link_rows("logistic", positive)
+    rows = LINK_LOSSES["logistic"].rows(positive)
     with_constant = Design(np.column_stack([X, np.full(len(X), 0.1)])).minimize(rows, 0.01)
     assert with_constant.converged
     assert np.allclose(
@@ -137,8 +138,8 @@ def test_separable_classes_without_a_penalty_are_reported(name, quasi):
         X[0, 1] = X[1, 1] = 0.3
         positive[:2] = True, False
     design = Design(X)
-    assert not design.minimize(link_rows(name, positive), 0.0).bounded
-    fit = design.minimize(link_rows(name, positive), 1e-6)
+    assert not design.minimize(LINK_LOSSES[name].rows(positive), 0.0).bounded
+    fit = design.minimize(LINK_LOSSES[name].rows(positive), 1e-6)
     assert fit.bounded
     assert fit.converged
 
@@ -146,7 +147,7 @@ def test_separable_classes_without_a_penalty_are_reported(name, quasi):
 def test_modified_squared_loss_has_a_minimum_on_separable_classes():
     """Its minimum there is zero, and is reached."""
     X = np.linspace(-1, 1, 20)[:, None]
-    fit = Design(X).minimize(link_rows("modified_squared", X[:, 0] > 0), 0.0)
+    fit = Design(X).minimize(LINK_LOSSES["modified_squared"].rows(X[:, 0] > 0), 0.0)
     assert fit.bounded
     assert fit.converged
     assert fit.objective == 0.0
@@ -157,7 +158,7 @@ def test_exponential_loss_survives_an_outlier():
     X, positive, _ = overlapping()
     X[0] = 1000.0
     positive[0] = False
-    fit = Design(X).minimize(link_rows("exponential", positive), 1e-4)
+    fit = Design(X).minimize(LINK_LOSSES["exponential"].rows(positive), 1e-4)
     assert fit.converged
     assert fit.objective < exponential.value(True, 0.0)
 
@@ -165,7 +166,7 @@ def test_exponential_loss_survives_an_outlier():
 def test_start_does_not_matter():
     """A convex problem ends at the same place from a far start."""
     X, positive, _ = overlapping()
-    design, rows = Design(X), link_rows("logistic", positive)
+    design, rows = Design(X), LINK_LOSSES["logistic"].rows(positive)
     near = design.minimize(rows, 0.01)
     far = design.minimize(rows, 0.01, start=np.full(4, 30.0))
     assert np.allclose(near.coefficients, far.coefficients, atol=1e-7)
@@ -176,7 +177,7 @@ def test_impossible_arguments_are_refused():
     """A negative penalty, bad weights and too many features are named."""
     X, positive, _ = overlapping()
     with pytest.raises(ValueError, match="`l2` must be"):
-        Design(X).minimize(link_rows("logistic", positive), -1.0)
+        Design(X).minimize(LINK_LOSSES["logistic"].rows(positive), -1.0)
     with pytest.raises(ValueError, match="none negative"):
         Design(X, -np.ones(len(X)))
     with pytest.raises(ValueError, match="at most 10000 features"):

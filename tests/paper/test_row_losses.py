@@ -13,7 +13,6 @@ from flipcost.paper.losses import (
     expected_even_coefficients,
     forward_rate_slope,
     forward_rows,
-    link_rows,
     logistic,
     unbiased_coefficients,
     weighted_logistic_eta,
@@ -30,7 +29,7 @@ def row_losses():
     for positive in (True, False):
         labels = np.full(len(T), positive)
         for name in LINK_LOSSES:
-            yield link_rows(name, labels)
+            yield LINK_LOSSES[name].rows(labels)
         yield weighted_logistic_rows(labels, 0.2)
         for rate in RATES:
             yield even_odd_rows(*unbiased_coefficients(labels, 0.3, rate))

@@ -83,13 +83,13 @@ so that :math:`\max_l g_l - 1` (never negative) certifies how far from the optim
 A few multiplicative (EM) steps from the uniform weights pick the components worth looking at.
 Newton steps on these columns alone solve the problem among them: each minimises the second-order
 model of :math:`-J(q) + \mathbf{1}^\top q` over :math:`q \ge 0`, by non-negative least squares in
-a Cholesky factor of its matrix. Then one product with the whole matrix gives the certificate, or the
-components that pull most and join the others. Solutions are sparse, so that Newton steps are small
-and the whole matrix is read two to four times; a Gram matrix of all its columns would take as long
-as fifty readings. The simplex constraint needs no attention because the penalised problem has the
-same solution, and dividing a point by its sum never lowers :math:`J(q) - \mathbf{1}^\top q`. This
-is the idea of Wang (2007) and of Kim et al. (2020) with a proximal term for components that are
-nearly linearly dependent.
+a Cholesky factor of its matrix. Then one product with the whole matrix gives the certificate, or
+the components that pull most and join the others. Solutions are sparse, so that Newton steps are
+small and the whole matrix is read two to four times; a Gram matrix of all its columns would take
+as long as fifty readings. The simplex constraint needs no attention because the penalised problem
+has the same solution, and dividing a point by its sum never lowers
+:math:`J(q) - \mathbf{1}^\top q`. This is the idea of Wang (2007) and of Kim et al. (2020) with a
+proximal term for components that are nearly linearly dependent.
 
 References
 ----------

@@ -40,7 +40,6 @@ from flipcost.paper.losses import (
     convex_costs,
     even_odd_rows,
     expected_even_coefficients,
-    link_rows,
     unbiased_coefficients,
     weighted_logistic_eta,
     weighted_logistic_rows,
@@ -275,7 +274,7 @@ class LinkClassifier(LinearScoreClassifier):
         self
         """
         X, positive, weight = self._prepare(X, y, sample_weight)
-        rows = link_rows(self.loss, positive)
+        rows = LINK_LOSSES[self.loss].rows(positive)
         fit = Design(X, weight).minimize(rows, self.l2, penalize_bias=self.penalize_bias)
         return self._store(fit)
 
@@ -437,7 +436,7 @@ class UnbiasedLogisticClassifier(PricedLinearClassifier):
         else:
             message = _remedy_message(cost, self.noise_rate, int((even < -_ROUNDING).sum()))
             warnings.warn(message, DenoisingWarning, 3)
-            plain = design.minimize(link_rows("logistic", positive), self.l2)
+            plain = design.minimize(LINK_LOSSES["logistic"].rows(positive), self.l2)
             noisy = weighted_logistic_eta(design.scores(plain.coefficients), 0.5)
             mean = expected_even_coefficients(noisy, cost, self.noise_rate)
             even = mean * ((design.omega @ even) / (design.omega @ mean))

@@ -37,8 +37,8 @@ is that of the scaled problem, so that its tolerance does not depend on units.
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from dataclasses import dataclass, replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -47,7 +47,6 @@ from scipy.special import expit, log_expit
 
 from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, RowCosts, cost_share
-from flipcost.core.losses import Loss
 from flipcost.core.noise import NoiseRateLike, clean_eta, rate_pair
 
 # A Hessian of this many features takes 800 MB, and its factorisation minutes.
@@ -133,9 +132,9 @@ class Design:
 
     Examples
     --------
-    >>> from flipcost.paper.losses import link_rows
+    >>> from flipcost.paper.losses import logistic
     >>> X = np.array([[-1.0], [0.0], [0.5], [2.0]])
-    >>> fit = Design(X).minimize(link_rows("logistic", [False, True, False, True]), l2=0.1)
+    >>> fit = Design(X).minimize(logistic.rows([False, True, False, True]), l2=0.1)
     >>> fit.coefficients.round(4), fit.converged
     (array([ 0.6636, -0.2393]), True)
     """
@@ -331,159 +330,107 @@ def _solve_semidefinite(hessian: Array, gradient: Array) -> Array:
     return np.asarray(vectors[:, kept] @ ((vectors[:, kept].T @ gradient) / values[kept]))
 
 
-class CompositeLoss(Loss, Protocol):
-    """A loss whose minimizer can be inverted to a probability."""
+Curve: TypeAlias = Callable[[Array], Array]
+
+
+@dataclass(frozen=True)
+class MarginLoss:
+    """A loss of the margin ``y f``: its curve with both derivatives, and its link."""
+
+    curve: Curve
+    slope: Curve
+    curvature: Curve
+    best: Curve
+    probability: Curve
+
+    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
+        """Loss at labels ``y`` and scores ``f``."""
+        return np.asarray(self.curve(_sign(y) * np.asarray(f, dtype=float)))
+
+    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
+        """Return the derivative of the loss in the score."""
+        sign = _sign(y)
+        return np.asarray(sign * self.slope(sign * np.asarray(f, dtype=float)))
 
     def minimizer(self, eta: ArrayLike) -> Array:
         """Score of least expected loss where the positive class has probability ``eta``."""
+        return np.asarray(self.best(np.asarray(eta, dtype=float)))
 
     def inverse_link(self, f: ArrayLike) -> Array:
         """Probability of the positive class that the score ``f`` stands for, in [0, 1]."""
+        return np.asarray(self.probability(np.asarray(f, dtype=float)))
+
+    def rows(self, positive: ArrayLike) -> RowLoss:
+        """Return the row loss of labels."""
+        sign = _sign(positive)
+
+        def rows(f: Array) -> RowTerms:
+            margin = sign * f
+            # A step too long overflows the exponential loss: the line search refuses infinity.
+            with np.errstate(over="ignore"):
+                value, slope = self.curve(margin), sign * self.slope(margin)
+                return RowTerms(value, slope, self.curvature(margin))
+
+        return rows
 
 
-def _signed(y: ArrayLike, f: ArrayLike) -> tuple[Array, Array]:
-    """Return labels as +1/-1 and the margin y f."""
-    sign = np.where(np.asarray(y) > 0, 1.0, -1.0)
-    return sign, sign * np.asarray(f, dtype=float)
+def _sign(y: ArrayLike) -> Array:
+    """Return labels as +1 and -1."""
+    return np.where(np.asarray(y) > 0, 1.0, -1.0)
 
 
-class _Logistic:
-    """Logistic loss ``log(1 + exp(-y f))``; strongly proper with modulus 4."""
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.logaddexp(0.0, -_signed(y, f)[1])
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        sign, margin = _signed(y, f)
-        return np.asarray(-sign * expit(-margin))
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Log-odds of ``eta``."""
-        p = np.asarray(eta, dtype=float)
-        with np.errstate(divide="ignore"):
-            return np.asarray(np.log(p) - np.log1p(-p))
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Probability of the positive class that the score ``f`` stands for."""
-        return np.asarray(expit(np.asarray(f, dtype=float)))
+def _log_odds(eta: Array) -> Array:
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(eta) - np.log1p(-eta))
 
 
-class _Exponential:
-    """Exponential loss ``exp(-y f)``; its score is half the log-odds."""
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.exp(-_signed(y, f)[1])
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        sign, margin = _signed(y, f)
-        return np.asarray(-sign * np.exp(-margin))
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Half the log-odds of ``eta``."""
-        return logistic.minimizer(eta) / 2
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Probability of the positive class that the score ``f`` stands for."""
-        return np.asarray(expit(2 * np.asarray(f, dtype=float)))
-
-
-class _Squared:
-    """Squared loss ``(1 - y f)^2``; its score estimates ``2 eta - 1``."""
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.asarray((1 - _signed(y, f)[1]) ** 2)
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        sign, margin = _signed(y, f)
-        return np.asarray(-2 * sign * (1 - margin))
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Return ``2 eta - 1``."""
-        return np.asarray(2 * np.asarray(eta, dtype=float) - 1)
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Probability that a score stands for, the score clipped to [-1, 1]."""
-        return np.asarray((1 + np.clip(np.asarray(f, dtype=float), -1.0, 1.0)) / 2)
-
-
-class _ModifiedSquared(_Squared):
-    """Squared hinge ``max(0, 1 - y f)^2``, the modified squared loss with its square.
-
-    The paper prints it without the square, which is the hinge and has no probability link.
-    """
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.asarray(np.maximum(0.0, 1 - _signed(y, f)[1]) ** 2)
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        sign, margin = _signed(y, f)
-        return np.asarray(-2 * sign * np.maximum(0.0, 1 - margin))
-
-
-class _Unhinged:
-    """Unhinged loss ``1 - y f``: linear, symmetric, unbounded below; use it with a penalty."""
-
-    def value(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Loss at labels ``y`` and scores ``f``."""
-        return np.asarray(1 - _signed(y, f)[1])
-
-    def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
-        """Return the derivative of the loss in the score."""
-        return np.asarray(-_signed(y, f)[0])
-
-    def minimizer(self, eta: ArrayLike) -> Array:
-        """Side of one half that ``eta`` is on, +1 or -1: the best score within [-1, 1]."""
-        return np.where(np.asarray(eta, dtype=float) > 0.5, 1.0, -1.0)
-
-    def inverse_link(self, f: ArrayLike) -> Array:
-        """Return the only trace of ``eta`` that the score keeps: 0, 1/2 or 1 by its sign."""
-        return np.asarray((1 + np.sign(np.asarray(f, dtype=float))) / 2)
-
-
-logistic = _Logistic()
-exponential = _Exponential()
-squared = _Squared()
-modified_squared = _ModifiedSquared()
-unhinged = _Unhinged()
-
+# log(1 + exp(-y f)), strongly proper with modulus 4
+logistic = MarginLoss(
+    curve=lambda m: np.logaddexp(0.0, -m),
+    slope=lambda m: -expit(-m),
+    curvature=lambda m: expit(m) * expit(-m),
+    best=_log_odds,
+    probability=expit,
+)
+# exp(-y f), whose score is half the log-odds
+exponential = MarginLoss(
+    curve=lambda m: np.exp(-m),
+    slope=lambda m: -np.exp(-m),
+    curvature=lambda m: np.exp(-m),
+    best=lambda eta: _log_odds(eta) / 2,
+    probability=lambda f: expit(2 * f),
+)
+# (1 - y f)^2, whose score estimates 2 eta - 1
+squared = MarginLoss(
+    curve=lambda m: (1 - m) ** 2,
+    slope=lambda m: -2 * (1 - m),
+    curvature=lambda m: np.full(m.shape, 2.0),
+    best=lambda eta: 2 * eta - 1,
+    probability=lambda f: (1 + np.clip(f, -1.0, 1.0)) / 2,
+)
+# max(0, 1 - y f)^2: the paper prints it without the square, which is the hinge and has no link.
+modified_squared = replace(
+    squared,
+    curve=lambda m: np.maximum(0.0, 1 - m) ** 2,
+    slope=lambda m: -2 * np.maximum(0.0, 1 - m),
+    curvature=lambda m: np.where(m < 1, 2.0, 0.0),
+)
+# 1 - y f: linear and unbounded below, to be used with a penalty. Its best score within [-1, 1] is
+# the side of one half that eta is on, which is all that the score keeps of it.
+unhinged = MarginLoss(
+    curve=lambda m: 1 - m,
+    slope=lambda m: np.full(m.shape, -1.0),
+    curvature=np.zeros_like,
+    best=lambda eta: np.where(eta > 0.5, 1.0, -1.0),
+    probability=lambda f: (1 + np.sign(f)) / 2,
+)
 LinkLoss: TypeAlias = Literal["logistic", "squared", "modified_squared", "exponential"]
-LINK_LOSSES: dict[LinkLoss, CompositeLoss] = {
+LINK_LOSSES: dict[LinkLoss, MarginLoss] = {
     "logistic": logistic,
     "squared": squared,
     "modified_squared": modified_squared,
     "exponential": exponential,
 }
-
-
-def link_rows(name: LinkLoss, positive: ArrayLike) -> RowLoss:
-    """Return the row loss of a proper composite loss."""
-    labels = np.asarray(positive, dtype=bool)
-    loss = LINK_LOSSES[name]
-
-    def rows(f: Array) -> RowTerms:
-        # A step too long overflows the exponential loss: the line search refuses infinity.
-        with np.errstate(over="ignore"):
-            value = loss.value(labels, f)
-            slope = loss.derivative(labels, f)
-        if name == "logistic":
-            curvature = expit(f) * expit(-f)
-        elif name == "exponential":
-            curvature = value
-        elif name == "squared":
-            curvature = np.full(f.shape, 2.0)
-        else:
-            curvature = np.where(slope == 0, 0.0, 2.0)
-        return RowTerms(value, slope, curvature)
-
-    return rows
 
 
 def even_odd_rows(even: ArrayLike, odd: ArrayLike) -> RowLoss:

@@ -72,7 +72,7 @@ from flipcost.paper.logistic import (
     UnbiasedLogisticClassifier,
     WeightedLogisticClassifier,
 )
-from flipcost.paper.losses import LINK_LOSSES, Design, LinkLoss, link_rows
+from flipcost.paper.losses import LINK_LOSSES, Design, LinkLoss
 from flipcost.paper.lspc import LSPClassifier, RidgeSpectrum, lspc_probabilities, lspc_search
 from flipcost.paper.resampling import kept_negatives, margin_grid, negative_ratio
 
@@ -301,7 +301,7 @@ class LinkEstimate:
     def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> Array:
         """Fit to rows, and return probabilities of the positive class, a column per penalty."""
         design = Design(self._X[rows])
-        loss = link_rows(self._loss, self._noisy[rows])
+        loss = LINK_LOSSES[self._loss].rows(self._noisy[rows])
         fits = [design.minimize(loss, l2 / len(rows)).coefficients for l2 in L2S]
         weights = np.array(fits)
         scores = self._X[at] @ weights[:, :-1].T + weights[:, -1]

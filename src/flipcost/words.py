@@ -1,8 +1,8 @@
 """The one way to write figures: shares, costs, intervals and labels, wherever people read them.
 
-Figures have two significant digits, or more where an interval is narrower than that. An interval is
-written "value (low to high)", a share "19%", a label “yes”; `on_screen` turns the quotation marks
-into those that any terminal can show.
+Figures have two significant digits, more where an interval is narrow, fewer where it is wide. An
+interval is written "value (low to high)", a share "19%", a label “yes”; `on_screen` turns the
+quotation marks into those that any terminal can show.
 """
 
 from __future__ import annotations
@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 # Smaller shares are not shown as numbers: no table can tell them from none.
 LEAST_SHARE = 0.005
 _MILLION = 1e6
+# Half widths from here to ten are known to one digit, as the Particle Data Group rounds.
+_WIDE = 3.55
 
 
 def percent(share: float) -> str:
@@ -84,24 +86,30 @@ def figure(value: float, step: float | None = None) -> str:
 
 
 def figures(value: float, low: float, high: float) -> tuple[str, str, str]:
-    """Return a value and its limits, each with two significant digits, none finer than of use.
+    """Return a value and its limits with the digits that the interval bears out.
+
+    Two significant digits each; as many as tell the ends of a narrow interval apart; and where the
+    first digit of half its width is 4 or more, nothing finer than that digit.
 
     Examples
     --------
     >>> figures(118.9, -41.3, 272.0), figures(382.0, 378.2, 386.4), figures(1031.0, 631.0, 1298.0)
     (('120', '-41', '270'), ('382', '378', '386'), ('1,000', '630', '1,300'))
-    >>> figures(0.2, -5.04, 5.44), figures(154.0, 154.0, 154.0)
-    (('0.2', '-5.0', '5.4'), ('150', '150', '150'))
+    >>> figures(0.2, -5.04, 5.44), figures(154.0, 154.0, 154.0), figures(2.04e6, -2e5, 4.28e6)
+    (('0', '-5', '5'), ('150', '150', '150'), ('2.0 million', '-0.2', '4.3 million'))
     """
-    largest = max(abs(value), abs(low), abs(high))
+    largest, half = max(abs(value), abs(low), abs(high)), (high - low) / 2
     if largest == 0:
         return "0", "0", "0"
-    coarse = _order(largest) / 10
-    # The narrower the interval, the more digits tell its ends apart.
-    if high > low:
-        coarse = min(coarse, _order((high - low) / 2))
-    shown = [figure(x, _between(x, coarse)) for x in (value, low, high)]
-    return shown[0], shown[1], shown[2]
+    two, one = _order(largest) / 10, _order(half) if half > 0 else math.inf
+    is_wide = half >= _WIDE * one
+    step = one if is_wide else min(two, one)
+    scale, unit = (_MILLION, " million") if largest >= _MILLION <= 100 * step else (1.0, "")
+    shown = [
+        figure(x / scale, (step if is_wide else _between(x, step)) / scale)
+        for x in (value, low, high)
+    ]
+    return shown[0] + unit, shown[1], shown[2] + unit  # the unit of the limits is written once
 
 
 def span(found: Interval, scale: float = 1.0) -> str:
@@ -113,11 +121,9 @@ def span(found: Interval, scale: float = 1.0) -> str:
     >>> span(Interval(0.119, -0.041, 0.272), 1000)
     '120 (-41 to 270)'
     >>> span(Interval(13e6, 9.2e6, 17e6))
-    '13 million (9.2 to 17 million)'
+    '13 million (9 to 17 million)'
     """
     value, low, high = figures(scale * found.value, scale * found.low, scale * found.high)
-    if high.endswith(" million"):  # said once of both ends
-        low = low.removesuffix(" million")
     return f"{value} ({low} to {high})"
 
 
@@ -169,16 +175,16 @@ def errors_sentence(
     >>> share = Interval(0.19, 0.12, 0.24)
     >>> found = LabelErrors("undecided", share, 0.3, 0.41, (share, share))
     >>> errors_sentence(found, "ill", ("no", "yes"), (90, "yes"))[:81]
-    'Best estimate: 19% of the labels are wrong; 12 to 24% if errors are random, up to'
+    'Best estimate: 19% of the labels are wrong (12 to 24% if errors are random, up to'
     """
-    share, checked = errors.share, f"from {count(errors.n_checked, 'checked row')}"
+    share, n_checked = errors.share, count(errors.n_checked, "checked row")
     if errors.is_given:
         (pos, _, _), (neg, _, _) = (vars(rate).values() for rate in errors.rates)
         if percent(pos) == percent(neg):
             return f"You set the error rate to {percent(pos)}; it was not tested."
         return (
-            f"You set the error rates to {percent(pos)} of true {label(names[1])} rows and "
-            f"{percent(neg)} of true {label(names[0])} rows; they were not tested."
+            f"You set the error rates ({percent(pos)} of true {label(names[1])} rows, "
+            f"{percent(neg)} of true {label(names[0])} rows); they were not tested."
         )
     if errors.state == "no_signal":
         return f"These columns do not predict {label(target)}, so label errors cannot be estimated."
@@ -194,20 +200,18 @@ def errors_sentence(
         wrong = wrong if wrong.startswith("under") else f"about {wrong}"
         most = percent(max(errors.random_most, share.value, 1e-9))
         most = most if most.startswith("under") else f"at most {most}"
-        told = checked if errors.n_checked else "if errors are random"
-        return f"The labels look clean: {wrong} wrong, {most} {told}."
-    if errors.n_checked and errors.state == "undecided":
-        return (
-            f"Best estimate: {percent(share.value)} of the labels are wrong ({limits}, {checked})."
-        )
+        basis = f", going by {n_checked}" if errors.n_checked else " if errors are random"
+        return f"The labels look clean: {wrong} wrong, {most}{basis}."
+    basis = f", from {n_checked}" if errors.n_checked else " if errors are random"
     if errors.state == "noisy":
-        told = f", {checked}" if errors.n_checked else " if errors are random"
-        return f"About {percent(share.value)} of the labels are wrong ({limits}{told})."
+        return f"About {percent(share.value)} of the labels are wrong ({limits}{basis})."
+    if errors.n_checked:
+        return f"{best} ({limits}{basis})."
     most = percent(errors.most)
     wider = f"up to {most}" if most != percent(share.high) else "perhaps more"
     return (
-        f"{best}; {limits} if errors are random, {wider} if some are systematic, which only "
-        "checked rows can tell."
+        f"{best} ({limits}{basis}, {wider} if some are systematic). Only checked rows can tell "
+        "which."
     )
 
 
@@ -220,11 +224,15 @@ def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, 
     --------
     >>> from flipcost.core.label_errors import BreakEven
     >>> break_even_sentence(BreakEven(0.14, None, 117), "rule", ("“no”", "“yes”"))[:72]
-    'Flagging all rows or none would cost less only if a further 14% of “no” '
+    'This model beats flagging all or none unless a further 14% of “no” label'
     """
     if found is None:
         return ""
-    other = "Flagging all rows or none" if chosen == "rule" else "Deciding otherwise"
+    best = {
+        "rule": "This model beats flagging all or none",
+        "all_positive": "Flagging all is cheapest",
+        "all_negative": "Flagging none is cheapest",
+    }[chosen]
     sides = zip((found.missed_positives, found.wrong_positives), names, strict=True)
     needed = [
         f"{percent(share) if share >= 0.01 else f'{max(share, 0.001):.1%}'} of {name} labels"
@@ -232,12 +240,12 @@ def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, 
         if share is not None
     ]
     if not needed:
-        return f"{other} would cost more however many errors are systematic."
+        return f"{best}, however many errors are systematic."
     first, *second = needed
     n = found.n_checks
-    checks = f"; {figure(n)} random check{'' if n == 1 else 's'} would tell" if n else ""
-    wrong = " were wrong, or ".join([first, *second]) if second else f"{first} were wrong"
-    return f"{other} would cost less only if a further {wrong}{checks}."
+    checks = f"; {figure(n)} random check{'' if n == 1 else 's'} would settle that" if n else ""
+    wrong = " are wrong, or ".join([first, *second]) if second else f"{first} are wrong"
+    return f"{best} unless a further {wrong}{checks}."
 
 
 def on_screen(text: str) -> str:

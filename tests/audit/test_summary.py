@@ -67,7 +67,7 @@ def test_the_classifier_says_the_same_in_words(result):
     for name, key in names.items():
         assert f"  {name:<12} {span(Interval(*interval(costs[key])))}" in text
     if result.errors.is_given:
-        assert "You set the error rates to 30% of" in text
+        assert "You set the error rates (30% of" in text
     elif summary["state"] != "no_signal":
         said = " ".join(text.split())
         assert f"Of the positives {share_span(result.errors.rates[0])} are mislabelled" in said

@@ -46,7 +46,7 @@ def print_audit(result: Findings, folder: Path) -> None:
     say(said.estimate, strong=True)
     say(said.use)
     again = batch is not None and batch in said.next
-    rerun = f"; then rerun with --checked {folder / str(batch)}." if again else "."
+    rerun = f", then rerun with --checked {folder / str(batch)}." if again else "."
     say(in_options(said.next.removesuffix(".") + rerun))
     echo()
     heads, rows = candidate_table(result)

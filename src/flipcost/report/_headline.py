@@ -109,24 +109,26 @@ def next_step(result: Findings) -> str:
     """Say the one thing to do next, as the end of a sentence."""
     state, n = result.labels.errors.state, rows_to_check(result)
     more = "more " if result.n_checked else ""
-    where = f" in {result.batch_file}" if result.batch_file else f" of {label('Rows to check')}"
+    where = f" in {result.batch_file}" if result.batch_file else f" under {label('Rows to check')}"
     check = f"check the {count(n, f'{more}row')}{where}"
     if result.labels.errors.is_given:
-        return f"{check} to test that rate" if n else "deploy it"
+        return f"{check} to test {_rates(result)}" if n else "deploy it"
     if state == "no_signal":
         return "add columns that separate the classes"
     if state == "small":
         name = label(rarer_label(result)[1])
         return f"label more rows, to at least {ENOUGH_ROWS} {name}, ideally several hundred"
     if state == "undecided" and n and (not result.n_checked or checks_pay(result)):
-        return f"{check}, which narrows that range"
+        return f"{check} to narrow that range"
     if state == "noisy" and n and checks_pay(result):
         return check
     if state == "noisy" and result.labels.suspects and not _checks_cost_more(result):
         wrong = min(_REVIEW, len(result.labels.suspects))
-        return f"review the {count(wrong, 'likeliest error')}"
+        listed = " in suspects.csv" if result.batch_file else ""
+        return f"review the {count(wrong, 'likeliest error')}{listed}"
     rival = rival_of(result)
-    return "deploy it" if rival is None or not _is_tie(rival.saving_likely) else "deploy either"
+    is_tie = rival is not None and _is_tie(rival.saving_likely)
+    return "deploy whichever is easier to run" if is_tie else "deploy it"
 
 
 def rows_to_check(result: Findings) -> int:
@@ -157,7 +159,7 @@ def rival_of(result: Findings) -> Candidate | None:
     return min(others, key=lambda c: c.likely.value, default=None)
 
 
-def saving_phrase(saving: Interval, scale: float, rival: str, *, limits: str = "") -> str:
+def saving_phrase(saving: Interval, scale: float, rival: str) -> str:
     """Say what is saved against a rival, as the end of a sentence.
 
     Examples
@@ -167,6 +169,8 @@ def saving_phrase(saving: Interval, scale: float, rival: str, *, limits: str = "
     'saves about 200 per 1,000 rows over boosting (-50 to 300)'
     >>> saving_phrase(Interval(-0.006, -0.026, 0.009), 1000, "boosting")
     'costs about 6 more per 1,000 rows than boosting (-9 to 26)'
+    >>> saving_phrase(Interval(0.0002, -0.00504, 0.00544), 1000, "boosting")
+    'costs as much as boosting (-5 to 5)'
     """
     value, low, high = (scale * x for x in (saving.value, saving.low, saving.high))
     shown, first, last = figures(value, low, high)
@@ -175,7 +179,7 @@ def saving_phrase(saving: Interval, scale: float, rival: str, *, limits: str = "
         shown, first, last = figures(-value, -high, -low)
         said = f"costs about {shown} more per 1,000 rows than"
     said = said if shown != "0" else "costs as much as"
-    return f"{said} {rival} ({limits}{first} to {last})"
+    return f"{said} {rival} ({first} to {last})"
 
 
 def _estimate(result: Findings) -> str:
@@ -189,22 +193,31 @@ def _use(result: Findings) -> str:
     if state == "small":
         return "Treat this model as provisional."
     constant = CONSTANT_WORDS.get(result.models.chosen if best.key == "flipcost" else best.key)
-    told = "at that rate " if result.labels.errors.is_given else ""
-    told = "by recorded labels " if state == "no_signal" and not told else told
+    basis = "by recorded labels " if state == "no_signal" else ""
+    basis = f"at {_rates(result)} " if result.labels.errors.is_given else basis
     what = "Use this model" if best.key == "flipcost" else f"Use {best.label}"
     what = f"Flag {constant} row" if constant else what
     if rival is None:
         return f"{what}: no other model decides otherwise."
     saving, against = rival.saving_likely, name_in_sentence(rival)
-    name = name_in_sentence(best)
-    limits = f"{percent(result.level)} interval "
-    saved = saving_phrase(saving, scale_of(result), against, limits=limits)
+    saved = saving_phrase(saving, scale_of(result), against)
     if not _is_tie(saving):
-        return f"{what}: {told}it {saved}."
+        return f"{what}: {basis}{'that' if constant else 'it'} {saved}."
     if constant:
-        return f"{what}: {told}no model is clearly cheaper; it {saved}."
-    tie = f"{told}no model is clearly cheaper: {name} {saved}. Use either."
+        return f"{what}: {basis}no model is clearly cheaper; that {saved}."
+    name = "this model" if best.key == "flipcost" else name_in_sentence(best)
+    tie = f"{basis}no model is clearly cheaper: {name} {saved}. Use either."
     return tie[0].upper() + tie[1:]
+
+
+def _rates(result: Findings) -> str:
+    return "that rate" if one_rate_given(result) else "those rates"
+
+
+def one_rate_given(result: Findings) -> bool:
+    """Tell whether the error rate that was given reads the same for both classes."""
+    missed, wrong = (rate.value for rate in result.labels.errors.rates)
+    return percent(missed) == percent(wrong)
 
 
 def name_in_sentence(candidate: Candidate) -> str:

@@ -9,7 +9,7 @@ import numpy as np
 from flipcost.audit import price_words
 from flipcost.core.checked_rows import furthest_apart
 from flipcost.estimators.flipcost.summary import MODEL_WORDS
-from flipcost.report._headline import CONSTANT_WORDS, name_in_sentence, scale_of
+from flipcost.report._headline import CONSTANT_WORDS, name_in_sentence, one_rate_given, scale_of
 from flipcost.words import (
     LEAST_SHARE,
     break_even_sentence,
@@ -29,13 +29,13 @@ if TYPE_CHECKING:
 _ERROR = {"fn": "a miss", "fp": "a false alarm", "tp": "a right flag", "tn": "a right pass"}
 _DEFINED = (
     "Errors are random if every true positive is equally likely to be mislabelled, and every true "
-    "negative. Otherwise they are systematic, which only checked rows can tell."
+    "negative. Otherwise they are systematic, and only checked rows can show that."
 )
 _COSTS = (
-    "counted on rows that a model was not trained on, and corrected for label errors at every rate "
-    "that is possible, by its weight"
+    "counted on rows that a model was not trained on, corrected for label errors and averaged over "
+    "the possible error rates by their weight"
 )
-# Of the likely errors so many are counted out.
+# How many of the likely errors the sentence about them counts.
 _FIRST = 100
 
 
@@ -60,22 +60,22 @@ def price_sentence(result: Findings) -> str:
     units = f"Figures are costs per 1,000 rows, with {percent(result.level)} intervals."
     if result.priced.prices_are_assumed:
         return f"No costs were given: a miss and a false alarm cost 1 each (`fn`, `fp`). {units}"
-    fn, fp = (_price(price) for price in (result.priced.prices.fn, result.priced.prices.fp))
-    said = f"A miss costs {fn}, a false alarm {fp}"
-    if result.priced.prices.is_by_row:
-        means = " and ".join(figure(mean) for mean in result.priced.mean_prices)
-        said += f" ({means} on average); each row is decided at its own costs"
-    return f"{said}. {units}"
+    prices, means = result.priced.prices, result.priced.mean_prices
+    fn, fp = (_price(*one) for one in zip((prices.fn, prices.fp), means, strict=True))
+    own = "; each row is decided at its own costs" if prices.is_by_row else ""
+    return f"A miss costs {fn}, a false alarm {fp}{own}. {units}"
 
 
-def _price(price: object) -> str:
-    return label(price) if isinstance(price, str) else price_words(price)
+def _price(price: object, mean: float) -> str:
+    if isinstance(price, str):
+        return f"the value of {label(price)} ({figure(mean)} on average)"
+    return price_words(price)
 
 
 def supposed(result: Findings) -> str:
     """Say what expected costs suppose."""
     if result.labels.errors.is_given:
-        return "At that error rate"
+        return "At the rate you set" if one_rate_given(result) else "At the rates you set"
     if result.n_checked:
         return f"From {count(result.n_checked, 'checked row')}"
     if result.state in ("no_signal", "small"):
@@ -98,10 +98,10 @@ def candidate_table(
     >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
     >>> heads, rows = candidate_table(result)
     >>> heads[1:], rows[0][0]
-    (['expected cost', 'saving'], 'flipcost model')
+    (['expected cost', 'saving over it'], 'flipcost model')
     """
     scale, best = scale_of(result), result.best
-    heads = [supposed(result), "expected cost", "saving"]
+    heads = [supposed(result), "expected cost", "saving over it"]
     if recorded:
         heads.insert(1, "recorded labels")
     if best.test is not None:
@@ -129,7 +129,7 @@ def candidate_name(candidate: Candidate, result: Findings) -> str:
 def cost_sentence(result: Findings) -> str:
     """Say how the table of costs is read, and what systematic errors could make of it."""
     best = name_in_sentence(result.best)
-    said = f"Saving: what {best} saves over each, on the same rows."
+    said = f"Saving over it: what {best} saves over that model on the same rows."
     if supposed(result) != "If errors are random":
         return said
     worst = figure(scale_of(result) * result.best.clean.high)
@@ -202,7 +202,8 @@ def suspects_sentence(result: Findings) -> str:
     known = result.labels.known_flips
     truth = f" ({known['wrong_in_first_100']} are really wrong)" if known and n == _FIRST else ""
     if n < _FIRST:
-        return f"Likely errors: {n}{'' if expected == n else f', {expected} of them expected'}."
+        listed = f"{expected} expected among the {n} listed" if expected < n else count(n, "row")
+        return f"Likely errors: {listed}."
     return f"Likely errors: {expected} expected among the top {n}{truth}."
 
 
@@ -232,8 +233,8 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
     >>> next_sentence(batch)
     '50 more rows to check, drawn to narrow the range of the error rate.'
     >>> print(next_sentence(batch, 0.5))
-    50 checks cost 25; they are expected to save about 6 on the 3,000 rows of this table. Stop,
-    unless the model will decide about more than 12,000 rows.
+    50 checks cost 25 and are expected to save about 6 on the 3,000 rows of this table. They pay
+    only if the model will decide about more than 12,000 rows.
     """
     if batch is None:
         return "All rows are checked."
@@ -242,15 +243,16 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
         return f"{count(n, f'{more}row')} to check, drawn to narrow the range of the error rate."
     saved, price = batch.saving.value * batch.n_rows, n * cost_check
     said = (
-        f"{count(n, 'check costs', 'checks cost')} {figure(price)}; they are expected to save "
-        f"about {figure(saved)} on the {count(batch.n_rows, 'row')} of this table."
+        f"{count(n, 'check costs', 'checks cost')} {figure(price)} and "
+        f"{'is' if n == 1 else 'are'} expected to save about {figure(saved)} on the "
+        f"{count(batch.n_rows, 'row')} of this table."
     )
     if saved >= price:
-        return f"{said} Go on."
+        return f"{said} They pay."
     if batch.saving.value <= 0:
-        return f"{said} Stop."
+        return f"{said} They do not pay."
     enough = figure(price / batch.saving.value)
-    return f"{said} Stop, unless the model will decide about more than {enough} rows."
+    return f"{said} They pay only if the model will decide about more than {enough} rows."
 
 
 def checks_sentence(result: Findings) -> str:
@@ -274,7 +276,7 @@ def way_table(result: Findings) -> tuple[list[str], list[list[str]]]:
 def way_sentence(result: Findings) -> str:
     """Say how checks have narrowed the error rate; nothing before anything was checked."""
     rows = way_table(result)[1]
-    steps = ", ".join(f"{rate} after {n}" for n, rate, _ in rows)
+    steps = ", ".join(f"{rate} after {n}" if n != "0" else f"{rate} before" for n, rate, _ in rows)
     return f"Error rate by rows checked: {steps}." if steps else ""
 
 
@@ -353,9 +355,8 @@ def _segments_sentence(result: Findings) -> str:
     sure = worst.chance_worst >= 0.5
     shown = worst if sure else found.segments[0]
     wrong, chance = share_span(shown.wrong_share), percent(shown.chance_worst)
-    said = f"{label(shown.name)} with {wrong}, the worst with probability {chance}."
-    said = said if sure else f"none stands out; the highest is {said}"
-    said = _supposing(result) + said
+    said = f"{label(shown.name)} has {wrong}; it is the worst with probability {chance}."
+    said = _supposing(result) + (said if sure else f"none stands out: {said}")
     return said[0].upper() + said[1:]
 
 

@@ -77,7 +77,7 @@
     return shareOf(counts, squares, loss, r, Math.max(alpha, 1 - alpha), undefined, true);
   }
 
-  // Figures as flipcost.words writes them: two digits, more where the interval is narrower.
+  // Figures as flipcost.words writes them.
   const order = (x) => 10 ** Math.floor(Math.log10(Math.abs(x)) + 1e-12);
   function rounded(x, step) {
     let value = Math.round(x / step) * step, unit = "";
@@ -88,15 +88,17 @@
   }
   const figure = (x) => x ? rounded(x, order(x) / 10).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "") : "0";
   function figures(values) {
-    const [, lo, hi] = values, largest = Math.max(...values.map(Math.abs));
+    const half = (values[2] - values[1]) / 2, largest = Math.max(...values.map(Math.abs));
     if (!largest) return values.map(() => "0");
-    const coarse = hi > lo ? Math.min(order(largest) / 10, order((hi - lo) / 2)) : order(largest) / 10;
-    return values.map((x) => rounded(x, Math.abs(x) < 3 * coarse || coarse === 1 ? coarse
-      : Math.min(Math.max(order(x) / 10, coarse / 10), coarse)));
+    const two = order(largest) / 10, one = half > 0 ? order(half) : Infinity;
+    const wide = half >= 3.55 * one, step = wide ? one : Math.min(two, one);
+    const [scale, unit] = largest >= 1e6 && step >= 1e4 ? [1e6, " million"] : [1, ""];
+    const [v, lo, hi] = values.map((x) => rounded(x / scale, (wide || Math.abs(x) < 3 * step || step === 1
+      ? step : Math.min(Math.max(order(x) / 10, step / 10), step)) / scale));
+    return [v + unit, lo, hi + unit];
   }
   function spanText(values, scale) {
-    let [v, lo, hi] = figures(values.map((x) => x * scale));
-    if (hi.endsWith(" million")) lo = lo.replace(" million", "");
+    const [v, lo, hi] = figures(values.map((x) => x * scale));
     return v + " (" + lo + "\u00a0to\u00a0" + hi + ")";
   }
   function ratioText(alpha) {

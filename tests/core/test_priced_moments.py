@@ -7,12 +7,11 @@ import pytest
 from scipy.optimize import minimize
 
 from flipcost.core.costs import RowCosts
+from flipcost.core.moments import merge_others
 from flipcost.core.solve import (
-    PricedMoments,
-    fold_priced_moments,
-    merge_other_prices,
+    denoised_systems,
     path_of_systems,
-    priced_systems,
+    row_moments,
 )
 
 RNG = np.random.default_rng(0)
@@ -22,7 +21,7 @@ PRICES = RowCosts(RNG.lognormal(2, 1, 60), RNG.lognormal(1, 0.5, 60))
 
 
 def solution(moments, rate=None, margin=1.0, l2=0.1):
-    return path_of_systems(priced_systems(moments, [rate]), [0.5], [margin], [l2]).ravel()
+    return path_of_systems(denoised_systems(moments, [rate]), [0.5], [margin], [l2]).ravel()
 
 
 @pytest.mark.parametrize("margin", [0.5, 1.0, 2.0])
@@ -37,7 +36,7 @@ def test_the_closed_form_minimises_its_objective(margin):
         )
         return loss.mean() / unit + 0.1 * w @ w
 
-    found = solution(PricedMoments.from_rows(X, LABELS, PRICES), margin=margin)
+    found = solution(row_moments(X, LABELS, PRICES)[0], margin=margin)
     brute = minimize(objective, np.zeros(3), method="BFGS", options={"gtol": 1e-9})
     np.testing.assert_allclose(found, brute.x, atol=1e-6)
 
@@ -46,14 +45,14 @@ def test_the_closed_form_minimises_its_objective(margin):
 def test_the_mean_over_all_flips_is_the_clean_system(rates):
     """Of six rows all 64 flips, each with its probability, give the clean moments back exactly."""
     rows, labels, prices = X[:6], LABELS[:6], PRICES.take(slice(0, 6))
-    clean = priced_systems(PricedMoments.from_rows(rows, labels, prices), [None])[0]
+    clean = denoised_systems(row_moments(rows, labels, prices)[0], [None])[0]
     mean = np.zeros_like(clean.second)
     for flips in itertools.product([False, True], repeat=6):
         flipped = np.array(flips)
         chance = np.where(flipped, np.where(labels, *rates), 1 - np.where(labels, *rates)).prod()
-        moments = PricedMoments.from_rows(rows, labels ^ flipped, prices)
+        moments = row_moments(rows, labels ^ flipped, prices)[0]
         try:
-            system = priced_systems(moments, [rates])[0]
+            system = denoised_systems(moments, [rates])[0]
         except ValueError:  # what denoising leaves of these few rows is no system, but has a mean
             system = _plain(moments, rates)
         mean += chance * (system.second if system.unclipped is None else system.unclipped)
@@ -79,11 +78,11 @@ def _plain(moments, rates):
 def test_folds_merge_to_all_rows():
     """Folds gathered apart are all rows together, and the others of each are its training rows."""
     folds = np.arange(60) % 3
-    parts = fold_priced_moments(X, LABELS, PRICES, folds, 3)
-    whole = PricedMoments.from_rows(X, LABELS, PRICES)
+    parts = row_moments(X, LABELS, PRICES, folds, 3)
+    whole = row_moments(X, LABELS, PRICES)[0]
     merged = parts[0].merge(parts[1]).merge(parts[2])
     np.testing.assert_allclose(solution(merged, 0.05), solution(whole, 0.05), rtol=1e-9)
-    others = merge_other_prices(parts)
+    others = merge_others(parts)
     np.testing.assert_allclose(
         solution(others[1].merge(parts[1]), 0.05), solution(whole, 0.05), rtol=1e-9
     )
@@ -92,9 +91,9 @@ def test_folds_merge_to_all_rows():
 
 def test_what_cannot_be_is_clipped():
     """Denoised moments at too large a rate are mended: definite, and said to have been."""
-    moments = PricedMoments.from_rows(X[:12], LABELS[:12], PRICES.take(slice(0, 12)))
+    moments = row_moments(X[:12], LABELS[:12], PRICES.take(slice(0, 12)))[0]
     rate = next(r for r in np.arange(0.45, 0.0, -0.01) if moments.is_possible(float(r)))
-    system = priced_systems(moments, [float(rate)])[0]
+    system = denoised_systems(moments, [float(rate)])[0]
     assert system.n_clipped > 0
     for second in system.second:
         assert np.linalg.eigvalsh(second)[0] > -1e-9 * np.abs(second).max()

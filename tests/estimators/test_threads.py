@@ -8,13 +8,12 @@ import pytest
 from threadpoolctl import ThreadpoolController, threadpool_info
 
 from flipcost import (
-    ClassMoments,
     FlipCostClassifier,
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
     _threads,
 )
-from flipcost.estimators import _uneven_margin_cv
+from flipcost.estimators import _uneven_margin
 from flipcost.estimators.flipcost import memory, scores
 
 
@@ -58,8 +57,7 @@ def test_moments_of_few_columns_have_one_thread(model, monkeypatch):
 
         monkeypatch.setattr(owner, name, watched)
 
-    watch(ClassMoments, "from_rows")
-    watch(_uneven_margin_cv, "fold_moments")
+    watch(_uneven_margin, "row_moments")
     X = rng.normal(size=(200, 3))
     with _threads.thread_limits(2, "blas"):
         model.fit(X, X[:, 0] > 0)

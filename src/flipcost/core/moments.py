@@ -33,8 +33,9 @@ import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
+from itertools import accumulate
 from pathlib import Path
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -43,6 +44,9 @@ from scipy import sparse
 from flipcost.core.arrays import Array, Indices, as_flags
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.system import read_regular, usable_memory
+
+# Moments of either kind: `ClassMoments`, or those of rows with costs of their own.
+Mergeable = TypeVar("Mergeable", bound=Any)
 
 
 @dataclass(frozen=True, eq=False)
@@ -448,7 +452,7 @@ def fold_moments(
     ]
 
 
-def merge_others(parts: Sequence[ClassMoments]) -> list[ClassMoments]:
+def merge_others(parts: Sequence[Mergeable]) -> list[Mergeable]:
     """Return, for each part, the merge of all the others, in a linear number of merges.
 
     Training moments of each fold of a cross-validation. They are merged, not subtracted from the
@@ -460,11 +464,9 @@ def merge_others(parts: Sequence[ClassMoments]) -> list[ClassMoments]:
     >>> [int(m.n_rows.sum()) for m in merge_others(parts)]
     [2, 3, 3]
     """
-    empty = ClassMoments.zeros(parts[0].n_features)
-    before, after = [empty], [empty]
-    for left, right in zip(parts[:-1], reversed(parts[1:]), strict=True):
-        before.append(before[-1].merge(left))
-        after.append(after[-1].merge(right))
+    merge, empty = type(parts[0]).merge, type(parts[0]).zeros(parts[0].n_features)
+    before = list(accumulate(parts[:-1], merge, initial=empty))
+    after = list(accumulate(reversed(parts[1:]), merge, initial=empty))
     return [b.merge(a) for b, a in zip(before, reversed(after), strict=True)]
 
 

@@ -77,7 +77,7 @@ throws out of the possible is clipped as in `flipcost.core.solve`, each set agai
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 import numpy as np
@@ -87,7 +87,7 @@ from scipy.linalg.lapack import dposv
 
 from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, RowCosts, cost_share, margin_value
-from flipcost.core.moments import ClassMoments, Matrix, fold_moments, merge_others
+from flipcost.core.moments import ClassMoments, Matrix, fold_moments
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 
 # Grids are solved in stacks of systems of about this many bytes.
@@ -114,8 +114,7 @@ class DenoisedSystem:
         Denoised shares of the positive class along each direction, before they were clipped; empty
         without noise.
     unclipped : ndarray of shape (2, d + 1, d + 1), or None
-        The second moments before anything was clipped, where the classes have shares of different
-        totals (`flipcost.core.solve`).
+        The second moments before clipping; None where nothing was clipped.
     """
 
     centre: Array
@@ -142,15 +141,14 @@ class DenoisedSystem:
         >>> system.is_indefinite(0.1, 1.0), system.is_indefinite(0.5, 1.0)
         (True, False)
         """
+        if self.unclipped is None:
+            return False
         alpha, gamma = cost_share(cost), margin_value(margin)
-        if self.unclipped is not None:
-            quadratic = gamma * alpha * self.unclipped[0] + (1 - alpha) * self.unclipped[1]
-            scale = np.sqrt(np.abs(quadratic.diagonal()))
-            scale = np.where(scale > 0, scale, 1.0)
-            values = np.linalg.eigvalsh(quadratic / np.outer(scale, scale))
-            return bool(values[0] < -_SHARE_TOLERANCE)
-        curvature = (1 - alpha) * self.shares + gamma * alpha * (1 - self.shares)
-        return bool(np.any(curvature <= 0))
+        quadratic = gamma * alpha * self.unclipped[0] + (1 - alpha) * self.unclipped[1]
+        scale = np.sqrt(np.abs(quadratic.diagonal()))
+        scale = np.where(scale > 0, scale, 1.0)
+        values = np.linalg.eigvalsh(quadratic / np.outer(scale, scale))
+        return bool(values[0] < -_SHARE_TOLERANCE)
 
 
 @dataclass(frozen=True, eq=False)
@@ -178,9 +176,12 @@ class NormalEquations:
 
 
 def denoised_systems(
-    moments: ClassMoments, noise_rates: Sequence[NoiseRateLike]
+    moments: ClassMoments | PricedMoments, noise_rates: Sequence[NoiseRateLike]
 ) -> list[DenoisedSystem]:
     """Denoise moments at several rates; one eigendecomposition serves them all.
+
+    Moments of rows with costs of their own are solved at a cost of one half: their weights hold the
+    costs already.
 
     Raises
     ------
@@ -190,32 +191,47 @@ def denoised_systems(
     Examples
     --------
     >>> from flipcost.core.moments import ClassMoments
-    >>> moments = ClassMoments.from_rows(np.array([[0.0], [1.0], [3.0], [4.0]]), [0, 0, 1, 1])
+    >>> X, labels = np.array([[0.0], [1.0], [3.0], [4.0]]), [False, True, False, True]
+    >>> moments = ClassMoments.from_rows(X, labels)
     >>> denoised_systems(moments, [None, 0.2])[1].second[:, -1, -1]
     array([2., 2.])
+
+    The same costs on all rows are one cost:
+
+    >>> costs = RowCosts(np.full(4, 80.0), np.full(4, 20.0))
+    >>> systems = denoised_systems(row_moments(X, labels, costs)[0], [0.1])
+    >>> path_of_systems(systems, [0.5], [1.0], [0.1]).ravel().round(6)
+    array([0.18217 , 0.139455])
+    >>> solve(moments, cost=0.2, noise_rate=0.1).round(6)
+    array([0.18217 , 0.139455])
     """
-    centre = moments.centre()
-    noisy = moments.about(centre)
-    drop_constants(noisy, centre)
-    total = float(moments.weight.sum())
+    # The moments that each class is denoised from, the negative one's first: often the same.
+    if isinstance(moments, PricedMoments):
+        parts, centre = [moments.alarm, moments.miss], (moments.miss + moments.alarm).centre()
+    else:
+        parts, centre = [moments], moments.centre()
+    noisy, total = [part.about(centre) for part in parts], float(np.sum(moments.weight))
+    for part in noisy:
+        drop_constants(part, centre)
     if not total > 0:
         msg = "`moments` must be of rows that have weight; these are of none. Gather rows first."
         raise ValueError(msg)
-    spectrum: tuple[Array, Array] | None = None
+    spectra: list[tuple[Array, Array]] = []
     systems = []
     for rate in noise_rates:
         if rate_pair(rate) == (0.0, 0.0):
-            systems.append(DenoisedSystem(centre, noisy, total, np.empty(0)))
+            second = noisy[0] if len(noisy) == 1 else np.stack([noisy[0][0], noisy[1][1]])
+            systems.append(DenoisedSystem(centre, second, total, np.empty(0)))
             continue
         moments.check_possible(rate)
-        if spectrum is None:
-            spectrum = positive_shares(noisy)
-        clean = np.tensordot(unmixing_matrix(rate), noisy, axes=1)
-        share, correction = excess_of(spectrum, rate)
-        system = DenoisedSystem(centre, clean, total, share)
+        spectra = spectra or [positive_shares(part) for part in noisy]
+        unmix = unmixing_matrix(rate)
+        clean = np.stack([np.tensordot(unmix[c], noisy[-c], axes=1) for c in (0, 1)])
+        shares, excess = zip(*(excess_of(one, rate) for one in spectra), strict=True)
+        system = DenoisedSystem(centre, clean, total, np.concatenate(shares))
         if system.n_clipped:
-            clean[1] -= correction
-            clean[0] += correction
+            mended = np.stack([clean[0] + excess[0], clean[1] - excess[-1]])
+            system = replace(system, second=mended, unclipped=clean)
         systems.append(system)
     return systems
 
@@ -590,7 +606,7 @@ class PricedMoments:
     --------
     >>> X, labels = np.array([[0.0], [1.0], [3.0], [4.0]]), [False, False, True, True]
     >>> prices = RowCosts(np.array([8.0, 8.0, 8.0, 24.0]), np.full(4, 2.0))
-    >>> moments = PricedMoments.from_rows(X, labels, prices)
+    >>> moments = row_moments(X, labels, prices)[0]
     >>> moments.observed().weight.round(4), moments.weight
     (array([0.5714, 4.5714]), 4.0)
     """
@@ -600,15 +616,14 @@ class PricedMoments:
     weight: float
 
     @classmethod
-    def from_rows(
-        cls,
-        X: Matrix,
-        positive: ArrayLike,
-        prices: RowCosts,
-        sample_weight: ArrayLike | None = None,
-    ) -> PricedMoments:
-        """Gather the moments of rows; arguments as in `fold_priced_moments`."""
-        return fold_priced_moments(X, positive, prices, sample_weight=sample_weight)[0]
+    def zeros(cls, n_features: int) -> PricedMoments:
+        """Return the moments of no rows."""
+        return cls(ClassMoments.zeros(n_features), ClassMoments.zeros(n_features), 0.0)
+
+    @property
+    def n_features(self) -> int:
+        """Number of features, d."""
+        return self.miss.n_features
 
     def merge(self, other: PricedMoments) -> PricedMoments:
         """Return the moments of both sets of rows, whose prices are in the same units."""
@@ -618,13 +633,11 @@ class PricedMoments:
 
     def observed(self) -> ClassMoments:
         """Return moments by labels as they are: of positive ones by misses, of others by alarms."""
-        both = (self.alarm, self.miss)
-        return ClassMoments(
-            self.miss.n_rows,
-            np.array([part.weight[c] for c, part in enumerate(both)]),
-            np.stack([part.mean[c] for c, part in enumerate(both)]),
-            np.stack([part.scatter[c] for c, part in enumerate(both)]),
+        weight, mean, scatter = (
+            np.stack([getattr(self.alarm, name)[0], getattr(self.miss, name)[1]])
+            for name in ("weight", "mean", "scatter")
         )
+        return ClassMoments(self.miss.n_rows, weight, mean, scatter)
 
     def is_possible(self, noise_rate: NoiseRateLike) -> bool:
         """Tell whether a noise rate leaves positive rows that cost, and negative ones."""
@@ -644,40 +657,30 @@ class PricedMoments:
         raise ValueError(msg)
 
 
-def fold_priced_moments(
+def row_moments(
     X: Matrix,
     positive: ArrayLike,
-    prices: RowCosts,
+    prices: RowCosts | None = None,
     folds: ArrayLike | None = None,
     n_folds: int = 1,
     sample_weight: ArrayLike | None = None,
     *,
     unit: ArrayLike | None = None,
-) -> list[PricedMoments]:
-    """Gather the moments of every fold, in two passes over the rows.
+) -> list[ClassMoments] | list[PricedMoments]:
+    """Gather the moments of every fold; where costs differ by row, in two passes over the rows.
 
-    Parameters
-    ----------
-    X : array or CSR matrix of shape (n, d)
-        Rows.
-    positive : array-like of bool, shape (n,)
-        Which labels are positive, as observed.
-    prices : RowCosts
-        Of the rows.
-    folds, n_folds
-        As in `flipcost.core.moments.fold_moments`; prices are in the same units in every fold.
-    sample_weight : array-like of shape (n,), optional
-        Non-negative weights.
-    unit : array-like of shape (n,), optional
-        Weights of the rows whose mean prices are the unit; `sample_weight` when not given.
+    Arguments are as in `flipcost.core.moments.fold_moments`. Costs are in units of their means over
+    all rows, weighed by `unit`: by `sample_weight` when it is not given.
 
     Examples
     --------
-    >>> X, prices = np.arange(4.0)[:, None], RowCosts(np.full(4, 3.0), np.ones(4))
-    >>> parts = fold_priced_moments(X, [0, 1, 0, 1], prices, [0, 0, 1, 1], n_folds=2)
+    >>> X, costs = np.arange(4.0)[:, None], RowCosts(np.full(4, 3.0), np.ones(4))
+    >>> parts = row_moments(X, [0, 1, 0, 1], costs, [0, 0, 1, 1], n_folds=2)
     >>> [part.weight for part in parts]
     [2.0, 2.0]
     """
+    if prices is None:
+        return fold_moments(X, positive, folds, n_folds, sample_weight)
     n = len(np.asarray(positive))
     weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     own = prices.relative(weight if unit is None else unit)
@@ -688,66 +691,3 @@ def fold_priced_moments(
     place = np.zeros(n, np.intp) if folds is None else np.asarray(folds)
     totals = [float(weight[place == k].sum()) for k in range(n_folds)]
     return [PricedMoments(*parts) for parts in zip(by_miss, by_alarm, totals, strict=True)]
-
-
-def merge_other_prices(parts: Sequence[PricedMoments]) -> list[PricedMoments]:
-    """Return, for each part, the merge of all the others.
-
-    Examples
-    --------
-    >>> X, prices = np.arange(4.0)[:, None], RowCosts(np.full(4, 3.0), np.ones(4))
-    >>> parts = fold_priced_moments(X, [0, 1, 0, 1], prices, [0, 1, 1, 1], n_folds=2)
-    >>> [part.weight for part in merge_other_prices(parts)]
-    [3.0, 1.0]
-    """
-    by_miss, by_alarm = (
-        merge_others([getattr(p, name) for p in parts]) for name in ("miss", "alarm")
-    )
-    totals = [sum(p.weight for j, p in enumerate(parts) if j != k) for k in range(len(parts))]
-    return [PricedMoments(*own) for own in zip(by_miss, by_alarm, totals, strict=True)]
-
-
-def priced_systems(
-    moments: PricedMoments, noise_rates: Sequence[NoiseRateLike]
-) -> list[DenoisedSystem]:
-    """Denoise moments of priced rows at several rates; to be solved at a cost of one half.
-
-    Raises
-    ------
-    ValueError
-        When a rate is impossible for labels and prices.
-
-    Examples
-    --------
-    The same price on all rows is one price:
-
-    >>> from flipcost.core.solve import path_of_systems, solve
-    >>> X, labels = np.array([[0.0], [1.0], [3.0], [4.0]]), [False, True, False, True]
-    >>> prices = RowCosts(np.full(4, 80.0), np.full(4, 20.0))
-    >>> systems = priced_systems(PricedMoments.from_rows(X, labels, prices), [0.1])
-    >>> path_of_systems(systems, [0.5], [1.0], [0.1]).ravel().round(6)
-    array([0.18217 , 0.139455])
-    >>> solve(ClassMoments.from_rows(X, labels), cost=0.2, noise_rate=0.1).round(6)
-    array([0.18217 , 0.139455])
-    """
-    whole = moments.miss + moments.alarm
-    centre = whole.centre()
-    noisy = [part.about(centre) for part in (moments.alarm, moments.miss)]
-    for part in noisy:
-        drop_constants(part, centre)
-    spectra: list[tuple[Array, Array]] = []
-    systems = []
-    for rate in noise_rates:
-        if rate_pair(rate) == (0.0, 0.0):
-            plain = np.stack([noisy[0][0], noisy[1][1]])
-            systems.append(DenoisedSystem(centre, plain, moments.weight, np.empty(0)))
-            continue
-        moments.check_possible(rate)
-        spectra = spectra or [positive_shares(part) for part in noisy]
-        unmix = unmixing_matrix(rate)
-        clean = np.stack([np.tensordot(unmix[c], noisy[c], axes=1) for c in (0, 1)])
-        (among, beyond), (share, excess) = (excess_of(one, rate) for one in spectra)
-        second = np.stack([clean[0] + beyond, clean[1] - excess])
-        both = np.concatenate([among, share])
-        systems.append(DenoisedSystem(centre, second, moments.weight, both, unclipped=clean))
-    return systems

@@ -199,8 +199,7 @@ class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
         ndarray of shape (n,)
         """
         cuts = self._cuts(X, prices)
-        excess = self._inner_eta(X) - cuts
-        return excess if self._index == 1 else -excess
+        return self._sign * (self._inner_eta(X) - cuts)
 
     def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
         """Return the class of each row; one that is at the threshold is called negative.
@@ -218,8 +217,7 @@ class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
         ndarray of shape (n,)
         """
         cuts = self._cuts(X, prices)
-        positive = self._inner_eta(X) - cuts > 0
-        return self.classes_[np.where(positive, self._index, 1 - self._index)]
+        return self._classes_of(self._inner_eta(X) > cuts)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each clean label.

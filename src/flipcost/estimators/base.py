@@ -1,17 +1,18 @@
-"""What classifiers of two classes share: labels, linear scores, costs by row, tables, wrapping."""
+"""What classifiers of two classes share: labels, linear scores, wrapping, tables, seeds, folds."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from numbers import Real
-from typing import Any, NoReturn
+from numbers import Integral, Real
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.metrics import accuracy_score
-from sklearn.utils import check_array, column_or_1d, get_tags
+from sklearn.model_selection import check_cv
+from sklearn.utils import check_array, check_random_state, column_or_1d, get_tags
 from sklearn.utils.validation import has_fit_parameter
 
 from flipcost._validation import (
@@ -22,8 +23,9 @@ from flipcost._validation import (
     validate_data,
 )
 from flipcost.core.additive import AdditiveScores, HingeBasis
-from flipcost.core.arrays import Array, Flags
+from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.costs import Costs, takes_prices
+from flipcost.core.folds import group_folds, random_folds, stratified_folds
 from flipcost.core.losses import uneven_squared
 from flipcost.core.rates import NoiseRate
 from flipcost.core.scoring import row_scores
@@ -46,11 +48,20 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
 
     _index = 1
 
-    def _read_labels(self, y: Any, n_rows: int) -> Flags:
+    @property
+    def _sign(self) -> float:
+        """What turns scores in favour of the positive class into those of ``classes_[1]``."""
+        return 1.0 if self._index == 1 else -1.0
+
+    def _read_labels(self, y: Any, n_rows: int, classes: Any = None) -> Flags:
         """Keep the classes, and which of them is positive; return which labels are."""
-        self.classes_, second = encode_labels(self, y, n_rows)
+        self.classes_, second = encode_labels(self, y, n_rows, classes)
         self._index = positive_index(self.classes_, self.pos_label)
         return second if self._index == 1 else ~second
+
+    def _classes_of(self, positive: Flags) -> NDArray[Any]:
+        """Return the labels of rows that are, or are not, flagged as positive."""
+        return self.classes_[np.where(positive, self._index, 1 - self._index)]
 
     def _columns(self, eta: Array) -> Array:
         """Lay out the probabilities of the positive class as scikit-learn does."""
@@ -72,7 +83,6 @@ class LinearClassifier(BinaryClassifier, ABC):
     def _orient(self, coefficients):
         """Keep coefficients in scikit-learn's orientation: a positive score means classes_[1]."""
         self._index = positive_index(self.classes_, self.pos_label)
-        self._sign = 1.0 if self._index == 1 else -1.0
         self.coef_ = self._sign * coefficients[None, :-1]
         self.intercept_ = self._sign * coefficients[-1:]
 
@@ -108,9 +118,7 @@ class LinearClassifier(BinaryClassifier, ABC):
         -------
         ndarray of shape (n,)
         """
-        scores = self.decision_function(X)
-        positive = self._sign * scores > 0
-        return self.classes_[(positive == (self._sign > 0)).astype(np.intp)]
+        return self._classes_of(self._sign * self.decision_function(X) > 0)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class; the class docstring says of which labels.
@@ -194,8 +202,7 @@ class WrappingClassifier(MetaEstimatorMixin, BinaryClassifier):
         -------
         ndarray of shape (n,)
         """
-        excess = self._inner_eta(X) - self._cut
-        return excess if self._index == 1 else -excess
+        return self._sign * (self._inner_eta(X) - self._cut)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Return the class of each row; one that is at the threshold is called negative.
@@ -209,8 +216,7 @@ class WrappingClassifier(MetaEstimatorMixin, BinaryClassifier):
         -------
         ndarray of shape (n,)
         """
-        positive = self._inner_eta(X) - self._cut > 0
-        return self.classes_[np.where(positive, self._index, 1 - self._index)]
+        return self._classes_of(self._inner_eta(X) > self._cut)
 
     @property
     def n_features_in_(self) -> int:
@@ -289,42 +295,42 @@ class PricedScoreMixin:
         return float(accuracy_score(y, called, sample_weight=sample_weight))
 
 
-def refuse_prices(rows: str) -> NoReturn:
-    """Refuse prices by row of rows that are not held."""
-    msg = (
-        f"Prices that differ by row need rows in memory, not {rows}: moments by class do not tell "
-        "what their rows cost. Give one price, or learn from a sample of the rows."
-    )
-    raise ValueError(msg)
+def dask_table(X: Any, y: Any, sample_weight: Any, **beside: Any) -> Table | None:
+    """Return a Dask collection with its labels as a table, and None for other rows.
 
-
-def is_dask(rows: Any) -> bool:
-    """Tell whether rows are a Dask collection, without importing Dask."""
-    return type(rows).__module__.partition(".")[0] == "dask"
-
-
-def dask_table(X: Any, y: Any, sample_weight: Any) -> Table:
-    """Return a Dask collection with its labels as a table."""
+    What else came with the rows, by name, is refused: a table holds none of it.
+    """
+    if type(X).__module__.partition(".")[0] != "dask":  # without importing Dask
+        return None
+    for name, values in beside.items():
+        if values is not None:
+            msg = (
+                f"`{name}` is of rows in memory, and a Dask collection is not: learn from a sample "
+                "of its rows, or give `fit_table` a table, which has roles for columns."
+            )
+            raise ValueError(msg)
     return scan_dask(X, y, sample_weight=sample_weight)
 
 
-def check_table(table: Any) -> None:
-    """Refuse what is not a table."""
+def check_table(table: Any, cost: Any = None) -> None:
+    """Refuse what is not a table, and costs by row where class moments are all that is kept."""
     if not isinstance(table, Table):
         msg = (
             f"`table` must be made by one of flipcost.scale's scan functions; got "
             f"{type(table).__name__}. For rows in memory use `fit`."
         )
         raise TypeError(msg)
+    if isinstance(cost, Costs) and cost.is_by_row:
+        msg = (
+            "Prices that differ by row need rows in memory, not a table: moments by class do not "
+            "tell what their rows cost. Give one price, or learn from a sample of the rows."
+        )
+        raise ValueError(msg)
 
 
 def oriented(table: Any, n_folds: Any, pos_label: Any) -> Any:
     """Return the sorted classes, and the labelled moments of each fold, positive label second."""
-    return orient_found(table, table.fold_moments(n_folds), pos_label)
-
-
-def orient_found(table: Any, found: Any, pos_label: Any) -> Any:
-    """Do the same with the labelled moments at hand."""
+    found = table.fold_moments(n_folds)
     both = found.oriented()  # says so when there is one label only
     classes = np.array(sorted(both.labels))
     positive = both.labels[positive_index(classes, pos_label)]
@@ -347,3 +353,69 @@ def name_features(estimator: Any, names: Any) -> None:
     vars(estimator).pop("feature_names_in_", None)
     if names is not None:
         estimator.feature_names_in_ = np.array(names, dtype=object)
+
+
+def generator(random_state: Any) -> np.random.Generator:
+    """Return a numpy generator from what scikit-learn takes as a seed."""
+    seeds = check_random_state(random_state).randint(2**32, size=4, dtype=np.uint32)
+    return np.random.default_rng(seeds)
+
+
+def fold_numbers(cv: Any, codes: Any, rng: Any, groups: Any = None) -> Indices:
+    """Return the fold of each row: random and stratified for a number, else as the splitter says.
+
+    Parameters
+    ----------
+    cv : int, splitter or iterable
+        Folds. Test sets must partition the rows, since rows are held out fold by fold.
+    codes : ndarray of shape (n,)
+        Class numbers.
+    rng : numpy.random.Generator
+        Where folds come from when `cv` is a number.
+    groups : ndarray of shape (n,), optional
+        For splitters that take groups.
+    """
+    n_rows = len(codes)
+    if isinstance(cv, Integral):
+        if not 2 <= int(cv) <= n_rows:
+            msg = f"`cv` must be at least 2 and at most the number of rows, {n_rows}; got {cv}."
+            raise ValueError(msg)
+        return random_folds(codes, int(cv), rng)
+    folds, _ = folds_or_splits(cv, codes, groups)
+    if folds is None:
+        msg = (
+            "The test sets of `cv` must partition the rows, each trained on all the others; got "
+            "splits that do not. Give a number of folds, or a splitter such as KFold."
+        )
+        raise ValueError(msg)
+    return folds
+
+
+def folds_or_splits(cv: Any, codes: Any, groups: Any = None) -> Any:
+    """Return the fold of each row when test sets partition the rows, and any other splits as such.
+
+    A number stands for stratified folds in order of the rows, or of groups. Splits are pairs of how
+    often each row is trained on and tested on.
+    """
+    if isinstance(cv, Integral):
+        folds = stratified_folds(codes, int(cv))  # says what is wrong with the number
+        if groups is None:
+            return folds, None
+        return group_folds(groups, codes, int(cv), np.random.default_rng(0)), None
+    n = len(codes)
+    splits = [
+        (_times(train, n), _times(test, n))
+        for train, test in check_cv(cv, codes, classifier=True).split(
+            np.empty((n, 0)), codes, groups
+        )
+    ]
+    tested = sum(test.astype(np.intp) for _, test in splits)
+    if np.all(tested == 1) and all(np.array_equal(train, 1 - test) for train, test in splits):
+        return np.argmax([test for _, test in splits], axis=0), None
+    return None, splits
+
+
+def _times(rows: Any, n: int) -> Any:
+    """Return how often each of n rows is chosen, by number or by mask, in the smallest integers."""
+    times = np.bincount(np.arange(n)[rows], minlength=n)
+    return times.astype(np.min_scalar_type(int(times.max(initial=0))))

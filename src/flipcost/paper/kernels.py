@@ -32,7 +32,7 @@ from sklearn.utils.multiclass import check_classification_targets
 
 from flipcost._validation import Interval, StrOptions
 from flipcost.core.arrays import Array, Indices
-from flipcost.estimators.folds import fold_numbers
+from flipcost.estimators.base import fold_numbers
 
 CENTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90)
 

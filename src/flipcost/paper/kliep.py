@@ -129,8 +129,7 @@ from flipcost._validation import (
     validate_data,
 )
 from flipcost.core.arrays import Array, Flags, Indices
-from flipcost.estimators.base import BinaryClassifier
-from flipcost.estimators.folds import generator
+from flipcost.estimators.base import BinaryClassifier, generator
 from flipcost.paper.kernels import (
     KERNELS,
     KernelClassifier,

@@ -59,7 +59,7 @@ from flipcost._validation import (
     validate_data,
 )
 from flipcost.core.arrays import Array, Indices
-from flipcost.estimators.folds import generator
+from flipcost.estimators.base import generator
 from flipcost.paper.kernels import (
     KERNELS,
     KernelClassifier,

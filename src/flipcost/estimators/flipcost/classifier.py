@@ -34,10 +34,9 @@ from flipcost.estimators.base import (
     check_positive,
     check_table,
     dask_table,
-    is_dask,
+    generator,
     name_features,
 )
-from flipcost.estimators.flipcost.dependence import refuse_dependence
 from flipcost.estimators.flipcost.memory import (
     MemoryRows,
     ScoreLearner,
@@ -48,7 +47,6 @@ from flipcost.estimators.flipcost.memory import (
 from flipcost.estimators.flipcost.result import SOURCES, FitOptions
 from flipcost.estimators.flipcost.scores import KINDS, GivenScores, PooledRule, clean_probability
 from flipcost.estimators.flipcost.summary import MOST_BYTES, sql_bytes, summarize
-from flipcost.estimators.folds import generator
 from flipcost.exceptions import DenoisingWarning, DependenceWarning, FlipCostError
 from flipcost.tables.encoder import is_mixed
 from flipcost.tables.rows import LabeledMoments
@@ -586,9 +584,10 @@ class FlipCostClassifier(FittedFlipCost):
         DependenceWarning
             When rows repeat others, or labels drift with time.
         """
-        if is_dask(X):
-            refuse_dependence(groups, time)
-            return self.fit_table(dask_table(X, y, sample_weight))
+        beside = {"trusted": trusted, "prices": prices, "groups": groups, "time": time}
+        table = dask_table(X, y, sample_weight, **beside)
+        if table is not None:
+            return self.fit_table(table)
         self._fit(X, y, sample_weight, trusted, prices, groups, time)
         return self
 

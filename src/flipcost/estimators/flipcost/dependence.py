@@ -22,7 +22,7 @@ from flipcost.core.dependence import (
     time_spans,
 )
 from flipcost.core.folds import group_folds, usual_folds
-from flipcost.estimators.folds import fold_numbers
+from flipcost.estimators.base import fold_numbers
 from flipcost.exceptions import FlipCostError
 from flipcost.tables.encoder import Encoder, is_mixed
 
@@ -208,21 +208,6 @@ def _thinned(rows: ScoredRows, design: float) -> ScoredRows:
         checked=None if rows.checked is None else replace(rows.checked, design=design),
         design=design,
     )
-
-
-def refuse_dependence(groups: Any, time: Any) -> None:
-    """Refuse groups or time of rows that stay where they are.
-
-    Examples
-    --------
-    >>> refuse_dependence(None, None)
-    """
-    if groups is not None or time is not None:
-        msg = (
-            "`groups` and `time` need rows in memory; give `fold_by` to the table of a Dask "
-            "collection (`flipcost.scale.scan_dask`) to keep rows of one group in one fold."
-        )
-        raise FlipCostError(msg)
 
 
 def _by_time(learned: Flags, order: Indices, cv: Any) -> Dependence:

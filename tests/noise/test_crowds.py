@@ -115,3 +115,19 @@ def test_bad_truths_are_said_in_a_sentence(gold, words):
 def test_columns_of_other_items_are_refused():
     with pytest.raises(ValueError, match="a row for each"):
         fc.CrowdLabels.from_wide([[0, 1], [1, 1]]).fit(X=np.zeros((3, 1)))
+
+
+def test_the_rate_of_one_annotator_is_that_of_repeated_labels(drawn):
+    """Of two annotators and of three; whose labels are learned from is asked by name."""
+    true = drawn[0]
+    labels = {f"a{k}": fc.noise.flip_labels(true, 0.1 * k, k) for k in (1, 2, 3)}
+    two = {name: labels[name] for name in ("a1", "a2")}
+    crowd = fc.CrowdLabels.from_wide(two)
+    assert crowd.noise_rate("a1") == crowd.noise_rate("a2")
+    assert crowd.noise_rate("a1") == fc.noise.rate_from_repeats(*two.values())
+    crowd = fc.CrowdLabels.from_wide(labels)
+    assert crowd.noise_rate("a1") == fc.noise.rate_from_repeats(*labels.values())
+    found = crowd.noise_rate("a3")
+    assert found.low < 0.3 < found.high
+    with pytest.raises(ValueError, match=r"`worker` must be one of 'a1', 'a2', 'a3'; got 7"):
+        crowd.noise_rate(7)

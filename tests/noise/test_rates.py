@@ -229,7 +229,7 @@ def test_one_rate_is_bounded_by_one_half():
         (lambda: rate_from_repeats([0, None], [None, 1]), "rows with two labels at least"),
         (
             lambda: rate_from_repeats([0, 1, 0], [0, 1, 1], [None, None, None]),
-            "got none in column 3",
+            "got none in 'y3'",
         ),
         (lambda: rate_by_range([0.1, 1.2]), r"must lie in \[0, 1\]; got values from 0.1 to 1.2"),
         (lambda: rate_by_range([0.1, 0.2], tail=0.5), r"`tail` must lie in \(0, 0.5\)"),

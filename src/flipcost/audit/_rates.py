@@ -11,7 +11,7 @@ from flipcost.audit._trusted import check_others, check_trusted
 from flipcost.core.feasible import agreement
 from flipcost.core.noise import rate_pair
 from flipcost.exceptions import TableError, shorten
-from flipcost.noise import rate_of_differences, rate_of_patterns
+from flipcost.noise import rate_of_patterns
 
 if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
@@ -88,14 +88,11 @@ def rate_from_pairs(
     untold = _unrelated(seen, counts, names, options.target, labels)
     if untold is not None:
         return None, [*notes, untold]
-    if len(names) > 1:
-        patterns = np.select([seen == labels[1], seen == labels[0]], [1, 0], -1)
-        two = options.noise_model != "symmetric"
-        return rate_of_patterns(patterns, counts, class_conditional=two, level=options.level), notes
-    differ = sum(n for (label, other), n in pairs.items() if label != other)
+    patterns = np.select([seen == labels[1], seen == labels[0]], [1, 0], -1)
+    two = len(names) > 1 and options.noise_model != "symmetric"
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
-        rate = rate_of_differences(differ, sum(pairs.values()), options.level)
+        rate = rate_of_patterns(patterns, counts, class_conditional=two, level=options.level)
     return rate, notes + [" ".join(str(w.message).split()) for w in caught]
 
 

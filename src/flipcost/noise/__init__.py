@@ -1,16 +1,15 @@
 """Label errors: flipping labels on purpose, and estimating how many are wrong."""
 
 from flipcost.core.rates import NoiseRate
-from flipcost.noise._crowds import CrowdLabels, WorkerRates
-from flipcost.noise._flip import flip_labels
-from flipcost.noise._inferred import rate_bounds, rate_by_likelihood, rate_by_range
+from flipcost.noise._crowds import CrowdLabels, WorkerRates, rate_of_patterns
 from flipcost.noise._judge import JudgedRows, judge, judge_difference
-from flipcost.noise._repeated import (
+from flipcost.noise._rates import (
+    flip_labels,
+    rate_bounds,
+    rate_by_likelihood,
+    rate_by_range,
     rate_from_repeats,
     rate_from_trusted,
-    rate_of_differences,
-    rate_of_errors,
-    rate_of_patterns,
 )
 
 __all__ = [
@@ -26,7 +25,5 @@ __all__ = [
     "rate_by_range",
     "rate_from_repeats",
     "rate_from_trusted",
-    "rate_of_differences",
-    "rate_of_errors",
     "rate_of_patterns",
 ]

@@ -14,10 +14,15 @@ from scipy.special import expit, logit
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.confusion import Interval
 from flipcost.core.crowds import CrowdFit, calibrate, fit_crowd
-from flipcost.core.rates import check_level
+from flipcost.core.rates import (
+    NoiseRate,
+    check_level,
+    clopper_pearson,
+    rate_of_disagreement,
+)
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import FlipCostError, shorten
-from flipcost.noise._columns import is_missing, read_columns
+from flipcost.noise._columns import is_missing, noise_rate, read_columns
 
 # With columns: rounds at most, and how much a probability moves in the last one.
 _ROUNDS, _SETTLED = 8, 0.02
@@ -214,6 +219,60 @@ class CrowdLabels:
         self.share_ = found.share
         return self
 
+    def noise_rate(
+        self, worker: Any, *, class_conditional: bool = False, level: float = 0.95
+    ) -> NoiseRate:
+        r"""Return how often an annotator errs, as the rate of labels to learn from.
+
+        Needs no `fit`. Items with two labels or more count. Two annotators are taken to err
+        equally often: they disagree with probability :math:`2\rho(1-\rho)`, and that is solved for
+        the rate. Of three and more each has rates of its own.
+
+        Parameters
+        ----------
+        worker : label
+            One of `workers_`.
+        class_conditional : bool, default=False
+            Whether to estimate a rate for each class, ``(rho_pos, rho_neg)``. It takes three
+            annotators: two leave one more unknown than there are shares to compute it from.
+        level : float, default=0.95
+            Confidence level of the interval; of each interval when there are two.
+
+        Returns
+        -------
+        NoiseRate
+
+        Warns
+        -----
+        UserWarning
+            When two annotators disagree on more than half of the items, beyond sampling error.
+        """
+        table = np.full((len(self.items_), len(self.workers_)), -1, dtype=np.int8)
+        table[self._item, self._worker] = self._label
+        table = table[(table >= 0).sum(axis=1) >= 2]
+        if not len(table):
+            msg = (
+                "There must be rows with two labels at least; got none. Have some rows labelled "
+                "again, or use an estimate that needs no second label."
+            )
+            raise FlipCostError(msg)
+        silent = self.workers_[(table < 0).all(axis=0)].tolist()
+        if silent:
+            msg = (
+                "Each column must have labels in rows that another has labelled; got none in "
+                f"{shorten(silent)}. Leave that column out."
+            )
+            raise FlipCostError(msg)
+        others = self.workers_ != worker
+        if others.all():
+            msg = f"`worker` must be one of {shorten(self.workers_.tolist())}; got {worker!r}."
+            raise FlipCostError(msg)
+        table = np.hstack([table[:, ~others], table[:, others]])
+        kinds, counts = np.unique(table, axis=0, return_counts=True)
+        return rate_of_patterns(
+            kinds, counts.astype(float), class_conditional=class_conditional, level=level
+        )
+
     def doubled(self) -> tuple[Indices, Flags, Array]:
         """Return rows to learn from: each item twice, with weights by its probability.
 
@@ -328,3 +387,68 @@ def _classes(labels: Any, coded: Array) -> tuple[Any, Any]:
         msg = "Labels must have two values; got one only. Check the column or the filter."
         raise FlipCostError(msg)
     return found[0][0], found[1][0]
+
+
+def rate_of_patterns(
+    labels: NDArray[Any], counts: Array, *, class_conditional: bool = False, level: float = 0.95
+) -> NoiseRate:
+    """Return the rate of the first of two or more annotators, see `CrowdLabels.noise_rate`.
+
+    Parameters
+    ----------
+    labels : ndarray of shape (n_patterns, n_annotators)
+        Patterns of labels: 1, 0, or -1 where one is missing.
+    counts : ndarray of shape (n_patterns,)
+        Rows with each pattern.
+    class_conditional : bool, default=False
+        Whether to estimate a rate for each class.
+    level : float, default=0.95
+        Confidence level of the interval.
+
+    Returns
+    -------
+    NoiseRate
+
+    Examples
+    --------
+    >>> labels = np.array([[1, 1, 1], [0, 0, 0], [1, 0, 0]])
+    >>> print(rate_of_patterns(labels, np.array([80, 80, 40])))
+    0.198, 95% interval 0.147 to 0.257 (first of 3 labels on 200 rows)
+    """
+    if labels.shape[1] == 2:
+        return _rate_of_two(labels, counts, class_conditional=class_conditional, level=level)
+    row, worker = np.nonzero(labels >= 0)
+    positive = labels[row, worker] == 1
+    symmetric = not class_conditional
+    found = fit_crowd(
+        row, worker, positive, len(labels), counts=counts, symmetric=symmetric, pooled=False,
+        level=level,
+    )  # fmt: skip
+    first = found.rates[0][: 2 if class_conditional else 1]
+    limits = np.array([[rate.value, rate.low, rate.high] for rate in first]).T
+    value, low, high = np.minimum(limits, 0.5 if symmetric else 1.0)
+    source = f"first of {labels.shape[1]} labels on {int(counts.sum())} rows"
+    return noise_rate(value, low, high, source, level)
+
+
+def _rate_of_two(
+    labels: NDArray[Any], counts: Array, *, class_conditional: bool, level: float
+) -> NoiseRate:
+    """Return the rate at which either of two annotators errs, by how often they disagree."""
+    if class_conditional:
+        msg = (
+            "Rates for each class must have three columns of labels at least; got two, from which "
+            "they cannot be told. Give a third, or estimate one rate with class_conditional=False."
+        )
+        raise FlipCostError(msg)
+    differ, rows = int(counts[labels[:, 0] != labels[:, 1]].sum()), int(counts.sum())
+    low, high = clopper_pearson(differ, rows, level)
+    if low > 0.5:
+        warnings.warn(
+            f"The two columns disagree in {differ} of {rows} rows, more than independent flips "
+            "can explain. Check that both code the classes in the same way.",
+            UserWarning,
+            stacklevel=5,
+        )
+    value, low, high = rate_of_disagreement(np.array([[differ / rows], [low], [high]]))
+    return noise_rate(value, low, high, f"disagreement of two labels on {rows} rows", level)

@@ -1,13 +1,20 @@
-"""Noise rates from noisy labels alone, with out-of-fold scores."""
+"""Flip labels on purpose, and estimate at which rates labels were flipped.
+
+From checked rows, from rows labelled again, and from noisy labels alone with out-of-fold scores.
+"""
 
 from __future__ import annotations
 
+from numbers import Integral
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils import column_or_1d
 
+from flipcost._validation import positive_index
 from flipcost.core.arrays import Array, Flags
+from flipcost.core.noise import NoiseRateLike, flip
 from flipcost.core.rates import (
     NoiseRate,
     clopper_pearson,
@@ -15,14 +22,207 @@ from flipcost.core.rates import (
     quantile_interval,
     tail_counts,
 )
-from flipcost.noise._columns import noise_rate, read_labels, read_probabilities, read_scores
+from flipcost.noise._columns import (
+    noise_rate,
+    read_columns,
+    read_labels,
+    read_probabilities,
+    read_scores,
+)
+from flipcost.noise._crowds import CrowdLabels
 from flipcost.paper.forward import LARGEST_RATE, LARGEST_SUM, pair_of_rates, symmetric_rate
 from flipcost.paper.losses import Design
 
-# Scores in so many bins, each with as many rows, lose less than sampling error ever shows.
+# Apart from the stream of a user who made the data with the same seed: "flip".
+_STREAM = 0x666C6970
+# Bins of scores with equally many rows; what they lose is below the sampling error.
 _N_BINS = 256
 # Of the slope per standard deviation of the score: steeper curves than this are steps already.
 _SLOPE_SCALE = 30.0
+
+
+def flip_labels(
+    y: ArrayLike, noise_rate: NoiseRateLike, random_state: Any = None, *, pos_label: Any = None
+) -> NDArray[Any]:
+    """Flip each label to the other class, independently, with the probability of its class.
+
+    Parameters
+    ----------
+    y : array-like of shape (n,)
+        Labels: two values.
+    noise_rate : float or pair of floats
+        One probability in [0, 0.5) for all labels, or ``(rho_pos, rho_neg)`` for positive and
+        negative ones.
+    random_state : int, Generator or None, default=None
+        Seed; an int gives the same flips each time. Its stream is the flips' own, so that the
+        seed that made the data does not tie the flips to the labels.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+
+    Returns
+    -------
+    ndarray of shape (n,)
+        Labels of the same kind, some of them flipped.
+
+    Examples
+    --------
+    >>> flip_labels(["yes", "no", "yes", "yes", "no", "no"], 0.4, random_state=0)
+    array(['yes', 'yes', 'no', 'yes', 'yes', 'no'], dtype='<U3')
+    """
+    labels = column_or_1d(y)
+    classes = np.unique(labels)
+    if len(classes) != 2:
+        msg = (
+            f"`y` must hold two labels; got {len(classes)}: {classes[:5].tolist()}. "
+            "Keep or merge rows until two are left."
+        )
+        raise ValueError(msg)
+    index = positive_index(classes, pos_label)
+    flipped = flip(labels == classes[index], noise_rate, _generator(random_state))
+    return classes[np.where(flipped, index, 1 - index)]
+
+
+def _generator(random_state: Any) -> np.random.Generator:
+    if isinstance(random_state, Integral):
+        return np.random.default_rng([_STREAM, int(random_state)])
+    return np.random.default_rng(random_state)
+
+
+def rate_from_trusted(
+    y_noisy: ArrayLike,
+    y_trusted: ArrayLike,
+    *,
+    class_conditional: bool = False,
+    level: float = 0.95,
+    pos_label: Any = None,
+) -> NoiseRate:
+    """Estimate the noise rate from rows whose label an expert has checked.
+
+    The strongest information there is, and exact: the noisy label disagrees with the true one
+    with the probability that is asked for. A few hundred rows do.
+
+    Parameters
+    ----------
+    y_noisy : array-like of shape (n,)
+        The labels to learn from.
+    y_trusted : array-like of shape (n,)
+        True labels of the same rows. Rows where it is missing (None, NaN, NA) are skipped.
+    class_conditional : bool, default=False
+        Whether to estimate a rate for each class, ``(rho_pos, rho_neg)``, from the trusted labels
+        of that class.
+    level : float, default=0.95
+        Confidence level of the interval; of each interval when there are two.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+
+    Returns
+    -------
+    NoiseRate
+        With Clopper-Pearson limits, which cover with at least their level at any number of rows.
+
+    Notes
+    -----
+    The rows to check must be drawn at random (within each class, for two rates): rows that look
+    wrong are wrong more often. Without `class_conditional` the rate is the share of wrong labels,
+    which is what one rate for both classes means; if they differ, it depends on the mix of classes.
+
+    Examples
+    --------
+    >>> from flipcost.noise import rate_from_trusted
+    >>> noisy = ["ham", "spam", "ham", "spam", "ham", "ham", "spam", "ham"]
+    >>> checked = ["ham", "spam", "spam", "spam", "ham", "ham", None, None]
+    >>> print(rate_from_trusted(noisy, checked))
+    0.167, 95% interval 0.004 to 0.641 (disagreement with 6 trusted labels)
+    """
+    columns = {"y_noisy": y_noisy, "y_trusted": y_trusted}
+    noisy, trusted = read_columns(columns, pos_label, optional=("y_trusted",)).T
+    seen = ~np.isnan(trusted)
+    if not seen.any():
+        msg = (
+            "`y_trusted` must have a label in one row at least; got none. Have some rows "
+            "checked, or use an estimate that needs no trusted labels."
+        )
+        raise ValueError(msg)
+    wrong = noisy != trusted
+    groups = [trusted == 1, trusted == 0] if class_conditional else [seen]
+    rows = [int(group.sum()) for group in groups]
+    if not all(rows):
+        msg = (
+            "A rate for each class must have trusted labels of each; got "
+            f"{rows[0]} positive and {rows[1]} negative ones. Have more rows checked, or estimate "
+            "one rate with class_conditional=False."
+        )
+        raise ValueError(msg)
+    errors = [int(wrong[group].sum()) for group in groups]
+    low, high = clopper_pearson(errors, rows, level)
+    source = f"disagreement with {sum(rows)} trusted labels"
+    return noise_rate(np.divide(errors, rows), low, high, source, level)
+
+
+def rate_from_repeats(
+    y1: ArrayLike,
+    y2: ArrayLike,
+    *more: ArrayLike,
+    class_conditional: bool = False,
+    level: float = 0.95,
+    pos_label: Any = None,
+) -> NoiseRate:
+    r"""Estimate the noise rate from two or more labels of the same rows, none of them trusted.
+
+    Annotators who err on their own disagree more, the more they err. With **two** columns, both
+    are taken to be equally noisy; they disagree with probability :math:`2\rho(1-\rho)`, whatever
+    the classes are, and that is solved for the rate. With **three or more**, each column has rates
+    of its own and the rate *of the first column* is returned, the one to learn from.
+
+    Parameters
+    ----------
+    y1, y2 : array-like of shape (n,)
+        Labels of the same rows by two annotators. Missing labels (None, NaN, NA) are allowed:
+        with two columns their rows are skipped, with more the other labels of the row are used.
+    *more : array-like of shape (n,)
+        Labels by further annotators.
+    class_conditional : bool, default=False
+        Whether to estimate a rate for each class, ``(rho_pos, rho_neg)``. It takes three columns:
+        two leave one more unknown than there are shares to compute it from.
+    level : float, default=0.95
+        Confidence level of the interval; of each interval when there are two.
+    pos_label : label, default=None
+        The positive class; the larger of the two labels when None.
+
+    Returns
+    -------
+    NoiseRate
+        With two columns the limits are exact (Clopper-Pearson limits of the disagreement, solved
+        for the rate); with more they are those of the posterior. A rate of 0.5 means that
+        the columns agree no more than chance does.
+
+    Warns
+    -----
+    UserWarning
+        When two columns disagree in more than half of the rows, beyond sampling error.
+
+    Notes
+    -----
+    Annotators must err independently given the class. Those who find the same rows hard, or who saw
+    each other's labels, agree too often, and the rate comes out too low. If two columns have
+    different rates, the result lies between them, nearer to the larger. This is
+    `CrowdLabels.noise_rate` of the first column.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from flipcost.noise import flip_labels, rate_from_repeats
+    >>> y = np.repeat(["no", "yes"], [700, 300])
+    >>> first, second = flip_labels(y, 0.2, 1), flip_labels(y, 0.2, 2)
+    >>> print(rate_from_repeats(first, second))
+    0.218, 95% interval 0.193 to 0.246 (disagreement of two labels on 1000 rows)
+    >>> third = flip_labels(y, 0.1, 3)
+    >>> print(rate_from_repeats(first, second, third))
+    0.213, 95% interval 0.183 to 0.246 (first of 3 labels on 1000 rows)
+    """
+    columns = {f"y{j}": column for j, column in enumerate((y1, y2, *more), start=1)}
+    crowd = CrowdLabels.from_wide(columns, pos_label=pos_label)
+    return crowd.noise_rate("y1", class_conditional=class_conditional, level=level)
 
 
 def rate_by_range(

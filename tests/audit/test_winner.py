@@ -15,7 +15,7 @@ from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.report import headline, render_report
-from flipcost.tables.steps import StandardNumbers
+from flipcost.tables.encoder import TableEncoder
 from tests.audit.helpers import PRICES, noisy_table
 
 WORDS = np.array(["no", "yes"], dtype=object)
@@ -104,7 +104,7 @@ def test_the_rival_is_plain_boosting():
     table = noisy_table(600)
     found = audit(table, "ill", PRICES, drop=("truth",))
     y = np.array(table["ill"]) == "yes"
-    X = StandardNumbers(found.model[0].encoder).fit_transform(table)
+    X = TableEncoder(found.model[0].encoder).fit_transform(table)
     rival = boosting_classifier(np.zeros(X.shape[1], bool), 0).fit(X, y)
     called = rival.predict_proba(X)[:, 1] > PRICES.alpha
     assert np.array_equal(found.candidate("boosting").predict(X, RowCosts.of(PRICES)), called)

@@ -17,8 +17,7 @@ from flipcost import (
     UnevenMarginClassifierCV,
 )
 from flipcost.model.convert import formula_of
-from flipcost.tables.encoder import Encoder
-from flipcost.tables.steps import PlainColumns, StandardNumbers
+from flipcost.tables.encoder import Encoder, PlainColumns, TableEncoder
 
 # Columns that no model learns from.
 OTHERS = ("key", "the price")
@@ -82,7 +81,7 @@ def make_pipeline(table, labels, classifier):
     names = [name for name in table.column_names if name not in OTHERS]
     encoder = Encoder.learn(table, columns=names)
     is_own = isinstance(classifier, FlipCostClassifier)  # it has an encoder of its own
-    first = PlainColumns(encoder) if is_own else StandardNumbers(encoder)
+    first = PlainColumns(encoder) if is_own else TableEncoder(encoder)
     return Pipeline([("columns", first), ("model", classifier)]).fit(table, labels)
 
 

@@ -17,7 +17,6 @@ from flipcost.tables.reading import read_batches, read_sample, read_table
 from flipcost.tables.roles import read_labels
 from flipcost.tables.rows import Layout
 from flipcost.tables.scan import open_files, scan_csv, scan_dask
-from flipcost.tables.table_encoder import TableEncoder
 
 CELLS = {
     "dose": ["1e5", "007", " 3 ", "-.5", "?", "NA", "", "+2", " ? ", "12.", "n/a", "0"],
@@ -122,21 +121,18 @@ def test_cells_positions_and_folds_do_not_depend_on_the_route(path, route):
 def test_moments_of_nasty_cells_are_those_of_memory(path):
     """Encoded by means and levels, a pass here and on a cluster sums up what memory holds."""
     columns = ["dose", "smokes", "town"]
-    table = scan_csv(path, "ill", columns)
-    encoder = table.summary().encoder(impute="mean")
-    assert isinstance(encoder, TableEncoder)
+    encoder = scan_csv(path, "ill", columns).learn_encoder()
     whole = read_table(path)
-    read = Encoder.learn(whole, columns=columns).cells(whole)
-    assert encoder.columns[0].fill == pytest.approx(np.nanmean(read[:, 0]), rel=1e-12)
-    assert encoder.columns[1].fill == pytest.approx(np.nanmean(read[:, 1]), rel=1e-12)
+    rows = encoder.transform(whole)
+    read = Encoder.learn(whole, columns=columns)
+    assert encoder.encoder == read
     here = scan_csv(path, "ill", encoder=encoder).moments()
     there = scan_dask(path, "ill", encoder=encoder).moments()
-    filled = np.where(np.isnan(read[:, 0]), encoder.columns[0].fill, read[:, 0])
     positive = np.array([float(CELLS["ill"][k % 12]) == 1 for k in range(N)])
     for found in (here, there):
         assert found.n_rows.tolist() == [N - positive.sum(), positive.sum()]
         np.testing.assert_allclose(
-            found.mean[:, 0], [filled[~positive].mean(), filled[positive].mean()], rtol=1e-12
+            found.mean, [rows[~positive].mean(axis=0), rows[positive].mean(axis=0)], atol=1e-12
         )
     folds = [scan(path, "ill", encoder=encoder).fold_moments(4) for scan in (scan_csv, scan_dask)]
     for a, b in zip(folds[0].parts, folds[1].parts, strict=True):
@@ -172,11 +168,12 @@ def test_words_for_missing_values_can_be_given(tmp_path):
     """What `null_values` lists is missing, and nothing else is."""
     (tmp_path / "a.csv").write_text("x,y\n-9,0\n3,1\n5,1\n")
     table = scan_csv(tmp_path / "a.csv", "y", null_values=["-9"])
-    assert table.summary().columns["x"].n_missing == 1
-    (tmp_path / "b.csv").write_text("x,y\n?,0\n-9,1\n?,1\n")
+    assert table.learn_encoder().encoder.columns[0].has_missing
+    (tmp_path / "b.csv").write_text("x,y\n?,0\n-9,1\n?,1\nb,0\n")
     (tmp_path / "c.csv").write_text("x,y\n?,0\n-9,1\n5,1\n")
-    given = scan_csv(tmp_path / "b.csv", "y", null_values=["-9"]).summary().columns["x"]
-    usual = scan_csv(tmp_path / "c.csv", "y").summary().columns["x"]
-    assert (given.n_missing, usual.n_missing) == (1, 1)
-    assert given.levels == {"?": 2}  # a word like any other when only -9 is missing
-    assert usual.mean == -2.0  # and -9 is a number when nothing says otherwise
+    (given,) = scan_csv(tmp_path / "b.csv", "y", null_values=["-9"]).learn_encoder().encoder.columns
+    (usual,) = scan_csv(tmp_path / "c.csv", "y").learn_encoder().encoder.columns
+    assert given.has_missing
+    assert usual.has_missing
+    assert given.levels == ("?", "b")  # a word like any other when only -9 is missing
+    assert usual.fill == (-2.0,)  # and -9 is a number when nothing says otherwise

@@ -18,9 +18,9 @@ from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
 from flipcost.exceptions import SourceError
 from flipcost.tables import dask as cluster_dask
+from flipcost.tables.encoder import TableEncoder
 from flipcost.tables.rows import Layout
 from flipcost.tables.scan import dask_client, scan_dask, scan_parquet
-from flipcost.tables.table_encoder import TableEncoder
 from tests.tables.cluster import local_cluster
 from tests.tables.conftest import NAMES, Rows
 
@@ -125,7 +125,7 @@ def test_frames_are_encoded_where_they_are(client):
     frame.loc[::10, "a"] = np.nan
     columns = ["a", "town"]
     table = scan_dask(dd.from_pandas(frame, npartitions=5), "y", columns)
-    encoder = table.summary().encoder(impute="mean", standardize=True)
+    encoder = table.learn_encoder()
     assert isinstance(encoder, TableEncoder)
     found = table.with_encoder(encoder).moments()
     expected = ClassMoments.from_rows(encoder.transform(frame), rows.positive)

@@ -1,17 +1,15 @@
+"""Encoders of tables that are not held: learned, applied in passes, sent and merged."""
+
 import numpy as np
 import pandas as pd
 import pyarrow as pa
 import pytest
-from sklearn.compose import make_column_transformer
-from sklearn.impute import SimpleImputer
-from sklearn.pipeline import make_pipeline
-from sklearn.preprocessing import OneHotEncoder, StandardScaler
+from sklearn.preprocessing import StandardScaler
 
-from flipcost import ClassMoments
-from flipcost.exceptions import SourceError
+from flipcost import ClassMoments, UnevenMarginClassifier
+from flipcost.exceptions import SourceError, TableError
+from flipcost.tables.encoder import Encoder, TableEncoder
 from flipcost.tables.scan import scan_batches
-from flipcost.tables.summary import TableSummary
-from flipcost.tables.table_encoder import LevelColumn, NumberColumn, TableEncoder
 
 
 @pytest.fixture(scope="module")
@@ -32,137 +30,119 @@ def split(frame, sizes=(50, 0, 7, 200, 143)):
     return [frame.iloc[a:b] for a, b in zip([0, *ends[:-1]], ends, strict=True)]
 
 
-def test_the_encoder_is_scikit_learns(frame):
-    """Imputing, scaling and one-hot coding from merged summaries are those of scikit-learn."""
-    table = scan_batches(split(frame), "y")
-    encoder = table.summary(categorical=["code"]).encoder(impute="mean", standardize=True)
-    numbers = make_pipeline(SimpleImputer(), StandardScaler())
-    # scikit-learn scales by the deviation after imputing; ours is that of the values present.
-    missing = frame["town"][frame["town"].isna()].iloc[0]  # None before pandas 3, NaN since
-    levels = make_pipeline(
-        SimpleImputer(strategy="most_frequent", missing_values=missing),
-        OneHotEncoder(sparse_output=False),
-    )
-    codes = OneHotEncoder(sparse_output=False)
-    peer = make_column_transformer((levels, ["town"]), (codes, ["code"]))
-    ours = encoder.transform(frame)
-    np.testing.assert_array_equal(ours[:, 1:], peer.fit_transform(frame))
-    scaled = numbers.fit_transform(frame[["age"]]).ravel()
+def of(table):
+    """Return the encoder of a table in memory."""
+    return TableEncoder(Encoder.learn(table)).fit(table)
+
+
+def test_the_encoder_of_a_table_is_that_of_memory(frame):
+    """What is learned in a pass is what `fit` learns of the frame, standardized."""
+    found = scan_batches(split(frame), "y").learn_encoder(categorical=["code"])
+    X = frame.drop(columns="y")
+    expected = Encoder.learn(X, categorical=["code"])
+    assert found.encoder == expected
+    numbers = expected.numbers(expected.cells(X))
     np.testing.assert_allclose(
-        ours[:, 0], scaled * numbers[-1].scale_ / np.nanstd(frame["age"]), atol=1e-12
+        found.transform(frame), StandardScaler().fit_transform(numbers), atol=1e-12
     )
-    assert encoder.feature_names == (
-        *("age", "town=Lyon", "town=Nice", "town=Paris"),
-        *("code=7", "code=8", "code=9"),
+    assert found.feature_names == (
+        *("age", "age is missing", "town is missing"),
+        *("town = Paris", "town = Nice", "town = Lyon"),
+        *(f"code = {level}" for level in expected.columns[2].levels),
     )
 
 
 def test_encoded_moments_are_those_of_encoded_rows(frame):
-    """Encoding in the pass equals encoding all rows first."""
+    """Encoding in the pass equals encoding all rows first, and is the default."""
     table = scan_batches(split(frame), "y")
-    encoder = table.summary().encoder(impute="mean", standardize=True)
+    encoder = table.learn_encoder()
     found = table.with_encoder(encoder).moments()
     expected = ClassMoments.from_rows(encoder.transform(frame), frame["y"].to_numpy() == 1)
     np.testing.assert_allclose(found.scatter, expected.scatter, atol=1e-12 * len(frame))
     np.testing.assert_allclose(found.mean, expected.mean, atol=1e-13)
+    assert table.with_encoder().moments().scatter.tobytes() == found.scatter.tobytes()
 
 
-def test_summaries_merge_in_any_way(frame):
-    """A summary does not depend on the split of the rows, to rounding."""
-    whole = TableSummary.of(frame)
-    parts = [TableSummary.of(part) for part in split(frame) if len(part)]
-    for order in (parts, parts[::-1]):
-        total = order[0]
-        for part in order[1:]:
-            total = total.merge(part)
-        assert total.columns["town"] == whole.columns["town"]
-        for field in ("n_rows", "n_missing", "mean", "squares", "low", "high"):
-            found, expected = (getattr(s.columns["age"], field) for s in (total, whole))
-            assert found == pytest.approx(expected, rel=1e-13)
-
-
-def test_columns_without_values_merge():
-    """A part in which a column is all missing adds its missing values and nothing else."""
-    empty = TableSummary.of(pa.table({"x": pa.array([None, None], pa.float64())}))
-    full = TableSummary.of(pa.table({"x": [1.0, 3.0]}))
-    for merged in (empty.merge(full), full.merge(empty)):
-        column = merged.columns["x"]
-        assert (column.mean, column.n_missing, column.n_rows, column.low) == (2.0, 2, 2, 1.0)
-
-
-def test_summaries_and_encoders_travel_as_text(frame):
-    """What one site writes another reads back equal."""
-    summary = TableSummary.of(frame, categorical=["code"])
-    assert TableSummary.from_json(summary.to_json()) == summary
-    encoder = summary.encoder(impute="mean", standardize=True, unknown="ignore")
-    assert TableEncoder.from_json(encoder.to_json()) == encoder
+def test_encoders_travel_as_text(frame):
+    """What one site writes another reads back equal, whatever its limits are."""
+    encoder = of(frame.assign(far=np.where(frame.index == 3, 1e9, frame["age"])))
+    again = TableEncoder.from_json(encoder.to_json())
+    assert again.encoder == encoder.encoder
+    assert again.mean_.tolist() == encoder.mean_.tolist()
+    assert again.scale_.tolist() == encoder.scale_.tolist()
     with pytest.raises(ValueError, match="to_json"):
-        TableEncoder.from_json(summary.to_json())
-    with pytest.raises(ValueError, match="to_json"):
-        TableSummary.from_json("{}")
+        TableEncoder.from_json("{}")
 
 
-def test_missing_values_are_refused_unless_imputed(frame):
-    """Without a rule missing numbers and levels are refused; with one they are filled."""
-    summary = TableSummary.of(frame)
-    with pytest.raises(SourceError, match="column 'age' must not have missing values"):
-        summary.encoder().transform(frame)
-    with pytest.raises(SourceError, match="column 'town' must not have missing values"):
-        summary.encoder(impute={"age": 0.0}).transform(frame)
-    filled = summary.encoder(impute={"age": -1.0, "town": "Nice"}).transform(frame)
-    np.testing.assert_array_equal(filled[:, 0] == -1, frame["age"].isna())
-    np.testing.assert_array_equal(filled[:, 2] == 1, frame["town"].fillna("Nice") == "Nice")
-    with pytest.raises(ValueError, match="impute"):
-        summary.encoder(impute="median")
+def test_encoders_of_parts_merge(frame):
+    """Every level of any part has a column; a column empty in one part is known from the other."""
+    west = frame.assign(town=np.where(frame["town"] == "Nice", "Lyon", frame["town"]), one=np.nan)
+    east = frame.assign(town=np.where(frame["town"] == "Paris", "Nice", "Rome"))
+    east["one"] = east["age"]
+    merged = TableEncoder.merge_all([of(west), of(east)])
+    assert set(merged.encoder.columns[1].levels) == {"Paris", "Lyon", "Nice", "Rome"}
+    assert merged.encoder.columns[-1].kind == "number"
+    both = pd.concat([west, east])
+    numbers = merged.transform(both)
+    assert np.isfinite(numbers).all()
+    towns = [k for k, name in enumerate(merged.feature_names) if name.startswith("town =")]
+    np.testing.assert_allclose(numbers[:, towns].mean(axis=0), 0, atol=1e-12)
+    np.testing.assert_allclose(numbers[:, towns].std(axis=0), 1, atol=1e-12)
+    with pytest.raises(ValueError, match="same columns"):
+        TableEncoder.merge_all([of(west), of(west[["age", "town"]])])
+    with pytest.raises(ValueError, match="'age' must be of one kind"):
+        TableEncoder.merge_all([of(west[["age"]]), of(pd.DataFrame({"age": ["old", "young"]}))])
 
 
-def test_unknown_levels_are_refused_or_ignored():
-    """A level that was not learned is named, or gives zeros when told to."""
-    table = pa.table({"town": ["Rome", "Nice"]})
-    column = LevelColumn("town", ("Lyon", "Nice"))
-    with pytest.raises(SourceError, match=r"does not know: \['Rome'\]"):
-        TableEncoder((column,)).transform(table)
-    ignoring = TableEncoder((LevelColumn("town", ("Lyon", "Nice"), unknown="ignore"),))
-    assert ignoring.transform(table).tolist() == [[0, 0], [0, 1]]
+def test_missing_values_and_new_levels_have_a_place(frame):
+    """Without an encoder missing values are refused; with one rows of any kind are read."""
+    table = scan_batches([frame[["age", "y"]]], "y")
+    with pytest.raises(SourceError, match="column 'age' must not have missing values; got 27"):
+        table.moments()
+    encoder = of(frame[["age", "town"]])
+    new = encoder.transform(pa.table({"age": [None, 40.0], "town": ["Rome", None]}))
+    assert np.isfinite(new).all()
+    flag = encoder.feature_names.index("age is missing")
+    assert new[0, flag] > 0 > new[1, flag]
 
 
 def test_columns_of_the_wrong_kind_are_named(frame):
-    """Text where numbers were learned, levels in numbers, and dates are refused by name."""
-    with pytest.raises(SourceError, match="column 'town' must hold numbers"):
-        TableEncoder((NumberColumn("town"),)).transform(frame)
-    with pytest.raises(SourceError, match="column 'age' must hold levels"):
-        TableEncoder((LevelColumn("age", ("a",), fill="a"),)).transform(frame.dropna())
-    with pytest.raises(SourceError, match=r"column 'day'.*date32"):
-        TableSummary.of(pa.table({"day": pa.array([1, 2], pa.date32())}))
-
-
-def test_identifiers_are_not_categories():
-    """A column with more levels than allowed is named."""
-    table = pa.table({"id": [str(k) for k in range(200)]})
-    with pytest.raises(ValueError, match="column 'id' must have at most 100 levels; got 200"):
-        TableSummary.of(table).encoder()
-    assert len(TableSummary.of(table).encoder(max_levels=200).feature_names) == 200
-    many = pa.table({"id": [str(k) for k in range(10_001)]})
-    with pytest.raises(SourceError, match="column 'id' must have at most 10000 levels"):
-        TableSummary.of(many)
-
-
-def test_wrong_columns_are_refused():
-    """Impossible scales, fills and rules are refused when the encoder is made."""
-    with pytest.raises(ValueError, match="scale"):
-        NumberColumn("x", scale=0.0)
-    with pytest.raises(ValueError, match="fill"):
-        LevelColumn("x", ("a",), fill="b")
-    with pytest.raises(ValueError, match="unknown"):
-        LevelColumn("x", ("a",), unknown="drop")
-    encoder = TableEncoder((NumberColumn("x"),))
+    """Text among plain numbers, numbers that are none any more, columns that are gone."""
+    with pytest.raises(SourceError, match=r"column 'town' must hold numbers.*`with_encoder`"):
+        scan_batches([frame[["town", "y"]]], "y").moments()
+    encoder = of(frame[["age"]])
+    with pytest.raises(TableError, match="'age' held numbers when the model was made"):
+        encoder.transform(pa.table({"age": ["old"]}))
+    table = scan_batches([pa.table({"age": ["old", "young"], "y": [0, 1]})], "y", encoder=encoder)
+    with pytest.raises(SourceError, match=r"batch 0: Column 'age' held numbers"):
+        table.moments()
     with pytest.raises(ValueError, match="those of the encoder"):
         scan_batches([], "y", ["z"], encoder=encoder)
+    arrays = [(np.zeros((2, 1)), np.array([0, 1]))]
     with pytest.raises(SourceError, match="named columns"):
-        scan_batches([(np.zeros((2, 1)), np.array([0, 1]))], encoder=encoder).moments()
+        scan_batches(arrays, encoder=encoder).moments()
+    with pytest.raises(SourceError, match="rows of arrays are numbers already"):
+        scan_batches(arrays).learn_encoder()
 
 
-def test_a_constant_column_is_not_divided_by_zero():
-    """A column without spread is centred and left at its scale."""
-    encoder = TableSummary.of(pa.table({"x": [3.0, 3.0]})).encoder(standardize=True)
-    assert encoder.transform(pa.table({"x": [3.0, 4.0]})).tolist() == [[0.0], [1.0]]
+def test_an_encoder_is_the_first_step_of_a_pipeline(frame):
+    """It transforms frames for any classifier of scikit-learn."""
+    from sklearn.pipeline import make_pipeline
+
+    X, y = frame.drop(columns="y"), frame["y"]
+    model = make_pipeline(TableEncoder(Encoder.learn(X)), UnevenMarginClassifier(cost=0.5))
+    table = scan_batches(split(frame), "y").with_encoder()
+    peer = UnevenMarginClassifier(cost=0.5).fit_table(table)
+    rows = pd.DataFrame(table.encoder.transform(X), columns=table.encoder.feature_names)
+    np.testing.assert_array_equal(model.fit(X, y).predict(X), peer.predict(rows))
+
+
+def test_a_sample_of_an_encoded_table_has_its_features(frame):
+    """All of the rarer label up to half, weighted to stand for the table."""
+    table = scan_batches(split(frame), "y").with_encoder()
+    found = table.sample(100)
+    assert found.X.shape == (100, len(table.encoder.feature_names))
+    assert np.bincount(found.y).tolist() == [50, 50]
+    for label in (0, 1):
+        stands_for = found.weight[found.y == label].sum()
+        assert stands_for == pytest.approx((frame["y"] == label).sum())

@@ -3,11 +3,12 @@
 import itertools
 
 import numpy as np
+import pyarrow as pa
 from hypothesis import given
 from hypothesis import strategies as st
 
+from flipcost.tables.encoder import Encoder, TableEncoder
 from flipcost.tables.scan import scan_batches
-from flipcost.tables.summary import TableSummary
 
 ROWS = st.lists(
     st.tuples(st.floats(-100, 100), st.sampled_from(["a", "b"]), st.integers(0, 3)),
@@ -41,9 +42,10 @@ def test_any_split_gives_the_same_folds_labels_and_moments(rows, cuts, n_folds):
         np.testing.assert_allclose(a.scatter, b.scatter, atol=1e-13 * 120 * 100**2)
 
 
-@given(ROWS, st.lists(st.integers(0, 40), max_size=4), st.integers(1, 10))
+@given(ROWS, st.lists(st.integers(0, 400), max_size=4), st.integers(50, 70))
 def test_any_split_gives_the_same_sample(rows, cuts, size):
     """Where batches end does not change which rows are drawn."""
+    rows = rows * 10
     whole = scan_batches([arrays(rows)]).sample(size)
     split = scan_batches(batches(rows, cuts)).sample(size)
     np.testing.assert_array_equal(whole.X, split.X)
@@ -52,15 +54,13 @@ def test_any_split_gives_the_same_sample(rows, cuts, size):
 
 
 @given(ROWS, st.integers(1, 39))
-def test_summaries_merge_in_either_order(rows, cut):
-    """Two parts merged in either order give the means, spreads and levels of the whole."""
-    import pyarrow as pa
-
+def test_encoders_merge_in_either_order(rows, cut):
+    """Two parts merged in either order have the same features, with the same means and spreads."""
     table = pa.table({"x": [row[0] for row in rows], "level": [row[1] for row in rows]})
-    parts = [TableSummary.of(table.slice(0, cut)), TableSummary.of(table.slice(cut))]
-    whole = TableSummary.of(table).columns
-    for a, b in (parts, parts[::-1]):
-        merged = a.merge(b).columns
-        assert merged["level"] == whole["level"]
-        np.testing.assert_allclose(merged["x"].mean, whole["x"].mean, atol=1e-12)
-        np.testing.assert_allclose(merged["x"].squares, whole["x"].squares, atol=1e-8)
+    parts = [TableEncoder(Encoder.learn(t)).fit(t) for t in (table[:cut], table[cut:]) if len(t)]
+    found = [TableEncoder.merge_all(order) for order in (parts, parts[::-1])]
+    one, other = ({n: (m, s) for n, m, s in zip(f.feature_names, f.mean_, f.scale_, strict=True)}
+                  for f in found)  # fmt: skip
+    assert one.keys() == other.keys()
+    for name, values in one.items():
+        np.testing.assert_allclose(values, other[name], atol=1e-12)

@@ -91,21 +91,26 @@ def test_the_second_pass_counts_what_memory_counts(route, rows):
 
 def test_samples_do_not_depend_on_the_route(route, rows):
     """The same rows are drawn whatever the chunking, where rows are numbered through."""
-    found = route(sample_weight="w").sample(50, seed=3)
-    assert found.X.shape == (50, 4)
+    found = route(sample_weight="w").sample(60)
+    assert found.X.shape == (60, 4)
+    assert np.unique(found.y, return_counts=True)[1].tolist() == [30, 30]
     if route.name == "dask_frame":
         return
-    order = np.sort(np.argsort(draw_keys(np.arange(len(rows.X)), 3))[:50])
+    keys = draw_keys(np.arange(len(rows.X)), 0)
+    drawn = [np.flatnonzero(rows.y == v) for v in ("no", "yes")]
+    order = np.sort(np.concatenate([own[np.argsort(keys[own])[:30]] for own in drawn]))
     np.testing.assert_array_equal(found.X, rows.X[order])
     np.testing.assert_array_equal(found.y, rows.y[order])
-    np.testing.assert_array_equal(found.weight, rows.w[order])
+    stands_for = np.where(rows.positive[order], len(drawn[1]) / 30, len(drawn[0]) / 30)
+    np.testing.assert_allclose(found.weight, stands_for * rows.w[order])
 
 
 def test_a_sample_of_all_rows_is_all_rows(rows):
     """Asking for more rows than there are gives each once."""
     found = scan_batches([(rows.X, rows.y)]).sample(5000)
     assert sorted(found.X[:, 0]) == sorted(rows.X[:, 0])
-    with pytest.raises(ValueError, match="n_rows"):
+    assert (found.weight == 1).all()
+    with pytest.raises(ValueError, match="sample_rows"):
         scan_batches([(rows.X, rows.y)]).sample(0)
 
 

@@ -5,9 +5,8 @@ import pandas as pd
 import pytest
 
 from flipcost import ClassMoments, UnevenMarginClassifier
+from flipcost.tables.encoder import Encoder, TableEncoder
 from flipcost.tables.scan import scan_batches
-from flipcost.tables.summary import TableSummary
-from flipcost.tables.table_encoder import TableEncoder
 
 
 @pytest.fixture(scope="module")
@@ -25,17 +24,14 @@ def sites():
 
 
 def test_three_sites_learn_what_one_would(sites, tmp_path):
-    """Summaries, then moments, saved by three sites and merged give the classifier of all rows."""
+    """Encoders, then moments, saved by three sites and merged give the classifier of all rows."""
     for k, table in enumerate(sites):
-        summary = scan_batches([table], "sick").summary()
-        (tmp_path / f"summary-{k}.json").write_text(summary.to_json())
+        own = scan_batches([table], "sick").learn_encoder()
+        (tmp_path / f"encoder-{k}.json").write_text(own.to_json())
 
-    texts = [path.read_text() for path in sorted(tmp_path.glob("summary-*.json"))]
-    common = TableSummary.from_json(texts[0])
-    for text in texts[1:]:
-        common = common.merge(TableSummary.from_json(text))
-    encoder = common.encoder(impute="mean", standardize=True)
-    (tmp_path / "encoder.json").write_text(encoder.to_json())
+    texts = [path.read_text() for path in sorted(tmp_path.glob("encoder-*.json"))]
+    common = TableEncoder.merge_all(map(TableEncoder.from_json, texts))
+    (tmp_path / "encoder.json").write_text(common.to_json())
 
     for k, table in enumerate(sites):
         own = TableEncoder.from_json((tmp_path / "encoder.json").read_text())
@@ -47,16 +43,21 @@ def test_three_sites_learn_what_one_would(sites, tmp_path):
     model = UnevenMarginClassifier(cost=0.2, l2=0.01).fit_moments(merged, classes=["n", "y"])
 
     everyone = pd.concat(sites, ignore_index=True)
-    X = TableSummary.of(everyone, ["age", "ward"]).encoder(impute="mean", standardize=True)
-    rows = X.transform(everyone)
+    assert {"ward = A", "ward = B", "ward = C"} <= set(common.feature_names)
+    rows = common.transform(everyone)
     peer = UnevenMarginClassifier(cost=0.2, l2=0.01).fit(rows, everyone["sick"])
     np.testing.assert_allclose(model.coef_, peer.coef_, rtol=1e-9)
     assert (model.predict(rows) == peer.predict(rows)).all()
 
 
+def learned(sites):
+    rows = pd.concat(sites)[["age", "ward"]]
+    return TableEncoder(Encoder.learn(rows)).fit(rows)
+
+
 def test_what_leaves_a_site_does_not_grow_with_its_rows(sites, tmp_path):
     """The file of moments is as large for one patient more or a thousand."""
-    encoder = TableSummary.of(pd.concat(sites), ["age", "ward"]).encoder(impute="mean")
+    encoder = learned(sites)
     sizes = set()
     for k, table in enumerate(sites):
         moments = scan_batches([table], "sick", encoder=encoder, positive="y").moments()
@@ -67,7 +68,7 @@ def test_what_leaves_a_site_does_not_grow_with_its_rows(sites, tmp_path):
 
 def test_days_add_up_in_any_order(sites):
     """Yesterday's moments and today's, and `partial_fit` on both days, give one classifier."""
-    encoder = TableSummary.of(pd.concat(sites), ["age", "ward"]).encoder(impute="mean")
+    encoder = learned(sites)
     days = [scan_batches([t], "sick", encoder=encoder).moments() for t in sites]
     forward, backward = ClassMoments.merge_all(days), ClassMoments.merge_all(days[::-1])
     np.testing.assert_allclose(forward.scatter, backward.scatter, rtol=1e-12, atol=1e-9)

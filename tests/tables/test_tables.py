@@ -12,11 +12,10 @@ import pytest
 
 from flipcost.exceptions import TableError
 from flipcost.tables.columns import describe_column
-from flipcost.tables.encoder import Encoder
+from flipcost.tables.encoder import Encoder, TableEncoder
 from flipcost.tables.reading import read_batches, read_sample, read_table
 from flipcost.tables.roles import read_labels, two_classes
 from flipcost.tables.sniff import sniff
-from flipcost.tables.steps import StandardNumbers
 
 
 @pytest.mark.parametrize(
@@ -83,7 +82,7 @@ def test_features_have_no_gaps_and_one_scale():
             "t": rng.choice(["a", "b", "c"], 90),
         }
     )
-    step = StandardNumbers(Encoder.learn(table))
+    step = TableEncoder(Encoder.learn(table))
     X = step.fit_transform(table)
     assert np.isfinite(X).all()
     np.testing.assert_allclose(X.mean(axis=0), 0, atol=1e-12)

@@ -15,10 +15,9 @@ from flipcost.audit._recheck import gather_answers
 from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.tables.arrow import concatenate, take_column
 from flipcost.tables.columns import check_features, unusable_columns
-from flipcost.tables.encoder import Encoder, describe
+from flipcost.tables.encoder import Encoder, TableEncoder, describe
 from flipcost.tables.roles import are_numbers, label_codes, plain_labels, price_columns
 from flipcost.tables.sniff import check_names, repeated_names
-from flipcost.tables.steps import StandardNumbers
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -115,7 +114,7 @@ def learn_columns(
     encoder = Encoder.of_described(frame, schema)
     cells = encoder.cells(frame)
     check_values(encoder, cells)
-    features = StandardNumbers(encoder).fit_cells(cells)
+    features = TableEncoder(encoder).fit_cells(cells)
     return replace(maker, schema=schema, features=features), cells
 
 

@@ -31,8 +31,8 @@ from flipcost.core.label_errors import label_errors, probability_wrong
 from flipcost.core.quantiles import largest_first
 from flipcost.core.rates import PRECISION, labels_needed
 from flipcost.tables.arrow import take_column
+from flipcost.tables.encoder import PlainColumns
 from flipcost.tables.roles import read_labels
-from flipcost.tables.steps import PlainColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -17,10 +17,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.recheck import CheckedAnswers
-    from flipcost.tables.encoder import Encoder
+    from flipcost.tables.encoder import Encoder, TableEncoder
     from flipcost.tables.roles import Roles
     from flipcost.tables.rows import Piece
-    from flipcost.tables.steps import StandardNumbers
 
 # Columns of rows that hold what files say of them, and which file it was.
 _CHECKED, _ROUND = "flipcost: checked", "flipcost: round"
@@ -122,7 +121,7 @@ class RowMaker:
         What files say of checked rows.
     schema : list of dict
         What these hold, once the rows to learn from are there.
-    features : StandardNumbers
+    features : TableEncoder
         From these to features, fitted likewise.
     """
 
@@ -131,7 +130,7 @@ class RowMaker:
     numbers: bool = False
     answers: CheckedAnswers | None = None
     schema: list[dict[str, Any]] = field(default_factory=list)
-    features: StandardNumbers = None  # type: ignore[assignment]
+    features: TableEncoder = None  # type: ignore[assignment]
 
     def read(self, piece: Piece) -> MadePiece:
         """Read labels and weights of a piece; what is wrong is said with its place."""

@@ -40,7 +40,7 @@ from flipcost.model.parts import (
     NumberTerm,
     TreeData,
 )
-from flipcost.tables.steps import PlainColumns, StandardNumbers
+from flipcost.tables.encoder import PlainColumns, TableEncoder
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.scores import PooledRule
@@ -105,7 +105,7 @@ def formula_of(model: Any) -> Formula:
     if not isinstance(model, Pipeline):
         return _of_classifier(model, None)
     steps = [step for _, step in model.steps]
-    if len(steps) == 2 and isinstance(steps[0], StandardNumbers):
+    if len(steps) == 2 and isinstance(steps[0], TableEncoder):
         check_is_fitted(steps[0])
         return _of_classifier(steps[1], _standard_inputs(steps[0]))
     if len(steps) == 2 and isinstance(steps[0], PlainColumns):
@@ -195,7 +195,7 @@ def encoder_inputs(encoder: Encoder) -> Inputs:
     return Inputs(columns, tuple(features), cells)
 
 
-def _standard_inputs(step: StandardNumbers) -> Inputs:
+def _standard_inputs(step: TableEncoder) -> Inputs:
     """Return the numbers of an encoder, standardized, of which trees are made too."""
     inputs = encoder_inputs(step.encoder)
     features: list[Number | ByValue] = []

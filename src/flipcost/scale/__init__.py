@@ -5,6 +5,7 @@ A table is opened by a ``scan_`` function; `fit_table` of an estimator reads it 
 """
 
 from flipcost.core.folds import engine_folds, hash_folds
+from flipcost.tables.encoder import TableEncoder
 from flipcost.tables.engine_table import EngineTable
 from flipcost.tables.files import exceeds_memory
 from flipcost.tables.passes import Progress
@@ -18,17 +19,12 @@ from flipcost.tables.scan import (
     scan_sql,
 )
 from flipcost.tables.source import Table
-from flipcost.tables.summary import TableSummary
-from flipcost.tables.table_encoder import LevelColumn, NumberColumn, TableEncoder
 
 __all__ = [
     "EngineTable",
-    "LevelColumn",
-    "NumberColumn",
     "Progress",
     "Table",
     "TableEncoder",
-    "TableSummary",
     "dask_client",
     "engine_folds",
     "exceeds_memory",

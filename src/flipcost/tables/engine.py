@@ -38,7 +38,7 @@ class ColumnKind:
 
 @dataclass(frozen=True)
 class Answer:
-    """What an engine found for one group: its keys, None where another set has them, and values."""
+    """What an engine found for one group: its keys and values."""
 
     keys: tuple[Any, ...]
     values: tuple[Any, ...]
@@ -189,7 +189,7 @@ class SqlEngine(Engine):
         return self.dialect.statement(self._source, question)
 
     def _answers(self, question: Question) -> list[Answer]:
-        n = len(question.keys)
+        n = len(question.by)
         found = [tuple(row) for row in self.run(self.statement(question))]
         if self.dialect.packs:
             found = [(*row[:n], *row[n]) for row in found]

@@ -14,6 +14,7 @@ from flipcost.core.arrays import Array
 from flipcost.core.folds import PRIME, engine_constants
 from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError, unknown_column
+from flipcost.tables.columns import FALSE_WORDS, TRUE_WORDS
 from flipcost.tables.sql import (
     MISSING,
     ROWS,
@@ -28,9 +29,9 @@ from flipcost.tables.sql import (
     sum_of,
     total,
 )
-from flipcost.tables.table_encoder import LevelColumn, NumberColumn, TableEncoder
 
 if TYPE_CHECKING:
+    from flipcost.tables.encoder import Column
     from flipcost.tables.engine import Answer, ColumnKind, Engine
     from flipcost.tables.rows import Layout
 
@@ -65,23 +66,33 @@ class Reading:
         """What the columns of the source hold."""
         return self.engine.columns()
 
-    @cached_property
-    def encoder(self) -> TableEncoder:
-        """How columns become features."""
-        return self.layout.encoder or TableEncoder(
-            tuple(NumberColumn(name) for name in self.layout.columns or ())
-        )
+    @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features."""
+        step = self.layout.encoder
+        return (self.layout.columns or ()) if step is None else step.feature_names
 
     @cached_property
     def features(self) -> list[Expression]:
-        """The features."""
-        found: list[Expression] = []
-        for part in self.encoder.columns:
-            if isinstance(part, LevelColumn):
-                found += self._levels(part, self.kind(part.name))
+        """The features: columns of numbers as they are, or as the encoder reads them."""
+        step = self.layout.encoder
+        if step is None:
+            return [self.plain_number(name) for name in self.layout.columns or ()]
+        plain, flags, levels = [], [], []
+        for known in step.encoder.columns:
+            if known.kind in ("constant", "empty"):
+                continue
+            value = self._category(known) if known.kind == "category" else self._value(known)
+            if known.kind == "category":
+                levels += _level_flags(value, known)
             else:
-                found.append(self._number(part))
-        return found
+                plain.append(_filled(value, known))
+            if known.has_missing:
+                flags.append(case([(value.is_missing(), number(1.0))], number(0.0)))
+        scaled = zip(
+            (*plain, *flags, *levels), step.mean_.tolist(), step.scale_.tolist(), strict=True
+        )
+        return [(value - number(mean)) / number(scale) for value, mean, scale in scaled]
 
     def kind(self, name: str) -> ColumnKind:
         """Return what a column holds, or say which one was meant."""
@@ -99,7 +110,8 @@ class Reading:
         if kind.kind not in ("number", "whole"):
             msg = (
                 f"{self.engine.where}: column {name!r} must hold numbers; got {kind.said}. Leave "
-                "it out of `columns`, or give an `encoder` that knows its levels."
+                "it out of `columns`, make numbers of it in a SELECT, or, for a category, read the "
+                "table `with_encoder`."
             )
             raise SourceError(msg)
         return column(name).as_double()
@@ -107,21 +119,20 @@ class Reading:
     def number_or_missing(self, name: str) -> Expression:
         """Return a column of numbers, missing also where the engine has a "not a number"."""
         value = self.plain_number(name)
-        return case([(value.is_nan(), MISSING)], value) if self._may_be_nan(name) else value
+        may_be_nan = self.kind(name).kind == "number"
+        return case([(value.is_nan(), MISSING)], value) if may_be_nan else value
 
-    def _may_be_nan(self, name: str) -> bool:
-        return self.kind(name).kind == "number"
+    def _value(self, known: Column) -> Expression:
+        """Return the number of a column that the encoder reads as a number, or yes or no."""
+        if known.kind == "boolean" and self.kind(known.name).kind == "text":
+            word = column(known.name).as_text().lower()
+            yes = [(word.equals(literal(said)), number(1.0)) for said in TRUE_WORDS]
+            return case([*yes, *((word.equals(literal(s)), number(0.0)) for s in FALSE_WORDS)])
+        return self.number_or_missing(known.name)
 
-    def _number(self, part: NumberColumn) -> Expression:
-        value = self.plain_number(part.name)
-        if part.fill is not None:
-            is_missing = value.is_missing()
-            if self._may_be_nan(part.name):
-                is_missing = is_missing.either(value.is_nan())
-            value = case([(is_missing, number(part.fill))], value)
-        if part.centre != 0:
-            value = value - number(part.centre)
-        return value if part.scale == 1 else value / number(part.scale)
+    def _category(self, known: Column) -> Expression:
+        value = self.plain_level(known.name)
+        return value if self.kind(known.name).kind == "text" else value.as_text()
 
     def plain_level(self, name: str) -> Expression:
         """Return a category as text, a whole number or a truth value; empty text is missing."""
@@ -138,25 +149,6 @@ class Reading:
             f"category; got {kind.said}. Leave it out of `columns`."
         )
         raise SourceError(msg)
-
-    def _levels(self, part: LevelColumn, kind: ColumnKind) -> list[Expression]:
-        value = self.plain_level(part.name)
-        if part.fill is not None:
-            value = case([(value.is_missing(), literal(part.fill))], value)
-        found = []
-        for level in part.levels:
-            _check_level(level, kind, part.name, self.engine.where)
-            # What is no level stays missing, and is then found by the count of whole rows.
-            branches = [(value.equals(literal(level)), number(1.0))]
-            branches += [
-                (value.equals(literal(other)), number(0.0))
-                for other in part.levels
-                if other != level and part.unknown == "error"
-            ]
-            if part.unknown != "error":
-                branches.append((value.is_missing(), MISSING))
-            found.append(case(branches, MISSING if part.unknown == "error" else number(0.0)))
-        return found
 
     @cached_property
     def label(self) -> Expression:
@@ -231,11 +223,27 @@ def modulus(key: Expression, n: int) -> Expression:
     return (key % literal(n) + literal(n)) % literal(n)
 
 
-def _check_level(level: Any, kind: ColumnKind, name: str, where: str) -> None:
-    wanted = {"text": str, "truth": bool, "whole": int}[kind.kind]
-    if not isinstance(level, wanted) or (wanted is int and isinstance(level, bool)):
-        msg = f"{where}: column {name!r} must hold levels such as {level!r}; got {kind.said}."
-        raise SourceError(msg)
+def _filled(value: Expression, known: Column) -> Expression:
+    """Return a number with what is missing filled, and clipped as the encoder clips."""
+    (fill,), (low,), (high,) = known.fill, known.low, known.high
+    branches = [(value.is_missing(), number(fill))]
+    if np.isfinite([low, high]).any():
+        branches.append((value.is_infinite(), value))  # which the sums then show
+    if np.isfinite(high):
+        branches.append((value.above(number(high)), number(high)))
+    if np.isfinite(low):
+        branches.append((number(low).above(value), number(low)))
+    return case(branches, value)
+
+
+def _level_flags(value: Expression, known: Column) -> list[Expression]:
+    """Return a flag for each level of a category, and for any other if the encoder has one."""
+    yes, no = number(1.0), number(0.0)
+    found = [case([(value.equals(literal(level)), yes)], no) for level in known.levels]
+    if known.has_other:
+        levels = [(value.equals(literal(level)), no) for level in known.levels]
+        found.append(case([*levels, (value.is_missing(), no)], yes))
+    return found
 
 
 def _capital(text: str) -> str:
@@ -415,7 +423,7 @@ def _sums(rows: Rows, shifts: Array) -> _Sums:
     for number_, pairs in enumerate(_blocks(d, rows.reading.engine.most_sums)):
         answers = _answers(rows, pairs, with_means=number_ == 0)
         layers = (*rows.layers(), *_shifted(rows, shifts, pairs, with_means=number_ == 0))
-        found = rows.reading.engine.ask(Question(layers, tuple(answers), (("g",),)))
+        found = rows.reading.engine.ask(Question(layers, tuple(answers), ("g",)))
         check_groups(rows, found, n_groups)
         for answer in found:
             g = int(answer.keys[0])
@@ -521,7 +529,7 @@ def wrong_label(rows: Rows, code: int, n: int) -> SourceError:
     question = Question(
         ({"y": rows.reading.label},),
         (ROWS,),
-        (("y",),),
+        ("y",),
         most_groups=6,
     )
     others = [a.keys[0] for a in rows.reading.engine.ask(question) if a.keys[0] is not None]
@@ -545,7 +553,7 @@ def _blame(rows: Rows) -> SourceError:
     reading, where = rows.reading, rows.reading.engine.where
     plain = Rows(reading, rows.labels)
     names = [f"x{j}" for j in range(plain.n_features)] + ["w"] * plain.is_weighted
-    said = [*reading.encoder.feature_names, str(reading.layout.weight)]
+    said = [*reading.feature_names, str(reading.layout.weight)]
     answers = [ROWS]
     for name in names:
         is_nan = case([(column(name).is_nan(), literal(1))])
@@ -557,9 +565,9 @@ def _blame(rows: Rows) -> SourceError:
         count, low, high, n_nan = values[4 * k : 4 * k + 4]
         if int(count) < int(n):
             return SourceError(
-                f"{where}: column {_source_of(reading, k, name)!r} must not have missing values"
-                f"{_or_levels(reading, k)}; got {int(n) - int(count)}. Drop those rows, leave the "
-                "column out of `columns`, or give an `encoder` that imputes it."
+                f"{where}: column {name!r} must not have missing values; got "
+                f"{int(n) - int(count)}. Drop those rows, leave the column out of `columns`, or "
+                "read the table `with_encoder`."
             )
         if n_nan or not np.isfinite([_plain(low), _plain(high)]).all():
             return SourceError(
@@ -567,17 +575,6 @@ def _blame(rows: Rows) -> SourceError:
                 "rows, or leave the column out of `columns`."
             )
     return SourceError(f"{where} holds numbers too large to be squared. Scale its columns first.")
-
-
-def _source_of(reading: Any, place: int, name: str | None) -> str | None:
-    owners = [part.name for part in reading.encoder.columns for _ in part.feature_names]
-    return owners[place] if place < len(owners) else name
-
-
-def _or_levels(reading: Any, place: int) -> str:
-    owners = [part for part in reading.encoder.columns for _ in part.feature_names]
-    has = place < len(owners) and hasattr(owners[place], "levels")
-    return " or levels that the encoder does not know" if has else ""
 
 
 def _plain(value: Any) -> float:

@@ -64,9 +64,7 @@ def count_calls(rows: Rows, coefficients: Array) -> tuple[Array, Array]:
         zeroed = np.nan_to_num(coefficients)
         layer |= {f"s{m}": score_of(zeroed, m) for m in block}
         answers = [*_present(rows, block), *(a for m in block for a in _called(rows, m))]
-        found = rows.reading.engine.ask(
-            Question((*rows.layers(), layer), tuple(answers), (("g",),))
-        )
+        found = rows.reading.engine.ask(Question((*rows.layers(), layer), tuple(answers), ("g",)))
         check_groups(rows, found, 2 * n_folds)
         _check_whole(rows, found)
         width = 2 if rows.is_weighted else 1

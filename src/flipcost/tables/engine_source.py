@@ -157,7 +157,7 @@ class AuditedSource:
             layer["u"] = case([(gone, literal(1))])
             answers.append(Aggregate("count", column("u")))
         found = self._engine.ask(
-            Question((layer,), tuple(answers), (("t",),), most_groups=MOST_LABELS)
+            Question((layer,), tuple(answers), ("t",), most_groups=MOST_LABELS)
         )
         counts = []
         for answer in found:
@@ -172,7 +172,7 @@ class AuditedSource:
         """Count rows by label and other labels, of those that have one of these."""
         layer = {"t": self._reading.label}
         layer |= {f"o{k}": self._reading.label_of(name) for k, name in enumerate(others)}
-        question = Question((layer,), (ROWS,), (tuple(layer),), most_groups=MOST_LABELS)
+        question = Question((layer,), (ROWS,), tuple(layer), most_groups=MOST_LABELS)
         found = []
         for answer in self._engine.ask(question):
             label, *told = map(_plain, answer.keys)

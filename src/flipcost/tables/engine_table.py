@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
@@ -23,20 +22,16 @@ from flipcost.tables.engine_moments import (
 )
 from flipcost.tables.engine_moments import Rows as AskedRows
 from flipcost.tables.engine_scores import count_calls
-from flipcost.tables.engine_summary import find_medians, summarize
 from flipcost.tables.rows import LabeledMoments
 from flipcost.tables.sample import SAMPLE_SEED, Drawn, Kept, LabelSample, Rows, rows_of_each
 from flipcost.tables.source import Table, check_coefficients, check_labels
 from flipcost.tables.sql import ROW_NUMBER, ROWS, Question, RowsWanted, column
-from flipcost.tables.table_encoder import stack_columns
 
 if TYPE_CHECKING:
     from flipcost.core.arrays import Array
     from flipcost.tables.engine import Engine
     from flipcost.tables.passes import Task
     from flipcost.tables.rows import Layout
-    from flipcost.tables.sample import RowSample
-    from flipcost.tables.summary import TableSummary
 
 # Rows that the labels are looked for in first.
 _LOOK_ROWS = 10_000
@@ -105,7 +100,7 @@ class EngineTable(Table):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
-        return self._reading.encoder.feature_names
+        return self._reading.feature_names
 
     def reduce(self, task: Task) -> Any:
         ask = getattr(task, "by_queries", None)
@@ -175,10 +170,7 @@ class EngineTable(Table):
         if self.layout.fold_by is not None:
             groups = frame[self.layout.fold_by].combine_chunks().dictionary_encode()
             beside["group"] = np.asarray(groups.indices.to_numpy(zero_copy_only=False))
-        rows: Any = frame.select(list(self._layout.columns or ()))
-        if self._layout.encoder is not None:
-            encoder = self._layout.encoder
-            rows = stack_columns(encoder.encode(rows, self._engine.where), n)
+        rows = frame.select(list(self._layout.columns or ()))
         some = Rows(rows, position.astype(np.int64), keys.astype(np.int64), beside)
         kept = {
             (labels[code], False): replace(
@@ -186,7 +178,7 @@ class EngineTable(Table):
             )
             for code in range(len(labels))
         }
-        return LabelSample(kept).drawn(size)
+        return self._encoded(LabelSample(kept).drawn(size))
 
     def _drawn_columns(self) -> list[str]:
         by = self._layout.fold_by
@@ -195,7 +187,7 @@ class EngineTable(Table):
     def _count_labels(self, labels: tuple[Any, ...]) -> tuple[int, ...]:
         """Return how many rows have each label; refuse others, and rows without one."""
         layer = {"y": self._reading.label_code(labels)}
-        found = self._engine.ask(Question((layer,), (ROWS,), (("y",),), most_groups=8))
+        found = self._engine.ask(Question((layer,), (ROWS,), ("y",), most_groups=8))
         counts = {int(answer.keys[0]): int(answer.values[0]) for answer in found}
         for code in (NO_LABEL, OTHER_LABEL):
             if code in counts:
@@ -210,40 +202,6 @@ class EngineTable(Table):
         counts, squares = count_calls(rows, path)
         self._check_weight(rows, counts[:, 0].sum(axis=(0, 2)))
         return ConfusionCounts(counts, squares)
-
-    def summary(self, categorical: Sequence[str] = ()) -> TableSummary:
-        return summarize(self._reading, categorical)
-
-    def medians(self, columns: Sequence[str] | None = None) -> dict[str, float]:
-        """Return the medians of columns of numbers, missing values left out, by one query.
-
-        Parameters
-        ----------
-        columns : sequence of str, optional
-            Columns; all that hold numbers when None.
-
-        Returns
-        -------
-        dict of str to float
-            To be given to `TableSummary.encoder` as ``impute``.
-
-        Examples
-        --------
-        >>> import duckdb
-        >>> from flipcost.scale import scan_sql
-        >>> query = "SELECT * FROM (VALUES (1, 0), (2, 1), (NULL, 1), (9, 0)) AS t(x, y)"
-        >>> scan_sql(duckdb.connect(), query, target="y").medians()
-        {'x': 2.0}
-        """
-        return find_medians(self._reading, columns)
-
-    def sample(self, n_rows: int, seed: int = 0) -> RowSample:
-        del n_rows, seed
-        msg = (
-            f"{self._engine.where}: rows stay in the engine; draw them by a query of your own, and "
-            "give them to `scan_batches`."
-        )
-        raise SourceError(msg)
 
     def close(self) -> None:
         """Close the connection, if it was opened here."""
@@ -269,7 +227,7 @@ class EngineTable(Table):
                 question = Question(
                     ({"y": self._reading.label},),
                     (ROWS,),
-                    (("y",),),
+                    ("y",),
                     first_rows=first,
                     most_groups=8,
                 )

@@ -28,7 +28,6 @@ from flipcost.tables.reading import TextRange, read_places, split_text
 from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.sniff import FileFormat, check_names, sniff
 from flipcost.tables.source import Table
-from flipcost.tables.table_encoder import LevelColumn
 
 if TYPE_CHECKING:
     from flipcost.tables.passes import Task
@@ -436,11 +435,11 @@ class CsvFiles(FileSet):
         if not blocks:
             return {}
         rows = concatenate(blocks)
-        types = {name: text_type(rows[name], layout.role_of(name)) for name in stored}
-        encoded = layout.encoder.columns if layout.encoder else ()
-        levels = [column for column in encoded if isinstance(column, LevelColumn)]
-        named = [c.name for c in levels if all(isinstance(level, str) for level in c.levels)]
-        types |= {name: pa.string() for name in named if name in stored}
+        types: dict[str, Any] = {n: text_type(rows[n], layout.role_of(n)) for n in stored}
+        encoded = layout.encoder.encoder.columns if layout.encoder else ()
+        for column in encoded:  # the encoder reads text, numbers are read faster as such
+            is_plain = column.kind == "number" and column.format is None
+            types[column.name] = pa.float64() if is_plain else pa.string()
         self._typed = layout, types
         return types
 

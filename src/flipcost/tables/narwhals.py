@@ -1,7 +1,7 @@
 """Lazy frames through narwhals; the only file that imports it.
 
 Polars, and whatever else narwhals knows as a lazy frame, is asked by its expressions. They compute
-what the SQL of `_dialect` computes; sets of groups are asked for one after another.
+what the SQL of `sql` computes.
 """
 
 from __future__ import annotations
@@ -61,34 +61,32 @@ class NarwhalsEngine(Engine):
             frame = self._frame
             if any(value.op == "row_number" for value in wanted.layers[0].values()):
                 frame = nw.from_native(frame.to_native().with_row_index(_NUMBER))
-            frame = self._layered(frame, wanted.layers, wanted.where)
+            frame = self._layered(frame, wanted.layers)
+            if wanted.where is not None:
+                frame = frame.filter(_write(wanted.where))
             frame = frame.select(*wanted.names).head(wanted.most)
             found = frame.collect(**self._options).to_arrow()
         self.n_questions += 1
         self.n_bytes += found.nbytes
         return found
 
-    def _layered(self, frame: Any, layers: Any, where: Expression | None) -> Any:
+    def _layered(self, frame: Any, layers: Any) -> Any:
         for layer in layers:
             frame = self._with_text_keys(frame, layer)
             frame = frame.select(**{name: _write(value) for name, value in layer.items()})
-        return frame if where is None else frame.filter(_write(where))
+        return frame
 
     def _answers(self, question: Question) -> list[Answer]:
         frame = self._frame
         if question.first_rows is not None:
             frame = frame.head(question.first_rows)
-        frame = self._layered(frame, question.layers, question.where)
+        frame, names = self._layered(frame, question.layers), question.by
         answers = {f"a{k}": _aggregate(answer) for k, answer in enumerate(question.answers)}
-        found = []
-        for names in question.by:
-            grouped = frame.group_by(*names).agg(**answers) if names else frame.select(**answers)
-            if question.most_groups is not None:
-                grouped = grouped.head(question.most_groups)
-            for row in self._collect(grouped.select(*names, *answers)):
-                keys = dict(zip(names, row, strict=False))
-                found.append(Answer(tuple(map(keys.get, question.keys)), tuple(row[len(names) :])))
-        return found
+        frame = frame.group_by(*names).agg(**answers) if names else frame.select(**answers)
+        if question.most_groups is not None:
+            frame = frame.head(question.most_groups)
+        rows = frame.select(*names, *answers).collect(**self._options).rows()
+        return [Answer(tuple(row[: len(names)]), tuple(row[len(names) :])) for row in rows]
 
     def _with_text_keys(self, frame: Any, layer: Mapping[str, Expression]) -> Any:
         """Add the MD5 of texts, which narwhals has no expression for."""
@@ -102,9 +100,6 @@ class NarwhalsEngine(Engine):
         polars = require("polars")
         hashed = polars.col(_KEY).map_batches(_hash_texts, return_dtype=polars.Int64)
         return nw.from_native(frame.with_columns(hashed))
-
-    def _collect(self, frame: Any) -> list[tuple[Any, ...]]:
-        return list(frame.collect(**self._options).rows())
 
     @property
     def _options(self) -> dict[str, str]:
@@ -133,12 +128,7 @@ def _kind(dtype: Any) -> str:
 def _aggregate(answer: Aggregate) -> Any:
     if answer.of is None:
         return nw.len()
-    of = _write(answer.of)
-    if answer.kind.startswith("quantile"):
-        return of.quantile(float(answer.kind.split()[1]), interpolation="nearest")
-    if answer.kind == "distinct":
-        return of.n_unique()
-    return getattr(of, answer.kind)()
+    return getattr(_write(answer.of), answer.kind)()
 
 
 def _write(expression: Expression) -> Any:
@@ -183,7 +173,7 @@ _WORDS: dict[str, Any] = {
     "double": lambda of: _write(of).cast(nw.Float64),
     "integer": lambda of: _write(of).cast(nw.Int64),
     "text": lambda of: _write(of).cast(nw.String),
-    "floor": lambda of: _write(of).floor().cast(nw.Int64),
+    "lower": lambda of: _write(of).str.to_lowercase(),
     "small": lambda of, most: _write(of),  # noqa: ARG005
     "row_number": lambda: nw.col(_NUMBER).cast(nw.Int64),  # made before
     "text_key": lambda of: nw.col(_KEY),  # noqa: ARG005 - made before

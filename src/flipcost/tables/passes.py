@@ -25,7 +25,6 @@ from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.optional import require
 from flipcost.tables.rows import LabeledMoments, Labels
 from flipcost.tables.sample import LabelSample, Rows, draw_keys
-from flipcost.tables.summary import TableSummary
 
 if TYPE_CHECKING:
     from flipcost.tables.rows import Layout, Piece, PieceRows
@@ -276,22 +275,15 @@ class ConfusionsTask:
 
 @dataclass(frozen=True)
 class DrawTask:
-    """Draw rows of each label, or of all alike, as they are or as features."""
+    """Draw rows of each label, with their columns as they are."""
 
     layout: Layout
     size: int
-    by_label: bool = True
-    seed: int = 0
     n_parts: int = 1
 
     def __call__(self, piece: Piece) -> LabelSample:
         """Draw rows of one piece."""
-        if self.by_label:
-            found = self.layout.rows(piece, encoded=False)
-            made = found.made
-        else:
-            found = _finite_rows(self.layout, piece)
-            made = found.X.toarray() if sparse.issparse(found.X) else found.X
+        found = self.layout.rows(piece, as_numbers=False)
         labels, second = found.labels()
         values = np.array(labels)
         y = values[second.astype(np.intp)] if len(values) > 1 else np.repeat(values, piece.n_rows)
@@ -300,26 +292,13 @@ class DrawTask:
             beside["weight"] = found.weight
         if found.keys is not None:
             beside["group"] = found.keys
-        keys = draw_keys(piece.positions, self.layout.fold_seed + self.seed)
-        rows = Rows(made, piece.positions.astype(np.int64), keys, beside)
-        of_which = y if self.by_label else np.zeros(len(y), np.int8)
-        return LabelSample.of(rows, of_which, self.size)
+        keys = draw_keys(piece.positions, self.layout.fold_seed)
+        rows = Rows(found.X, piece.positions.astype(np.int64), keys, beside)
+        return LabelSample.of(rows, y, self.size)
 
     def packed(self, sample: LabelSample) -> LabelSample:
         """Return what a part on another machine sends."""
         return sample.packed(self.n_parts)
-
-
-@dataclass(frozen=True)
-class SummaryTask:
-    """Learn means, scales and levels."""
-
-    layout: Layout
-    categorical: tuple[str, ...]
-
-    def __call__(self, piece: Piece) -> TableSummary:
-        columns = self.layout.resolved(piece.frame.schema.names).columns
-        return TableSummary.of(piece.frame, columns, self.categorical, piece.where)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from functools import cached_property
-from typing import Any, TypeAlias
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -17,7 +17,9 @@ from flipcost.core.folds import hash_folds, text_keys
 from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError
 from flipcost.tables import arrow
-from flipcost.tables.table_encoder import NumberColumn, TableEncoder, stack_columns
+
+if TYPE_CHECKING:
+    from flipcost.tables.encoder import TableEncoder
 
 
 def position_keys(start: int, n: int) -> Keys:
@@ -296,18 +298,12 @@ class PieceRows:
     """Features, labels, weights and fold keys of a piece."""
 
     piece: Piece
-    made: Any
+    X: Any
     y: Any
     weight: Array | None
     keys: Keys | None
     names: tuple[str, ...] | None
     fold_seed: int
-
-    @cached_property
-    def X(self) -> Any:  # noqa: N802 - scikit-learn's name
-        """Features, rows by columns."""
-        in_columns = isinstance(self.made, list)
-        return stack_columns(self.made, self.piece.n_rows) if in_columns else self.made
 
     def labels(self) -> tuple[Labels, Flags]:
         """Return the labels that occur, and which rows have the second."""
@@ -339,7 +335,7 @@ class PieceRows:
                     return SourceError(
                         f"{where}: column {name} must be finite; got {value} in {len(bad)} rows, "
                         f"first in row {row} of the source. Drop those "
-                        "rows, or impute what is missing by an `encoder`."
+                        "rows, or fill what is missing."
                     )
         return SourceError(f"{where}: {error}")
 
@@ -418,10 +414,10 @@ class Layout:
         """Columns to read, once the features are named."""
         return list(dict.fromkeys((*(self.columns or ()), *self.roles)))
 
-    def rows(self, piece: Piece, *, encoded: bool = True) -> PieceRows:
+    def rows(self, piece: Piece, *, as_numbers: bool = True) -> PieceRows:
         """Turn a piece into features, labels, weights and fold keys.
 
-        Columns stay as they are where they are not to be encoded, and nobody gave an encoder.
+        Columns stay as they are unless they are wanted as numbers.
         """
         if piece.arrays is not None:
             return self._array_rows(piece, *piece.arrays)
@@ -429,26 +425,27 @@ class Layout:
         if self.target is None:
             msg = f"{where}: frames need a `target`, the name of the column of labels; got none."
             raise SourceError(msg)
-        layout = self.resolved(frame.schema.names)
-        encoder = layout.encoder or TableEncoder(
-            tuple(NumberColumn(name) for name in layout.columns or ())
-        )
+        columns = self.resolved(frame.schema.names).columns or ()
         weight = None
         if self.weight is not None:
             column = arrow.take_column(frame, self.weight, where)
             weight = arrow.numbers(column, self.weight, where).astype(float)
         keys = None if self.fold_by is None else self._keys(frame, where)
-        columns: Any = frame
-        if encoded or self.encoder is not None:
-            columns = encoder.encode(frame, where)
-            if not encoded:
-                columns = stack_columns(columns, piece.n_rows)
-        else:
-            for name in layout.columns or ():
-                arrow.take_column(frame, name, where)  # says which is not there
-            columns = frame.select(list(layout.columns or ()))
         y = arrow.take_column(frame, self.target, where)
-        return PieceRows(piece, columns, y, weight, keys, encoder.feature_names, self.fold_seed)
+        names = columns if self.encoder is None else self.encoder.feature_names
+        if not as_numbers:
+            for name in columns:
+                arrow.take_column(frame, name, where)  # names the column that is not there
+            X = frame.select(list(columns))
+        else:
+            X = self.numbers(frame, columns, where)
+        return PieceRows(piece, X, y, weight, keys, names, self.fold_seed)
+
+    def numbers(self, frame: Any, columns: Sequence[str], where: str) -> Any:
+        """Return the features of a frame: encoded, or its columns of numbers as they are."""
+        if self.encoder is None:
+            return arrow.plain_numbers(frame, columns, where)
+        return self.encoder.transform(frame)
 
     def _array_rows(self, piece: Piece, X: Any, y: Any, weight: Any) -> PieceRows:
         named = piece.frame is None and self.fold_by is not None

@@ -110,11 +110,11 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Rows drawn uniformly without replacement: features, labels, and weights if there are any."""
+    """Rows of a table: features, labels, and the weights that make them stand for all rows."""
 
     X: Array
     y: NDArray[Any]
-    weight: Array | None = None
+    weight: Array
 
 
 @dataclass(frozen=True, eq=False)

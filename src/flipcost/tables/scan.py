@@ -20,10 +20,10 @@ from flipcost.tables.rows import Layout
 from flipcost.tables.sniff import sniff
 
 if TYPE_CHECKING:
+    from flipcost.tables.encoder import TableEncoder
     from flipcost.tables.engine import Engine, SqlEngine
     from flipcost.tables.passes import Progress
     from flipcost.tables.source import Table
-    from flipcost.tables.table_encoder import TableEncoder
 
     ProgressLike = Callable[[Progress], None] | str | None
 

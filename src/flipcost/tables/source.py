@@ -9,15 +9,16 @@ from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
+from scipy import sparse
 
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError
+from flipcost.tables.encoder import Encoder, TableEncoder
 from flipcost.tables.passes import (
     ConfusionsTask,
     DrawTask,
     MomentsTask,
-    SummaryTask,
     Task,
 )
 from flipcost.tables.sample import FEWEST, Drawn, RowSample, sample_size
@@ -25,8 +26,6 @@ from flipcost.tables.sample import FEWEST, Drawn, RowSample, sample_size
 if TYPE_CHECKING:
     from flipcost.tables.rows import LabeledMoments, Layout
     from flipcost.tables.sample import LabelSample
-    from flipcost.tables.summary import TableSummary
-    from flipcost.tables.table_encoder import TableEncoder
 
 
 class Table(ABC):
@@ -95,23 +94,32 @@ class Table(ABC):
     def _with_layout(self, layout: Layout) -> Self:
         """Return the same rows, read in another way."""
 
-    def with_encoder(self, encoder: TableEncoder) -> Self:
+    def with_encoder(self, encoder: TableEncoder | None = None) -> Self:
         """Return the same table with its columns encoded.
 
         Parameters
         ----------
-        encoder : TableEncoder
-            Learned by `summary` in a first pass, or given; its columns become the features.
+        encoder : TableEncoder, optional
+            Its columns become the features; learned by `learn_encoder` when None.
         """
+        encoder = self.learn_encoder() if encoder is None else encoder
         return self._with_layout(replace(self._layout, columns=None, encoder=encoder))
 
-    def summary(self, categorical: Sequence[str] = ()) -> TableSummary:
-        """Learn means, scales and levels of the columns in one pass.
+    def learn_encoder(
+        self, categorical: Sequence[str] = (), sample_rows: int | None = None
+    ) -> TableEncoder:
+        """Learn what the columns hold from rows that are drawn in one pass.
 
         Parameters
         ----------
         categorical : sequence of str
             Columns of numbers that are codes of a category.
+        sample_rows : int, optional
+            Rows to draw, as in `draw`.
+
+        Returns
+        -------
+        TableEncoder
 
         Examples
         --------
@@ -119,13 +127,18 @@ class Table(ABC):
         >>> from flipcost.scale import scan_batches
         >>> frame = pa.record_batch({"age": [20, 40], "town": ["Nice", "Lyon"], "y": [0, 1]})
         >>> table = scan_batches([frame], "y")
-        >>> encoder = table.summary().encoder(standardize=True)
-        >>> table.with_encoder(encoder).fold_moments(1).names
-        ('age', 'town=Lyon', 'town=Nice')
+        >>> table.with_encoder(table.learn_encoder()).fold_moments(1).names
+        ('age', 'town = Lyon', 'town = Nice')
         """
-        task = SummaryTask(self._layout, tuple(categorical))
-        found: TableSummary = self.required(self.reduce(task))
-        return found
+        plain = self._with_layout(replace(self._layout, encoder=None))
+        drawn = plain.draw(sample_rows)
+        rows = drawn.rows.rows
+        if not hasattr(rows, "schema"):
+            msg = "An encoder is learned of named columns; rows of arrays are numbers already."
+            raise SourceError(msg)
+        weight = None if drawn.is_all else drawn.stands_for
+        encoder = Encoder.learn(rows, categorical=categorical, sample_weight=weight)
+        return TableEncoder(encoder).fit(rows, sample_weight=weight)
 
     def fold_moments(self, n_folds: int) -> LabeledMoments:
         """Gather the moments of every fold in one pass.
@@ -183,9 +196,15 @@ class Table(ABC):
         -------
         Drawn
         """
-        task = DrawTask(self._layout, self._draw_size(size), n_parts=self.n_parts or 1)
+        task = DrawTask(self._layout, self._draw_size(size), self.n_parts or 1)
         found: LabelSample = self.required(self.reduce(task))
-        return found.drawn(task.size)
+        return self._encoded(found.drawn(task.size))
+
+    def _encoded(self, drawn: Drawn) -> Drawn:
+        if self.encoder is None:
+            return drawn
+        X = self.encoder.transform(drawn.rows.rows)
+        return replace(drawn, rows=replace(drawn.rows, rows=X))
 
     def _draw_size(self, size: int | None) -> int:
         if size is None:
@@ -196,36 +215,36 @@ class Table(ABC):
             raise ValueError(msg)
         return int(size)
 
-    def sample(self, n_rows: int, seed: int = 0) -> RowSample:
-        """Draw rows uniformly without replacement in one pass, to be held in memory.
+    def sample(self, n_rows: int) -> RowSample:
+        """Draw rows as `draw` does, to be held in memory as features, labels and weights.
 
         Parameters
         ----------
         n_rows : int
-            Rows to draw; all when there are fewer.
-        seed : int, default=0
-            Another seed draws other rows. The draw does not depend on how the rows arrive, where
-            they are numbered through.
+            Rows to draw, all of the rarer label up to half of them; all when there are fewer.
 
         Returns
         -------
         RowSample
-            With attributes X, y and weight.
+            With attributes X, y and weight; the weights make the rows stand for the table.
 
         Examples
         --------
         >>> from flipcost.scale import scan_batches
-        >>> X, y = np.arange(100.0)[:, None], np.arange(100) % 2
-        >>> scan_batches([(X[:50], y[:50]), (X[50:], y[50:])]).sample(10).X.shape
-        (10, 1)
+        >>> X, y = np.arange(100.0)[:, None], np.arange(100) % 5 == 0
+        >>> sample = scan_batches([(X[:50], y[:50]), (X[50:], y[50:])]).sample(60)
+        >>> sample.X.shape, sample.weight.sum()
+        ((60, 1), np.float64(100.0))
         """
-        if n_rows < 1:
-            msg = f"`n_rows` must be at least 1; got {n_rows}."
-            raise ValueError(msg)
-        task = DrawTask(self._layout, n_rows, by_label=False, seed=seed)
-        found: LabelSample = self.required(self.reduce(task))
-        rows = found.drawn(n_rows).rows
-        return RowSample(rows.rows, rows.beside["y"], rows.beside.get("weight"))
+        drawn = self.draw(n_rows)
+        rows, weight = drawn.rows, drawn.stands_for
+        X = rows.rows
+        if hasattr(X, "schema"):
+            X = self._layout.numbers(X, X.schema.names, self._name())
+        X = X.toarray() if sparse.issparse(X) else X
+        given = rows.beside.get("weight")
+        y = np.array(drawn.labels)[drawn.codes]
+        return RowSample(X, y, weight if given is None else weight * given)
 
     def required(self, result: Any) -> Any:
         """Return the result of a pass, or say that there were no rows."""

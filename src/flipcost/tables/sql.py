@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from typing import Any
 
 from flipcost.exceptions import SourceError
@@ -77,10 +77,6 @@ class Expression:
     def as_text(self) -> Expression:
         """Return text, also of an enumeration or an identifier."""
         return Expression("text", (self,))
-
-    def floor(self) -> Expression:
-        """Return the whole number below, in 64 bits."""
-        return Expression("floor", (self,))
 
     def small(self, most: int) -> Expression:
         """Return a whole number from 0 to a bound in as few bits as the engine groups faster by."""
@@ -159,10 +155,7 @@ def total(terms: Sequence[Expression]) -> Expression:
 
 @dataclass(frozen=True)
 class Aggregate:
-    """What is asked of a group: ``count``, ``sum``, ``min``, ``max``, ``median``, ``distinct``.
-
-    Or ``quantile`` and its level. `of` is None for a count of rows.
-    """
+    """What is asked of a group: ``count``, ``sum``, ``min`` or ``max``; `of` None counts rows."""
 
     kind: str
     of: Expression | None = None
@@ -187,10 +180,8 @@ class Question:
         the columns of the source.
     answers : tuple of Aggregate
         What is asked of each group.
-    by : tuple of tuples of str
-        Sets of names to group by, each answered on its own; one empty set for all rows.
-    where : Expression, optional
-        Which rows of the last layer to keep.
+    by : tuple of str
+        Names to group by; none for all rows together.
     first_rows : int, optional
         How many rows of the source to look at, whichever these are; all when None.
     most_groups : int, optional
@@ -199,15 +190,9 @@ class Question:
 
     layers: tuple[Mapping[str, Expression], ...]
     answers: tuple[Aggregate, ...]
-    by: tuple[tuple[str, ...], ...] = ((),)
-    where: Expression | None = None
+    by: tuple[str, ...] = ()
     first_rows: int | None = None
     most_groups: int | None = None
-    keys: tuple[str, ...] = field(init=False)
-
-    def __post_init__(self) -> None:
-        names = dict.fromkeys(name for names in self.by for name in names)
-        object.__setattr__(self, "keys", tuple(names))
 
 
 @dataclass(frozen=True)
@@ -286,16 +271,14 @@ class Dialect:
         if question.first_rows is not None:
             inner = f"(SELECT * FROM {inner} LIMIT {question.first_rows}) AS source"
         inner = self._layered(inner, question.layers)
-        keys = [self.name(key) for key in question.keys]
+        keys = [self.name(key) for key in question.by]
         answers = [self._aggregate(answer) for answer in question.answers]
         if self.packs:
             inside = ", ".join(f"CAST({answer} AS {self.double})" for answer in answers)
             answers = [f"ARRAY[{inside}]"]
         parts = [f"SELECT {', '.join([*keys, *answers])} FROM {inner}"]
-        if question.where is not None:
-            parts.append(f"WHERE {self.write(question.where)}")
         if keys:
-            parts.append(f"GROUP BY {self._groups(question)}")
+            parts.append(f"GROUP BY {', '.join(keys)}")
         if question.most_groups is not None:
             parts.append(f"LIMIT {question.most_groups}")
         return " ".join(parts)
@@ -322,29 +305,10 @@ class Dialect:
             f"{self.write(value)} AS {self.name(name)}" for name, value in layer.items()
         )
 
-    def _groups(self, question: Question) -> str:
-        sets = [", ".join(map(self.name, names)) for names in question.by]
-        if len(sets) == 1:
-            return sets[0]
-        return f"GROUPING SETS ({', '.join(f'({names})' for names in sets)})"
-
     def _aggregate(self, answer: Aggregate) -> str:
         if answer.of is None:
             return "COUNT(*)"
-        inside = self.write(answer.of)
-        if answer.kind == "distinct":
-            return f"COUNT(DISTINCT {inside})"
-        if answer.kind == "median":
-            return self._median(inside)
-        if answer.kind.startswith("quantile"):
-            return self._quantile(inside, answer.kind.split()[1])
-        return f"{answer.kind.upper()}({inside})"
-
-    def _median(self, inside: str) -> str:
-        return f"PERCENTILE_CONT(0.5) WITHIN GROUP (ORDER BY {inside})"
-
-    def _quantile(self, inside: str, level: str) -> str:
-        return f"PERCENTILE_DISC({level}) WITHIN GROUP (ORDER BY {inside})"
+        return f"{answer.kind.upper()}({self.write(answer.of)})"
 
     def _column(self, name: str) -> str:
         return self.name(name)
@@ -385,9 +349,6 @@ class Dialect:
     def _text(self, of: Expression) -> str:
         return f"CAST({self.write(of)} AS {self.text})"
 
-    def _floor(self, of: Expression) -> str:
-        return f"CAST(FLOOR({self.write(of)}) AS BIGINT)"
-
     def _small(self, of: Expression, most: int) -> str:
         return f"CAST({self.write(of)} AS {'SMALLINT' if most < 1 << 15 else 'INTEGER'})"
 
@@ -421,12 +382,6 @@ class DuckDBDialect(Dialect):
         if most < 1 << 7:  # groups by a byte are found without hashing
             return f"CAST({self.write(of)} AS TINYINT)"
         return super()._small(of, most)
-
-    def _median(self, inside: str) -> str:
-        return f"quantile_cont({inside}, 0.5)"
-
-    def _quantile(self, inside: str, level: str) -> str:
-        return f"quantile_disc({inside}, {level})"
 
     def _row_number(self) -> str:
         return "rowid"
@@ -478,12 +433,6 @@ class SparkDialect(Dialect):
 
     def _quoted(self, value: str) -> str:
         return "'" + value.replace("\\", "\\\\").replace("'", "\\'") + "'"
-
-    def _median(self, inside: str) -> str:
-        return f"percentile({inside}, 0.5)"
-
-    def _quantile(self, inside: str, level: str) -> str:
-        return f"percentile_approx({inside}, {level})"
 
     def _text_key(self, of: Expression) -> str:
         return f"CAST(conv(substr(md5({self.write(of)}), 1, 8), 16, 10) AS BIGINT)"

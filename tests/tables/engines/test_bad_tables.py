@@ -6,8 +6,8 @@ import pytest
 
 from flipcost import UnevenMarginClassifierCV
 from flipcost.exceptions import FlipCostError, SourceError, TableError
+from flipcost.tables.encoder import Encoder, TableEncoder
 from flipcost.tables.scan import scan_lazy, scan_sql
-from flipcost.tables.table_encoder import LevelColumn, NumberColumn, TableEncoder
 
 
 def rows(n=50, **more):
@@ -16,10 +16,16 @@ def rows(n=50, **more):
     return pa.table({**columns, **more})
 
 
+def known_encoder(name):
+    """Return the encoder of a column of some numbers."""
+    known = pa.table({name: np.arange(100.0) ** 2})
+    return TableEncoder(Encoder.learn(known)).fit(known)
+
+
 def test_columns_that_cannot_be_used_are_named(engine):
     """Text among the features, names that are not there, keys of the wrong kind."""
     table = rows(town=["Lyon"] * 50, z=np.linspace(0, 1, 50))
-    with pytest.raises(SourceError, match=r"column 'town' must hold numbers; got .*`encoder`"):
+    with pytest.raises(SourceError, match=r"column 'town' must hold numbers; got .*`with_encoder`"):
         engine(table, "y", columns=["x", "town"]).moments()
     with pytest.raises(TableError, match="has no column 'xx'; did you mean 'x'"):
         engine(table, "y", columns=["xx"])
@@ -66,9 +72,9 @@ def test_values_that_cannot_be_used_are_counted(engine):
         options.setdefault("fold_by", "id")
         with pytest.raises(SourceError, match=said):
             engine(table, target, **options).fold_moments(2)
-    encoder = TableEncoder((NumberColumn("x"), LevelColumn("town", ("Lyon", "Paris"))))
-    with pytest.raises(SourceError, match=r"'town' .* levels that the encoder does not know; got"):
-        engine(table, "y", encoder=encoder).moments()
+    encoded = engine(table, "y", columns=["huge"]).with_encoder(known_encoder("huge"))
+    with pytest.raises(SourceError, match="'huge' must be finite"):
+        encoded.moments()
 
 
 def test_a_third_label_far_down_is_found(duck):
@@ -164,11 +170,11 @@ def test_a_table_that_changes_between_queries_is_noticed(duck):
             table.confusions(path, found.labels)
 
 
-def test_rows_stay_in_the_engine(engine):
-    """What would need rows at hand is refused, with a way out."""
-    table = engine(rows(200), "y", columns=["x"], fold_by="id")
-    with pytest.raises(SourceError, match="rows stay in the engine"):
-        table.sample(10)
+def test_rows_are_drawn_and_folded_by_what_tells_them_apart(engine):
+    """A sample leaves the engine; folds need a column, as rows have no order."""
+    found = engine(rows(200), "y", columns=["x"], fold_by="id").sample(60)
+    assert found.X.shape == (60, 1)
+    assert found.weight.sum() == pytest.approx(200)
     with pytest.raises(SourceError, match=r"`fold_by` must name"):
         UnevenMarginClassifierCV().fit_table(engine(rows(200), "y", columns=["x"]))
     assert issubclass(SourceError, FlipCostError)

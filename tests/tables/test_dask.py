@@ -306,7 +306,7 @@ def test_files_on_a_cluster_are_numbered_as_here(client, tmp_path):
     for a, b in zip(there.fold_moments(4).parts, here.fold_moments(4).parts, strict=True):
         assert_close(a, b)
     np.testing.assert_array_equal(there.sample(50).X, here.sample(50).X)
-    encoder = here.summary().encoder(standardize=True)
+    encoder = here.learn_encoder()
     encoded = there.with_encoder(encoder)
     assert encoded.n_parts == 3
     assert_close(encoded.moments(), here.with_encoder(encoder).moments())

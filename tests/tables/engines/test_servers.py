@@ -100,7 +100,7 @@ def test_enumerations_and_identifiers_are_text(postgresql):
         "md5(i::text)::uuid AS id, i % 2 AS y FROM generate_series(1, 90) i"
     )
     table = scan_sql(postgresql.connection, "moods", "y", ["mood"], fold_by="id")
-    encoder = table.summary().encoder()
+    encoder = table.learn_encoder()
     assert encoder.feature_names == ("mood=ok", "mood=sad")
     parts = table.with_encoder(encoder).fold_moments(3).parts
     assert sum(part.n_rows.sum() for part in parts) == 90

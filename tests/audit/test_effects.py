@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from flipcost.audit._effects import (
+from flipcost.audit._explain import (
     column_effects,
     columns_to_look_at,
     row_evidence,

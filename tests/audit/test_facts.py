@@ -4,7 +4,7 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from flipcost.audit._facts import column_facts
+from flipcost.audit._explain import column_facts
 from flipcost.tables.encoder import Encoder
 
 

@@ -1,6 +1,7 @@
 """The model that is saved is the cheapest one, and words follow the paired interval."""
 
 import json
+from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -107,4 +108,6 @@ def test_the_rival_is_plain_boosting():
     X = TableEncoder(found.model[0].encoder).fit_transform(table)
     rival = boosting_classifier(np.zeros(X.shape[1], bool), 0).fit(X, y)
     called = rival.predict_proba(X)[:, 1] > PRICES.alpha
-    assert np.array_equal(found.candidate("boosting").predict(X, RowCosts.of(PRICES)), called)
+    assert np.array_equal(
+        found.candidate("boosting").predict(SimpleNamespace(X=X), RowCosts.of(PRICES)), called
+    )

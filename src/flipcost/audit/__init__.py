@@ -1,7 +1,7 @@
 """The computation behind `flipcost audit`: four questions about a table with noisy labels.
 
-How noisy are the labels, what do mistakes cost really, which classifier should be used, and how
-sure is all that. `audit` answers with `Findings`; the command line and the report show it.
+How many labels are wrong, what do errors of the decision cost, which model should be used, and how
+sure is all that? `audit` answers with `Findings`; the command line and the report show it.
 """
 
 import sys
@@ -10,33 +10,27 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
-    from flipcost.audit._candidates import Candidate, cost_grid
     from flipcost.audit._columns import check_width
-    from flipcost.audit._database import audit_sql
-    from flipcost.audit._decisions import Called, Decisions, RangeFound
-    from flipcost.audit._effects import Effect
-    from flipcost.audit._facts import ColumnFacts
-    from flipcost.audit._findings import Findings, Information
+    from flipcost.audit._decisions import Decisions, FlaggedRows, RangeFound
+    from flipcost.audit._explain import ColumnFacts, Effect, Suspect
+    from flipcost.audit._findings import Findings, Information, price_words
+    from flipcost.audit._models import Candidate, cost_grid
     from flipcost.audit._options import MODELS, AuditOptions
     from flipcost.audit._recheck import Recheck
-    from flipcost.audit._run import audit, audit_files
-    from flipcost.audit._summary import price_words
-    from flipcost.audit._suspects import Suspect
-    from flipcost.core.segments import Segment
+    from flipcost.audit._run import audit, audit_files, audit_sql
 
 __all__ = [
     "MODELS",
     "AuditOptions",
-    "Called",
     "Candidate",
     "ColumnFacts",
     "Decisions",
     "Effect",
     "Findings",
+    "FlaggedRows",
     "Information",
     "RangeFound",
     "Recheck",
-    "Segment",
     "Suspect",
     "audit",
     "audit_files",
@@ -46,38 +40,28 @@ __all__ = [
     "price_words",
 ]
 
-# Where each of these is: help is printed without what takes long to import.
+# Where these are: help is printed without what takes long to import.
 _WHERE = {
-    "AuditOptions": "flipcost.audit._options",
-    "Findings": "flipcost.audit._findings",
-    "Called": "flipcost.audit._decisions",
-    "Candidate": "flipcost.audit._candidates",
-    "ColumnFacts": "flipcost.audit._facts",
-    "Decisions": "flipcost.audit._decisions",
-    "Effect": "flipcost.audit._effects",
-    "Information": "flipcost.audit._findings",
-    "MODELS": "flipcost.audit._options",
-    "RangeFound": "flipcost.audit._decisions",
-    "Recheck": "flipcost.audit._recheck",
-    "Segment": "flipcost.core.segments",
-    "Suspect": "flipcost.audit._suspects",
-    "audit": "flipcost.audit._run",
-    "audit_files": "flipcost.audit._run",
-    "audit_sql": "flipcost.audit._database",
-    "check_width": "flipcost.audit._columns",
-    "cost_grid": "flipcost.audit._candidates",
-    "price_words": "flipcost.audit._summary",
+    "_columns": ("check_width",),
+    "_decisions": ("Decisions", "FlaggedRows", "RangeFound"),
+    "_explain": ("ColumnFacts", "Effect", "Suspect"),
+    "_findings": ("Findings", "Information", "price_words"),
+    "_models": ("Candidate", "cost_grid"),
+    "_options": ("MODELS", "AuditOptions"),
+    "_recheck": ("Recheck",),
+    "_run": ("audit", "audit_files", "audit_sql"),
 }
 
 
 def __getattr__(name: str) -> Any:
     """Import what is asked for (PEP 562)."""
-    if name not in _WHERE:
-        msg = f"module 'flipcost.audit' has no attribute {name!r}"
-        raise AttributeError(msg)
-    value = getattr(import_module(_WHERE[name]), name)
-    globals()[name] = value
-    return value
+    for module, names in _WHERE.items():
+        if name in names:
+            value = getattr(import_module(f"flipcost.audit.{module}"), name)
+            globals()[name] = value
+            return value
+    msg = f"module 'flipcost.audit' has no attribute {name!r}"
+    raise AttributeError(msg)
 
 
 class _Callable(ModuleType):

@@ -9,10 +9,10 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from flipcost.audit._checks import check_values
 from flipcost.audit._maker import RowMaker
-from flipcost.audit._recheck import gather_answers
+from flipcost.core.feasible import vanishing_column
 from flipcost.exceptions import TableError, shorten, unknown_column
+from flipcost.recheck import CheckedAnswers
 from flipcost.tables.arrow import concatenate, take_column
 from flipcost.tables.columns import check_features, unusable_columns
 from flipcost.tables.encoder import Encoder, TableEncoder, describe
@@ -41,14 +41,7 @@ _MOST_COLUMNS = 5_000
 
 
 def check_width(n_columns: int, name: str) -> None:
-    """Refuse a table of more columns than an audit looks at.
-
-    Parameters
-    ----------
-    n_columns : int
-        Columns to learn from.
-    name : str
-        What the table is called.
+    """Refuse a table of more columns to learn from than an audit looks at.
 
     Examples
     --------
@@ -63,21 +56,7 @@ def check_width(n_columns: int, name: str) -> None:
 
 
 def find_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> RowMaker:
-    """Look at a source, and return what reads its pieces.
-
-    Parameters
-    ----------
-    source : RowSource
-        The rows.
-    options : AuditOptions
-        What is asked.
-    notes : list of str
-        Told which columns were left out.
-
-    Returns
-    -------
-    RowMaker
-    """
+    """Look at a source, and return what reads its pieces; `notes` gets what was left out."""
     roles, name = options.roles, source.name
     check_names(source.names, name)
     notes += [
@@ -87,10 +66,7 @@ def find_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> 
     priced = price_columns(options.prices, source.names, name)
     columns = roles.features(source.names, name, () if options.learn_prices else priced)
     check_width(len(columns), name)
-    for column in options.grouping:
-        if column not in source.names:
-            raise unknown_column(column, source.names, name)
-    for column in options.categorical:
+    for column in [*options.grouping, *options.categorical]:
         if column not in source.names:
             raise unknown_column(column, source.names, name)
     blocks = source.look([*roles.used, *columns])
@@ -101,8 +77,13 @@ def find_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> 
     _note_names(blocks, [c for c in columns if c not in options.categorical], notes)
     seen = concatenate([block for block, _ in blocks])
     _, texts = label_codes(take_column(seen, roles.target, name), roles.target)
-    are_all, numeric = not source.reading, are_numbers(texts)
-    answers = gather_answers(options, plain_labels(texts, numbers=numeric), are_all=are_all)
+    numeric, answers = are_numbers(texts), None
+    if options.rounds:
+        known = set(plain_labels(texts, numbers=numeric))
+        if source.reading:  # a label may be met first in a file of checked rows
+            known |= {row.label for rows in options.rounds for row in rows}
+        with_ids = options.id is not None
+        answers = CheckedAnswers.of(options.rounds, known, options.target, with_ids=with_ids)
     return RowMaker(roles, columns, numeric, answers)
 
 
@@ -113,7 +94,14 @@ def learn_columns(
     schema = _usable(frame, maker.columns, options, notes)
     encoder = Encoder.of_described(frame, schema)
     cells = encoder.cells(frame)
-    check_values(encoder, cells)
+    small = vanishing_column(cells)
+    if small is not None:  # those that overflow are not read
+        name = encoder.names[encoder.cell_columns[small[0]]]
+        msg = (
+            f"Column {name!r} holds numbers of at most {small[1]:g}, whose squares vanish; rescale "
+            f"it, or `drop={[name]}`."
+        )
+        raise TableError(msg)
     features = TableEncoder(encoder).fit_cells(cells)
     return replace(maker, schema=schema, features=features), cells
 

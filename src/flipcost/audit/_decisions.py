@@ -1,4 +1,4 @@
-"""Decisions as people make them: so many calls, prices in a range, parts of a table."""
+"""Decisions beyond one cost for all rows: limited capacity, costs in a range, segments."""
 
 from __future__ import annotations
 
@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.audit._judge import likely_posterior
 from flipcost.core.capacity import Capacity, group_sizes, read_capacities
 from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
@@ -28,46 +27,45 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.audit._candidates import Candidate
-    from flipcost.audit._rows import Audited
-    from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.estimators import FlipCostClassifier
+    from flipcost.audit._fit import AuditData
+    from flipcost.audit._models import Candidate
 
-# Parts of fewer rows than this are too many to tell apart, and are shown together.
+# Of more segments the smallest are shown together.
 _MOST_SEGMENTS = 50
 _NO_NAME = "(missing)"
 # A column of more different numbers than this is cut into ranges of as many rows each.
 _MOST_NUMBERS, _RANGES = 12, 5
-# Prices at which a range is looked at.
+# Costs at which a range is looked at.
 _RANGE_POINTS = 41
+_NOTHING = Interval(0.0, 0.0, 0.0)
 
 
 @dataclass(frozen=True, eq=False)
-class Called:
-    """What calling the best rows brings within a capacity.
+class FlaggedRows:
+    """What flagging the best rows brings within a capacity.
 
     Attributes
     ----------
     group : str or None
         The group that the capacity is for; None for the table.
     n_rows, n_called : int
-        Rows of it, and those among them that are called.
+        Rows of it, and those among them that are flagged.
     precision, recall, lift, profit : Interval
-        On clean labels. The profit is money for all called rows together.
+        On clean labels. The profit is money for all flagged rows together.
     """
 
     group: str | None
     n_rows: int
     n_called: int
-    precision: Interval
-    recall: Interval
-    lift: Interval
-    profit: Interval
+    precision: Interval = _NOTHING
+    recall: Interval = _NOTHING
+    lift: Interval = _NOTHING
+    profit: Interval = _NOTHING
 
 
 @dataclass(frozen=True, eq=False)
 class RangeFound:
-    """What a price in a range means for the decision.
+    """What a cost in a range means for the decision.
 
     Attributes
     ----------
@@ -80,14 +78,14 @@ class RangeFound:
     regret : tuple of Interval
         What deciding for that end instead would have saved a row, at the low end and at the high.
     changes : tuple of float
-        Share of the rows whose call would be another at each end.
+        Share of the rows whose decision would be another at each end.
     switch : float or None
-        The price in the range from which on another answer is chosen: a constant in place of the
+        The cost in the range from which on another answer is chosen: a constant in place of the
         rule, or the rule in place of a constant.
     switch_to : str
         What is chosen beyond it.
     turns : tuple of (float, float, str)
-        Where the answer turns: the prices between which it does, which are the same unless two
+        Where the answer turns: the costs between which it does, which are the same unless two
         answers cost so nearly the same there that it turns back and forth, and what is chosen
         beyond.
     """
@@ -106,114 +104,74 @@ class RangeFound:
 
 @dataclass(frozen=True, eq=False)
 class Decisions:
-    """What an audit says of decisions beyond the one price.
+    """What an audit says of decisions beyond one cost for all rows.
 
     Attributes
     ----------
     curve : DepthCurve
-        What calling the best rows brings at every depth.
+        What flagging the best rows brings at every depth.
     benefit, price : BandCurve
-        Net benefit, and the cost of a row in money, at every price ratio of the grid.
+        Net benefit, and the cost of a row in money, at every cost ratio of the grid.
     capacity : str or None
-        How many rows can be called, in words.
-    called : list of Called
+        How many rows can be flagged, in words.
+    called : list of FlaggedRows
         What that brings, in all or by group.
     by : str or None
-        The column whose parts were looked at.
+        The column whose segments were looked at.
     segments : list of Segment
-        Its parts, the noisiest labels first.
+        Its segments, the one with most label errors first.
     ranges : list of RangeFound
-        Prices that are not known exactly.
+        Costs that are not known exactly.
     """
 
     curve: DepthCurve
     benefit: BandCurve
     price: BandCurve
     capacity: str | None
-    called: list[Called]
+    called: list[FlaggedRows]
     by: str | None
     segments: list[Segment]
     ranges: list[RangeFound]
 
 
-def more_decisions(
-    rows: Audited, classifier: FlipCostClassifier, best: Candidate, costs: NDArray[np.float64]
-) -> Decisions:
-    """Return what holds beyond one price and all rows.
+def more_decisions(data: AuditData, best: Candidate, grid: NDArray[np.float64]) -> Decisions:
+    """Return what holds beyond one cost and all rows; segments are evaluated by the best model.
 
-    Parameters
-    ----------
-    rows : Audited
-        What was read and asked.
-    classifier : FlipCostClassifier
-        Fitted.
-    best : Candidate
-        The winner, whose calls parts are judged by.
-    costs : ndarray
-        The grid of costs.
+    `grid` has the shares of the cost that a false alarm bears.
     """
-    judged, options = rows.judged, rows.options
-    posterior = likely_posterior(classifier, measured=judged.checked is not None)
-    prices = judged_prices(rows)
-    design = _design(rows, classifier, prices, posterior)
-    said, called = None, []
+    rows, options = data.rows, data.options
+    words, called = None, []
     if options.capacity is not None:
         capacity = read_capacities(options.capacity)
-        called = _within(rows, classifier, capacity, prices, posterior)
-        said = ", ".join(
-            f"{name}: {one}" for name, one in capacity.items()
-        ) if isinstance(capacity, dict) else str(capacity)  # fmt: skip
-        if options.capacity_by is not None and not isinstance(capacity, dict):
-            said += f" of each {options.capacity_by}"
-    # The picture stops where so many rows are called as can be.
-    asked = sum(one.n_called for one in called) / sum(rows.counts)
-    depths = usual_depths(len(judged.positive), *([asked] if asked > 0 else []))
-    curve = depth_curve(
-        judged.positive,
-        classifier.oof_probability_,
-        prices,
-        posterior,
-        judged.weight,
-        depths=depths,
-        design=design,
-        level=options.level,
-    )
-    known = (judged.positive, classifier.oof_probability_)
-    ratios = (1 - costs) / costs
-    share = classifier.cost_share_
+        called = _within(data, capacity)
+        words = str(capacity)
+        if isinstance(capacity, dict):
+            words = ", ".join(f"{name}: {one}" for name, one in capacity.items())
+        elif options.capacity_by is not None:
+            words += f" of each {options.capacity_by}"
+    # The picture stops at the capacity.
+    asked = sum(one.n_called for one in called) / sum(data.counts)
+    known = (rows.positive, data.classifier.oof_probability_)
+    share = data.classifier.cost_share_
+    factors = (1 - grid) / grid / ((1 - share) / share)
     return Decisions(
-        curve,
-        net_benefit_curve(*known, posterior, costs, judged.weight, options.level, design),
-        price_curve(
+        depth_curve(
             *known,
-            prices,
-            posterior,
-            ratios / ((1 - share) / share),
-            judged.weight,
-            options.level,
-            design,
+            data.money,
+            data.likely,
+            rows.weight,
+            depths=usual_depths(len(rows.positive), *([asked] if asked > 0 else [])),
+            design=data.design,
+            level=rows.level,
         ),
-        said,
+        net_benefit_curve(*known, data.likely, grid, rows.weight, rows.level, data.design),
+        price_curve(*known, data.money, data.likely, factors, rows.weight, rows.level, data.design),
+        words,
         called,
         options.by,
-        _segments(rows, classifier, best, prices, posterior),
-        _ranges(rows, classifier, posterior),
+        _segments(data, best),
+        [_range(data, name) for name in options.prices.ranges],
     )
-
-
-def _design(
-    rows: Audited, classifier: FlipCostClassifier, prices: RowCosts, posterior: RatePosterior
-) -> float:
-    """Return for how many rows one counts: in the rates, or in what the rule costs if in more."""
-    called = bayes_calls(classifier.oof_probability_, prices)
-    in_costs = rows.judged.design_of(called, prices, posterior, rows.options.level)
-    return max(1.0, len(rows.judged.positive) / classifier.n_effective_, in_costs)
-
-
-def judged_prices(rows: Audited) -> RowCosts:
-    """Return the costs of the judged rows in money."""
-    prices = rows.judged.prices
-    return RowCosts(*rows.options.prices.extra) if prices is None else prices
 
 
 def names_of(frame: Any, column: str, where: str) -> NDArray[Any]:
@@ -222,13 +180,13 @@ def names_of(frame: Any, column: str, where: str) -> NDArray[Any]:
     return np.array([_NO_NAME if name is None else name for name in text.to_pylist()], dtype=object)
 
 
-def parts_of(frame: Any, column: str, where: str) -> NDArray[Any]:
+def segment_names(frame: Any, column: str, where: str) -> NDArray[Any]:
     """Return the values of a column as names of segments; many numbers as ranges of them.
 
     Examples
     --------
     >>> import pyarrow as pa
-    >>> found = parts_of(pa.table({"age": list(range(20, 80))}), "age", "a.csv")
+    >>> found = segment_names(pa.table({"age": list(range(20, 80))}), "age", "a.csv")
     >>> found[[0, 30, 59]].tolist()
     ['20 to 31', '44 to 55', '68 to 79']
     """
@@ -250,95 +208,68 @@ def parts_of(frame: Any, column: str, where: str) -> NDArray[Any]:
     return names
 
 
-def _within(
-    rows: Audited,
-    classifier: FlipCostClassifier,
-    capacity: Capacity | dict[str, Capacity],
-    prices: RowCosts,
-    posterior: RatePosterior,
-) -> list[Called]:
-    """Return what calling within a capacity brings."""
-    judged, by = rows.judged, rows.options.capacity_by
-    n_rows = sum(rows.counts)
-    everything = np.arange(len(judged.positive))
-    if by is None:
-        if isinstance(capacity, dict):
-            msg = "`capacity` by group needs the groups: name their column as `capacity_by`."
-            raise TableError(msg)
-        size = _of(capacity, n_rows)
-        return [_called(rows, classifier, prices, posterior, None, everything, n_rows, size)]
-    names = names_of(judged.frame, by, rows.name)
-    stands = judged.stands_for
-    scale = np.ones(len(names)) if stands is None else stands
-    counts = {str(n): round(float(scale[names == n].sum())) for n in np.unique(names)}
+def _within(data: AuditData, capacity: Capacity | dict[str, Capacity]) -> list[FlaggedRows]:
+    """Return what flagging within a capacity brings."""
+    rows, by, n_rows = data.rows, data.options.capacity_by, sum(data.counts)
     try:
+        if by is None:
+            assert isinstance(capacity, Capacity)  # noqa: S101 - checked with the options
+            everything = np.arange(len(rows.positive))
+            return [_flagged(data, None, everything, n_rows, capacity.of(n_rows))]
+        names = names_of(rows.frame, by, data.source.name)
+        counts = {name: round(n) for name, n in _rows_of_each(data, names).items()}
         sizes = group_sizes(capacity, counts)
     except ValueError as error:
         raise TableError(str(error)) from error
-    parts = [
-        (name, np.flatnonzero(names == name), counts[name], size)
+    return [
+        _flagged(data, name, np.flatnonzero(names == name), counts[name], size)
         for name, size in sizes.items()
         if size
     ]
-    return [_called(rows, classifier, prices, posterior, *part) for part in parts]
 
 
-def _of(capacity: Capacity, n_rows: int) -> int:
-    try:
-        return capacity.of(n_rows)
-    except ValueError as error:
-        raise TableError(str(error)) from error
+def _rows_of_each(data: AuditData, names: NDArray[Any]) -> dict[str, float]:
+    """Return the rows of the table of each name."""
+    stands_for = data.rows.stands_for
+    scale = np.ones(len(names)) if stands_for is None else stands_for
+    return {str(name): float(scale[names == name].sum()) for name in np.unique(names)}
 
 
-def _called(
-    rows: Audited,
-    classifier: FlipCostClassifier,
-    prices: RowCosts,
-    posterior: RatePosterior,
-    group: str | None,
-    places: NDArray[np.intp],
-    n_rows: int,
-    size: int,
-) -> Called:
-    judged, eta = rows.judged, classifier.oof_probability_[places]
-    weight = None if judged.weight is None else judged.weight[places]
-    own = prices.take(places)
-    pays = float(np.average(own.gain(eta) > 0, weights=weight))
+def _flagged(
+    data: AuditData, group: str | None, places: NDArray[np.intp], n_rows: int, size: int
+) -> FlaggedRows:
+    """Return what flagging the best rows of a group brings."""
+    rows, eta = data.rows, data.classifier.oof_probability_[places]
+    weight = None if rows.weight is None else rows.weight[places]
+    costs = data.money.take(places)
+    pays = float(np.average(costs.gain(eta) > 0, weights=weight))
     depth = min(size / n_rows, pays)
     n_called = round(depth * n_rows)
-    nothing = Interval(0.0, 0.0, 0.0)
     if n_called < 1:
-        return Called(group, n_rows, 0, nothing, nothing, nothing, nothing)
+        return FlaggedRows(group, n_rows, 0)
     curve = depth_curve(
-        judged.positive[places],
+        rows.positive[places],
         eta,
-        own,
-        posterior,
+        costs,
+        data.likely,
         weight,
         depths=[depth],
-        design=_design(rows, classifier, prices, posterior),
-        level=rows.options.level,
+        design=data.design,
+        level=rows.level,
     )
-    found = {name: Interval(*(float(x) for x in curve.clean[name][0])) for name in MEASURES}
-    profit = found["profit"]
-    total = Interval(n_rows * profit.value, n_rows * profit.low, n_rows * profit.high)
-    return Called(
-        group, n_rows, n_called, found["precision"], found["recall"], found["lift"], total
-    )
+    scale = {name: n_rows if name == "profit" else 1 for name in MEASURES}
+    found = {
+        name: Interval(*(scale[name] * float(x) for x in curve.clean[name][0])) for name in MEASURES
+    }
+    return FlaggedRows(group, n_rows, n_called, **found)
 
 
-def _segments(
-    rows: Audited,
-    classifier: FlipCostClassifier,
-    best: Candidate,
-    prices: RowCosts,
-    posterior: RatePosterior,
-) -> list[Segment]:
-    """Return what holds of each part of the table, if parts were asked for."""
-    by, judged = rows.options.by, rows.judged
+def _segments(data: AuditData, best: Candidate) -> list[Segment]:
+    """Return what holds of each segment of the table, if segments were asked for."""
+    by, rows = data.options.by, data.rows
     if by is None:
         return []
-    names = parts_of(judged.frame, by, rows.name)
+    names = segment_names(rows.frame, by, data.source.name)
     found, counts = np.unique(names.astype(str), return_counts=True)
     if len(found) < 2:
         msg = f"Column {by!r} has one value throughout; `by` needs at least two."
@@ -348,78 +279,68 @@ def _segments(
         names = np.array([n if n in kept else "(all others)" for n in names], dtype=object)
     segments = segment_figures(
         names,
-        judged.positive,
-        classifier.oof_probability_,
+        rows.positive,
+        data.classifier.oof_probability_,
         best.called,
-        prices,
-        posterior,
-        judged.weight,
-        design=_design(rows, classifier, prices, posterior),
-        level=rows.options.level,
+        data.money,
+        data.likely,
+        rows.weight,
+        design=data.design,
+        level=rows.level,
     )
-    if judged.stands_for is None:
+    if rows.stands_for is None:
         return segments
-    scale = {str(n): float(judged.stands_for[names == n].sum()) for n in np.unique(names)}
-    return [replace(s, n_rows=scale[s.name]) for s in segments]
+    scale = _rows_of_each(data, names)
+    return [replace(one, n_rows=scale[one.name]) for one in segments]
 
 
-def _ranges(
-    rows: Audited, classifier: FlipCostClassifier, posterior: RatePosterior
-) -> list[RangeFound]:
-    """Return what prices in ranges mean, each with the others at their middle."""
-    costs = rows.options.prices
-    return [_range(rows, classifier, posterior, name) for name in costs.ranges]
-
-
-def _range(
-    rows: Audited, classifier: FlipCostClassifier, posterior: RatePosterior, name: str
-) -> RangeFound:
-    judged, costs = rows.judged, rows.options.prices
-    found, eta = costs.ranges[name], classifier.oof_probability_
+def _range(data: AuditData, name: str) -> RangeFound:
+    """Return what a cost in a range means, other ranges at their middle."""
+    rows, costs, posterior = data.rows, data.options.prices, data.likely
+    found, eta = costs.ranges[name], data.classifier.oof_probability_
     ends = (found.low, found.middle, found.high)
 
-    def prices_at(price: float) -> RowCosts:
+    def costs_at(price: float) -> RowCosts:
         at = replace(costs.middle, **{name: price})
-        by_row = row_prices(at, judged.frame, rows.name)
+        by_row = row_prices(at, rows.frame, data.source.name)
         return at.by_row() if by_row is None else by_row
 
     def answer(price: float) -> Any:
         return decide(
-            judged.positive, eta, prices_at(price), posterior, judged.weight,
-            checked=judged.checked, level=rows.options.level,
+            rows.positive, eta, costs_at(price), posterior, rows.weight,
+            checked=rows.checked, level=rows.level,
         )  # fmt: skip
 
-    decided = [answer(price) for price in ends]
-    calls = [bayes_calls(eta, prices_at(p), d.chosen) for p, d in zip(ends, decided, strict=True)]
+    calls = [bayes_calls(eta, costs_at(price), answer(price).chosen) for price in ends]
+    middle, unit = calls[1], data.options.unit
+
+    def cost_of_middle(price: float) -> Interval:
+        at = costs_at(price)
+        sums = cost_sums(rows.positive, middle, at, rows.weight)
+        paid = sums.thinned(rows.design(middle, at, posterior)).mean(posterior, rows.level)
+        return Interval(paid.value / unit, paid.low / unit, paid.high / unit)
+
+    def regret(price: float, best: NDArray[np.bool_]) -> Interval:
+        at = costs_at(price)
+        sums = saving_sums(rows.positive, best, middle, at, rows.weight)
+        design = rows.design(best, at, posterior, middle)
+        saved = sums.thinned(design).mean(posterior, rows.level)
+        # Knowing the cost is never worse: one may still do as at the middle.
+        limits = possible_limits(saved.value, saved.low, saved.high, least=0.0)
+        return Interval(*(limit / unit for limit in limits))
+
+    def changed(best: NDArray[np.bool_]) -> float:
+        return float(np.average(best != middle, weights=rows.weight))
+
     grid = np.linspace(found.low, found.high, _RANGE_POINTS)
     chosen = [answer(float(price)).chosen for price in grid]
-    middle, level = calls[1], rows.options.level
-    regrets = []
-    for price, other in ((ends[0], calls[0]), (ends[2], calls[2])):
-        at = prices_at(price)
-        sums = saving_sums(judged.positive, other, middle, at, judged.weight)
-        design = judged.design_of(other, at, posterior, level, middle)
-        saved = sums.thinned(design).mean(posterior, level)
-        # Whoever knows the price may still do as at the middle: it never costs.
-        regrets.append(Interval(*possible_limits(saved.value, saved.low, saved.high, least=0.0)))
-    unit = rows.options.unit
-    paid = []
-    for price in ends:
-        at = prices_at(price)
-        sums = cost_sums(judged.positive, middle, at, judged.weight)
-        design = judged.design_of(middle, at, posterior, level)
-        paid.append(sums.thinned(design).mean(posterior, level))
-    scaled = [Interval(i.value / unit, i.low / unit, i.high / unit) for i in (*paid, *regrets)]
-    different = [
-        float(np.average(c != middle, weights=judged.weight)) for c in (calls[0], calls[2])
-    ]
     turns = _turns(grid, chosen)
     return RangeFound(
         name,
         *ends,
-        (scaled[0], scaled[1], scaled[2]),
-        (scaled[3], scaled[4]),
-        (different[0], different[1]),
+        (cost_of_middle(ends[0]), cost_of_middle(ends[1]), cost_of_middle(ends[2])),
+        (regret(ends[0], calls[0]), regret(ends[2], calls[2])),
+        (changed(calls[0]), changed(calls[2])),
         turns[0][0] if turns else None,
         turns[0][2] if turns else chosen[-1],
         turns,

@@ -2,32 +2,40 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, fields
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, is_dataclass
+from importlib import import_module
+from importlib.util import find_spec
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias, get_args
 
-from flipcost.audit._shown import ShownResult
-from flipcost.audit._summary import summarize
+import numpy as np
+import pyarrow as pa
+
+from flipcost._version import __version__
+from flipcost.core.confusion import Interval
+from flipcost.core.costs import CostRange
 from flipcost.core.curves import confusion_cells
 from flipcost.core.noise import rate_pair
+from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
-    import numpy as np
     from numpy.typing import NDArray
 
-    from flipcost.audit._candidates import Candidate
     from flipcost.audit._decisions import Decisions
-    from flipcost.audit._effects import Effect
-    from flipcost.audit._facts import ColumnFacts
+    from flipcost.audit._explain import ColumnFacts, Effect, Suspect
     from flipcost.audit._leaks import Leak
+    from flipcost.audit._models import Candidate
     from flipcost.audit._recheck import Recheck
-    from flipcost.audit._suspects import Suspect
     from flipcost.core.checked_rows import RateBand
-    from flipcost.core.confusion import Interval
     from flipcost.core.costs import Costs
     from flipcost.core.curves import LabelBins
     from flipcost.core.label_errors import BreakEven, LabelErrors, State
     from flipcost.core.noise_posterior import RatePosterior
     from flipcost.core.rates import NoiseRate
+
+SCHEMA_VERSION = 1
+Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
+# The report is above this package; findings look it up when they are asked to show themselves.
+_REPORT = "flipcost.report"
 
 
 @dataclass(frozen=True)
@@ -207,7 +215,7 @@ class ModelsFound:
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Findings(ShownResult):
+class Findings:
     """What an audit found; made by `audit`.
 
     A name that one of the first four has can be asked of the findings themselves: ``found.n_rows``
@@ -249,9 +257,9 @@ class Findings(ShownResult):
 
         def __getattr__(self, name: str) -> Any:
             """Return what a group has under this name."""
-            for part in (TableFound, Priced, LabelsFound, ModelsFound):
-                if name in (field.name for field in fields(part)):
-                    return getattr(getattr(self, _GROUPS[part]), name)
+            for part in vars(self).values():
+                if isinstance(part, _GROUPS) and name in vars(part):
+                    return vars(part)[name]
             msg = f"{type(self).__name__!r} object has no attribute {name!r}"
             raise AttributeError(msg)
 
@@ -286,7 +294,291 @@ class Findings(ShownResult):
 
     def summary(self) -> dict[str, Any]:
         """Return the findings as plain data, the content of ``summary.json``."""
-        return summarize(self)
+        found: dict[str, Any] = _plain(_summary(self))
+        return found
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return the findings as plain data, the content of ``summary.json``."""
+        return self.summary()
+
+    def __repr__(self) -> str:
+        """Return what was found in one line, and where there is more."""
+        leaks = [leak.column for leak in self.labels.leaks]
+        state = f"too good to be true: {', '.join(leaks)}" if leaks else f"labels {self.state}"
+        # Three figures, and never as a power of ten.
+        cost = float(f"{1000 * self.unit * self.best.likely.value:.3g}")
+        return (
+            f"<Findings of {self.table.name!r}: {self.table.n_rows:,} rows, {state}; "
+            f"{self.best.label} costs {cost:,.10g} per 1,000 rows; see .to_markdown(), .to_html()>"
+        )
+
+    def _repr_html_(self) -> str:
+        """Return what a notebook shows."""
+        return str(import_module(_REPORT).render_snippet(self))
+
+    def to_html(self) -> str:
+        """Return the whole report as one HTML page."""
+        return str(import_module(_REPORT).render_report(self))
+
+    def to_markdown(self) -> str:
+        """Return the answers as Markdown."""
+        return str(import_module(_REPORT).render_markdown(self))
+
+    def suspects_frame(self, backend: Backend | None = None) -> Any:
+        """Return likely label errors as a frame, the likeliest first; `row` counts from 0.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default=None
+            What kind of frame; the first of these that is installed when None.
+        """
+        found, text, number = self.labels.suspects, pa.string(), pa.float64()
+        columns = {
+            "row": pa.array([s.row - 1 for s in found], pa.int64()),
+            "id": pa.array([s.id for s in found], text),
+            "label": pa.array([s.label for s in found], text),
+            "suggested": pa.array([s.suggested for s in found], text),
+            "probability_wrong": pa.array([s.wrong for s in found], number),
+            "probability_positive": pa.array([s.probability for s in found], number),
+            "evidence": pa.array([s.evidence for s in found], text),
+        }
+        return _frame(pa.table(columns), backend)
+
+    def candidates_frame(self, backend: Backend | None = None) -> Any:
+        """Return the models with what 1,000 rows cost as a frame, the winner first.
+
+        Parameters
+        ----------
+        backend : {"pandas", "polars", "pyarrow"}, default=None
+            What kind of frame; the first of these that is installed when None.
+        """
+        rows = []
+        for one in self.models.candidates:
+            row = {"key": one.key, "label": one.label, "called_positive": one.share_called}
+            for name, what in (("cost", one.likely), ("saved", one.saving_likely)):
+                money = _times(1000 * self.unit, what)
+                row |= {name: money.value, f"{name}_low": money.low, f"{name}_high": money.high}
+            rows.append(row)
+        return _frame(pa.Table.from_pylist(rows), backend)
 
 
-_GROUPS = {TableFound: "table", Priced: "priced", LabelsFound: "labels", ModelsFound: "models"}
+_GROUPS = (TableFound, Priced, LabelsFound, ModelsFound)
+
+
+def _summary(found: Findings) -> dict[str, Any]:
+    """Return the content of ``summary.json``, with records in it that are not plain yet."""
+    table, priced, labels, models = found.table, found.priced, found.labels, found.models
+    kinds, information = [column["kind"] for column in table.schema], labels.information
+    rates, limits, bounds = labels.noise_rate, labels.noise_interval, labels.noise_bounds
+    sides = ("of_positives", "of_negatives")
+    return {
+        "schema_version": SCHEMA_VERSION,
+        "flipcost_version": __version__,
+        "data": {
+            "name": table.name,
+            "rows": table.n_rows,
+            "rows_in_table": table.n_rows_total,
+            "rows_judged": table.n_judged,
+            "rows_effective": table.n_effective,
+            "reading": table.reading or "in memory",
+            "target": table.target,
+            "positive": table.positive,
+            "negative": table.negative,
+            "positive_labels": table.n_positive,
+            "columns": {kind: kinds.count(kind) for kind in sorted(set(kinds))},
+            "test_rows": table.n_test,
+            "checked_rows": found.n_checked,
+        },
+        "costs": {
+            "false_negative": _number_or_words(priced.prices.fn),
+            "false_positive": _number_or_words(priced.prices.fp),
+            "share": priced.cost,
+            "assumed": priced.prices_are_assumed,
+            "by_row": priced.prices.is_by_row,
+            "mean_false_negative": priced.mean_prices[0],
+            "mean_false_positive": priced.mean_prices[1],
+        },
+        "level": found.level,
+        "seed": found.seed,
+        "state": found.state,
+        "leaks": labels.leaks,
+        "wrong_share": labels.wrong_share,
+        "break_even": labels.break_even,
+        "noise_rate": {
+            "symmetric": labels.posterior.is_symmetric,
+            **{side: Interval(rates[k], *limits[k]) for k, side in enumerate(sides)},
+            "source": labels.noise_source,
+        },
+        "noise_models": labels.noise_models,
+        "noise_bounds": {
+            side: {"low": np.ravel(bounds.low)[k], "high": np.ravel(bounds.high)[k]}
+            for k, side in enumerate(sides)
+        },
+        "noise_by_score": [
+            {
+                "low": band.low,
+                "high": band.high,
+                "share": band.share,
+                "checked_rows": band.n_checked,
+                "of_positives": band.positives,
+                "of_negatives": band.negatives,
+            }
+            for band in labels.noise_by_score
+        ],
+        "chosen": models.chosen,
+        "winner": found.best.key,
+        "candidates": [_candidate(one, found.unit) for one in models.candidates],
+        "confusion": {
+            "observed": _cells(found.cells(clean=False)),
+            "denoised": _cells(found.cells(clean=True)),
+        },
+        "suspects": {
+            "expected_wrong_labels": information.wrong_labels,
+            "listed": len(labels.suspects),
+            "expected_wrong_in_first_100": information.wrong_in_first_100,
+        },
+        "information": {
+            "precision": information.precision,
+            "second_labels_needed": information.second_labels,
+            "trusted_labels_needed": information.trusted_labels,
+            "value_of_knowing_rate": information.value_of_rate * found.unit,
+        },
+        "recheck": None if found.recheck is None else _recheck(found.recheck),
+        "decisions": None if models.decisions is None else _decisions(models.decisions, found.unit),
+        "ranking": {
+            "area_observed": labels.bins.area(),
+            "area_denoised": labels.bins.area(rate_pair(rates)),
+        },
+        "effects": [
+            {
+                **{name: value for name, value in vars(effect).items() if name != "moved"},
+                "importance": effect.importance * found.unit,
+                "shape": [{"at": word, "probability": p} for word, p in effect.shape],
+            }
+            for effect in models.effects
+        ],
+        "columns": table.columns,
+        "example": labels.known_flips,
+        "warnings": found.warnings,
+    }
+
+
+def _plain(value: Any) -> Any:
+    """Return records, arrays and their numbers as what JSON has."""
+    if is_dataclass(value):
+        value = vars(value)
+    if isinstance(value, dict):
+        return {name: _plain(one) for name, one in value.items()}
+    if isinstance(value, np.ndarray | np.generic):
+        return value.tolist()
+    return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
+
+
+def _times(unit: float, found: Interval) -> Interval:
+    return Interval(unit * found.value, unit * found.low, unit * found.high)
+
+
+def _recheck(recheck: Recheck) -> dict[str, Any]:
+    """Return what each round of checks brought, and what the next checks are worth."""
+    batch = recheck.batch
+    return {
+        "way": [
+            {
+                "checked_rows": point.n_checked,
+                "wrong_share": point.wrong_share,
+                "cost_clean": point.cost,
+            }
+            for point in recheck.way
+        ],
+        "next_rows": 0 if batch is None else len(batch.rows),
+        "expected_saving": None if batch is None else batch.saving,
+        "cost_check": recheck.cost_check,
+    }
+
+
+def _candidate(candidate: Candidate, unit: float) -> dict[str, Any]:
+    return {
+        "key": candidate.key,
+        "label": candidate.label,
+        "cost_observed": _times(unit, candidate.observed),
+        "cost_clean": _times(unit, candidate.clean),
+        "saving_of_chosen": _times(unit, candidate.saving),
+        "cost_likely": _times(unit, candidate.likely),
+        "saving_likely": _times(unit, candidate.saving_likely),
+        "cost_test": None if candidate.test is None else _times(unit, candidate.test),
+        "called_positive": candidate.share_called,
+    }
+
+
+def _cells(cells: NDArray[np.float64]) -> dict[str, Interval]:
+    names = (("true_negative", "false_positive"), ("false_negative", "true_positive"))
+    return {names[i][j]: Interval(*cells[i, j]) for i in (0, 1) for j in (0, 1)}
+
+
+def _decisions(found: Decisions, unit: float) -> dict[str, Any]:
+    """Return what was found on decisions, money for each row."""
+    return {
+        "curve": {
+            "depth": found.curve.depth,
+            **found.curve.clean,
+            "observed": dict(found.curve.observed),
+        },
+        "capacity": found.capacity,
+        "called": found.called,
+        "by": found.by,
+        "segments": found.segments,
+        "ranges": [
+            {
+                "price": one.name,
+                "low": one.low,
+                "high": one.high,
+                "cost_low": _times(unit, one.cost[0]),
+                "cost_middle": _times(unit, one.cost[1]),
+                "cost_high": _times(unit, one.cost[2]),
+                "regret_low": _times(unit, one.regret[0]),
+                "regret_high": _times(unit, one.regret[1]),
+                "calls_changed_low": one.changes[0],
+                "calls_changed_high": one.changes[1],
+                "switch": one.switch,
+                "switch_to": one.switch_to,
+                "turns": [{"low": low, "high": high, "to": to} for low, high, to in one.turns],
+            }
+            for one in found.ranges
+        ],
+    }
+
+
+def price_words(price: Any) -> str:
+    """Return a price in words: a number, a range, a column or arithmetic of columns.
+
+    Examples
+    --------
+    >>> from flipcost import CostRange
+    >>> price_words(4.0), price_words("0.8*amount"), price_words(CostRange(3, 8))
+    ('4', '0.8*amount', '3 to 8')
+    """
+    if isinstance(price, str):
+        return price
+    if isinstance(price, CostRange):
+        return f"{price.low:,.10g} to {price.high:,.10g}"
+    return f"{price:,.10g}" if isinstance(price, int | float) else "a price by row"
+
+
+def _number_or_words(price: Any) -> Any:
+    """Return a price as a number, or in the words that it was given in."""
+    return price if isinstance(price, int | float | str) else price_words(price)
+
+
+def _frame(table: Any, backend: Backend | None) -> Any:
+    known = get_args(Backend)
+    if backend is None:
+        backend = next(name for name in known if find_spec(name) is not None)
+    if backend is None or backend not in known:
+        msg = f"`backend` must be one of {', '.join(known)}; got {backend!r}."
+        raise FlipCostError(msg)
+    if backend == "pyarrow":
+        return table
+    if find_spec(backend) is None:
+        msg = f"{backend} is not installed; give another `backend`, or install it."
+        raise FlipCostError(msg)
+    return table.to_pandas() if backend == "pandas" else import_module("polars").from_arrow(table)

@@ -1,49 +1,285 @@
-"""From the rows that were drawn to a fitted classifier, and to the rows that tell what it is worth.
-
-The same for every source.
-"""
+"""Fit the classifier on the rows that were drawn: on them models are evaluated and explained."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+from scipy.stats import rankdata
+from sklearn.linear_model import LogisticRegression
 
 from flipcost._threads import thread_limits
-from flipcost.audit._checks import check_prices
-from flipcost.audit._dependence import asked_ties, tied
-from flipcost.audit._rows import JudgedRows, WatchedRows
 from flipcost.audit._sources import ScoreTask
-from flipcost.audit._trusted import check_checked
 from flipcost.core.checked_rows import CheckedRows
+from flipcost.core.clean_means import told_costs
+from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.costs import RowCosts
+from flipcost.core.decision import bayes_calls
+from flipcost.core.dependence import cell_design, grouped_squares, mean_design
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators import flipcost
-from flipcost.estimators.flipcost import TableSample
-from flipcost.tables.arrow import concatenate
-from flipcost.tables.roles import row_prices
+from flipcost.estimators.flipcost import TableSample, check_not_swapped
+from flipcost.exceptions import FlipCostError, TableError
+from flipcost.tables.arrow import as_text, concatenate, take_column
+from flipcost.tables.columns import describe_column
+from flipcost.tables.encoder import Column
+from flipcost.tables.roles import read_labels, row_prices
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
+    from numpy.typing import NDArray
+
+    from flipcost.audit._leaks import Leak
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.audit._sources import RowSource
     from flipcost.estimators import FlipCostClassifier
+    from flipcost.estimators.flipcost.fit import ScoredRows
+    from flipcost.estimators.flipcost.result import FitResult
     from flipcost.tables.sample import Drawn
 
+    Array = NDArray[np.float64]
+    Flags = NDArray[np.bool_]
+
+AS_RECORDED = RatePosterior(np.zeros((1, 2)), np.ones(1))
 _FEW_ROWS = 50_000
+# A price that orders the labels better than this is known from them.
+_PRICE_TELLS = 0.99
 
 
-def fit_drawn(
+@dataclass(frozen=True, eq=False)
+class EvaluationRows:
+    """Rows that models are evaluated on: all that were audited, or a sample that represents them.
+
+    Attributes
+    ----------
+    frame : pyarrow.Table
+        As they were in the source.
+    numbers : ndarray of int, shape (n,)
+        Where they are in the table, the first being 0.
+    X : ndarray of shape (n, d)
+        Features.
+    positive : ndarray of bool, shape (n,)
+        Which labels are positive.
+    level : float
+        Level of the intervals.
+    weight, stands_for : ndarray of shape (n,) or None
+        Their weights; and of how many rows of the table each is one, where these are a sample.
+    costs : RowCosts
+        In money where they differ by row, else as shares of a miss and a false alarm together.
+    checked : CheckedRows or None
+        Those among them whose right label is known.
+    rounds : ndarray of int, shape (n_checked,) or None
+        In which file each of the checked ones was; -1 if in none.
+    scored : pair of ScoredRows and FitResult, or None
+        The same with their scores, and what was found in them.
+    groups, folds : ndarray of int, shape (n,), or None
+        Where rows depend on each other: the group of each, and the folds that keep groups together.
+    learned_by : ndarray of shape (n,) or None
+        Weights to learn by, if not `weight`.
+    forward : bool
+        Whether folds follow each other in time, so that each is scored by earlier ones only.
+    """
+
+    frame: Any
+    numbers: NDArray[np.int64]
+    X: Array
+    positive: Flags
+    level: float
+    weight: Array | None
+    stands_for: Array | None
+    costs: RowCosts
+    checked: CheckedRows | None
+    rounds: NDArray[np.intp] | None
+    scored: tuple[ScoredRows, FitResult] | None = None
+    groups: NDArray[np.intp] | None = None
+    folds: NDArray[np.intp] | None = None
+    learned_by: Array | None = None
+    forward: bool = False
+
+    @cached_property
+    def call_squares(self) -> Callable[[Flags], Array] | None:
+        """From calls to the squared weights of their table, where rows depend on each other."""
+        if self.groups is None:
+            return None
+        return grouped_squares(self.positive, self.groups, self.weight, self.level)
+
+    def table(self, called: Flags) -> ConfusionCounts:
+        """Return the table of labels against calls."""
+        table = ConfusionCounts.from_labels(self.positive, called, self.weight)
+        if self.call_squares is None:
+            return table
+        return ConfusionCounts(table.counts, self.call_squares(called))
+
+    def design(
+        self,
+        called: Flags,
+        costs: RowCosts,
+        posterior: RatePosterior = AS_RECORDED,
+        rival: Flags | None = None,
+        labels: Flags | None = None,
+    ) -> float:
+        """Return the design effect of what calls cost, or save over those of a rival."""
+        if self.groups is None:
+            return 1.0
+        labels = self.positive if labels is None else labels
+        values = told_costs(labels, called, costs, tuple(posterior.mean), rival)
+        return mean_design(values, self.groups, self.weight, self.level)
+
+    def cell_design(self, cells: NDArray[np.intp]) -> float:
+        """Return the design effect of the shares of rows in cells."""
+        if self.groups is None:
+            return 1.0
+        return cell_design(cells, self.groups, self.weight, self.level)
+
+    def number_of(self, probability: NDArray[Any]) -> float:
+        """Return how many rows of the table something is expected of, given its probabilities."""
+        if self.stands_for is None:
+            return float(probability.sum())
+        return float(self.stands_for @ probability)
+
+    def typical(self, rng: np.random.Generator) -> NDArray[np.intp]:
+        """Return places of rows as common as in the table: the weighted ones are drawn by it."""
+        everywhere = np.arange(len(self.positive))
+        if self.stands_for is None:
+            return everywhere
+        return rng.choice(everywhere, len(everywhere), p=self.stands_for / self.stands_for.sum())
+
+
+@dataclass(frozen=True, eq=False)
+class SuspectPool:
+    """Rows among which the likeliest label errors are sought.
+
+    `numbers` are their places in the table, the first being 0; `probability` is out of fold, of the
+    clean label.
+    """
+
+    frame: Any
+    numbers: NDArray[np.int64]
+    positive: Flags
+    probability: Array
+
+
+@dataclass(frozen=True, eq=False)
+class CleanRows:
+    """Rows with clean labels, to test on."""
+
+    frame: Any
+    X: Array
+    positive: Flags
+
+
+@dataclass(frozen=True, eq=False)
+class AuditData:
+    """All that findings are made from: what was asked, read and fitted.
+
+    Attributes
+    ----------
+    options : AuditOptions
+        What was asked.
+    source : RowSource
+        Where the rows came from.
+    maker : RowMaker
+        How its columns become features.
+    facts : TableFacts
+        What was counted in all rows.
+    labels, counts : pairs
+        The negative label and the positive one, and rows of each.
+    classifier : FlipCostClassifier
+        Fitted on `rows`.
+    rows : EvaluationRows
+        Rows that models are evaluated on.
+    cells : ndarray of shape (n, n_cells)
+        The same as the encoder reads them.
+    pool : SuspectPool
+        Rows among which likely errors are sought.
+    test : CleanRows or None
+        Rows to test on.
+    leaks : list of Leak
+        Columns that give the label away.
+    warnings : list of str
+        What the user should look at.
+    """
+
+    options: AuditOptions
+    source: RowSource
+    maker: RowMaker
+    facts: TableFacts
+    labels: tuple[str, str]
+    counts: tuple[int, int]
+    classifier: FlipCostClassifier
+    rows: EvaluationRows
+    cells: Array
+    pool: SuspectPool
+    test: CleanRows | None
+    leaks: list[Leak]
+    warnings: list[str]
+
+    @cached_property
+    def truth(self) -> Flags | None:
+        """Which right labels of the rows are positive, if there is a column of them."""
+        return self.truth_of(self.rows.frame)
+
+    def truth_of(self, frame: Any) -> Flags | None:
+        """Return which right labels of some rows are positive, if there is a column of them."""
+        name = self.options.truth
+        if name is None:
+            return None
+        labels = read_labels(take_column(frame, name, self.source.name), name)
+        return np.asarray(labels == self.labels[1])
+
+    def ids(self, frame: Any) -> list[str | None]:
+        """Return the names of some rows, where there is a column of them."""
+        name = self.options.id
+        if name is None:
+            return [None] * frame.num_rows
+        column = take_column(frame, name, self.source.name)
+        found: list[str | None] = as_text(column, name, "names").to_pylist()
+        return found
+
+    @cached_property
+    def money(self) -> RowCosts:
+        """What wrong decisions on the rows cost in money."""
+        own = self.rows.costs
+        return RowCosts(*self.options.prices.extra) if own.is_constant else own
+
+    @cached_property
+    def likely(self) -> RatePosterior:
+        """Error rates that expected costs suppose: of random errors, or what checked rows leave.
+
+        Where nothing can be said of label errors: none, so that recorded labels are counted.
+        """
+        posterior = self.classifier.rate_posterior_
+        if self.rows.checked is not None or len(posterior.weight) == 1:
+            return posterior
+        if self.classifier.state_ in ("no_signal", "small"):
+            return replace(AS_RECORDED, models=posterior.models)
+        return posterior.if_random
+
+    @cached_property
+    def design(self) -> float:
+        """Design effect of the error rates, or of what the rule costs if that is larger."""
+        rows, model = self.rows, self.classifier
+        called = bayes_calls(model.oof_probability_, self.money)
+        in_costs = rows.design(called, self.money, self.likely)
+        return max(1.0, len(rows.positive) / model.n_effective_, in_costs)
+
+
+def fit(
     source: RowSource,
     drawn: Drawn,
     facts: TableFacts,
     maker: RowMaker,
     classifier: FlipCostClassifier,
     options: AuditOptions,
-) -> tuple[JudgedRows, WatchedRows]:
-    """Fit on the rows that were drawn; all of them are judged, and watched."""
-    rows = drawn.rows
-    frame, labels, weight = rows.rows, rows.beside["label"], rows.beside.get("weight")
-    positive, given = labels == classifier.pos_label, rows.beside.get("trusted")
+) -> tuple[EvaluationRows, SuspectPool]:
+    """Fit on the rows that were drawn; return them with what the fit says of each."""
+    found = drawn.rows
+    frame, labels, weight = found.rows, found.beside["label"], found.beside.get("weight")
+    positive, given = labels == classifier.pos_label, found.beside.get("trusted")
     rounds, stands_for = maker.rounds(frame), None if drawn.is_all else drawn.stands_for
     checked = trusted = sample = None
     if given is not None and np.any(given != ""):
@@ -56,23 +292,25 @@ def fit_drawn(
         trusted = given.astype(object)
         trusted[given == ""] = None
     prices = row_prices(options.prices, frame, source.name)
-    check_prices(prices, positive, options.target)
+    _check_prices(prices, positive, options.target)
+    total = weight
     if stands_for is not None:
-        sample = TableSample(rows.position, positive, stands_for, drawn.n_rows)
-    X = maker.make(frame)
-    numbers = _row_numbers(rows.position, facts)
-    judged = JudgedRows(
+        sample = TableSample(found.position, positive, stands_for, drawn.n_rows)
+        total = stands_for if weight is None else weight * stands_for
+    rows = EvaluationRows(
         frame,
-        X,
+        _row_numbers(found.position, facts),
+        maker.make(frame),
         positive,
-        stands_for if weight is None else weight if stands_for is None else weight * stands_for,
-        stands_for=stands_for,
-        checked=checked,
-        prices=prices,
-        rows=numbers,
-        rounds=rounds,
+        options.level,
+        total,
+        stands_for,
+        RowCosts.of(options.prices) if prices is None else prices,
+        checked,
+        rounds,
+        learned_by=total,
     )
-    check_checked(judged, options, source.name)
+    _check_checked(rows, options, source.name)
     with limited_threads(len(labels)):
         scored = flipcost.fit_drawn(
             classifier,
@@ -82,55 +320,54 @@ def fit_drawn(
             sample_weight=weight,
             trusted=trusted,
             prices=prices,
-            **asked_ties(frame, options, source.name),
+            **_dependence(frame, options, source.name),
         )
-    judged = tied(judged, classifier, options)
-    watched = WatchedRows(frame, numbers, positive, classifier.oof_probability_)
+    rows = replace(_clustered(rows, classifier, options), scored=scored)
+    pool = SuspectPool(frame, rows.numbers, positive, classifier.oof_probability_)
     if stands_for is not None:
-        watched = _with_others(source, watched, rows.position, facts, maker, classifier, options)
-    return replace(judged, scored=scored), watched
+        pool = _with_others(source, pool, found.position, facts, maker, classifier, options)
+    return rows, pool
 
 
 def _with_others(
     source: RowSource,
-    watched: WatchedRows,
+    pool: SuspectPool,
     position: Any,
     facts: TableFacts,
     maker: RowMaker,
     classifier: FlipCostClassifier,
     options: AuditOptions,
-) -> WatchedRows:
+) -> SuspectPool:
     """Add the most suspicious rows of those that were not drawn, which the model has not seen."""
     known, name = np.sort(position), None
     if not getattr(source, "has_places", True):
         name = options.id
-        known = np.array(watched.frame[name].cast("string").to_pylist(), dtype=object)
-    task = ScoreTask(maker, _Score(classifier), classifier.pos_label, known, name)
-    found = source.score(task)
+        known = np.array(pool.frame[name].cast("string").to_pylist(), dtype=object)
+    found = source.score(ScoreTask(maker, _Score(classifier), classifier.pos_label, known, name))
     if found is None:
-        return watched
+        return pool
     parts = [kept.sorted_out().parts[0] for kept in found.parts[0].kept.values()]
-    return WatchedRows(
-        concatenate([watched.frame, *(part.rows for part in parts)]),
-        np.concatenate([watched.rows, *(_row_numbers(part.position, facts) for part in parts)]),
-        np.concatenate([watched.positive, *(part.beside["positive"] for part in parts)]),
-        np.concatenate([watched.probability, *(part.beside["probability"] for part in parts)]),
+    return SuspectPool(
+        concatenate([pool.frame, *(part.rows for part in parts)]),
+        np.concatenate([pool.numbers, *(_row_numbers(part.position, facts) for part in parts)]),
+        np.concatenate([pool.positive, *(part.beside["positive"] for part in parts)]),
+        np.concatenate([pool.probability, *(part.beside["probability"] for part in parts)]),
     )
 
 
+@dataclass(frozen=True)
 class _Score:
-    """The probability that rows are positive, as the classifier gives it."""
+    """The probability that rows are positive, as the classifier gives it; can be sent to others."""
 
-    def __init__(self, classifier: FlipCostClassifier):
-        self._model = classifier
+    model: FlipCostClassifier
 
     def __call__(self, maker: RowMaker, frame: Any) -> Any:
-        place = self._model.classes_.tolist().index(self._model.pos_label)
-        return self._model.predict_proba(maker.inputs(frame, self._model))[:, place]
+        place = self.model.classes_.tolist().index(self.model.pos_label)
+        return self.model.predict_proba(maker.inputs(frame, self.model))[:, place]
 
 
 def _row_numbers(position: Any, facts: TableFacts) -> Any:
-    """Return which rows of the table stand at these positions, the first being 0."""
+    """Return which rows of the table are at these positions, the first being 0."""
     return position if len(facts.lengths) < 2 else facts.row_numbers(position)
 
 
@@ -142,3 +379,110 @@ def limited_threads(n_rows: int) -> Any:
     on 100,000. Only boosting on many rows is left its threads.
     """
     return thread_limits({"blas": 1, "openmp": 1 if n_rows < _FEW_ROWS else None})
+
+
+def _dependence(frame: Any, options: AuditOptions, where: str) -> dict[str, Any]:
+    """Return the groups or times of rows, as `FlipCostClassifier.fit` takes them."""
+    name = options.group or options.time
+    if name is None:
+        return {}
+    column = take_column(frame, name, where)
+    if options.group is not None:
+        column = as_text(column, name, "groups")
+    about = describe_column(name, column)
+    if options.time is not None and about["kind"] not in ("number", "date"):
+        msg = (
+            f"Column {name!r} must hold numbers or dates to order rows by; it holds a "
+            f"{about['kind']}."
+        )
+        raise TableError(msg)
+    if column.null_count:
+        what = "which group it is of" if options.group else "when it is from"
+        msg = f"Column {name!r} must say of every row {what}; {column.null_count:,} rows do not."
+        raise TableError(msg)
+    if options.group is not None:
+        codes = column.dictionary_encode().indices.to_numpy(zero_copy_only=False)
+        return {"groups": np.asarray(codes, dtype=np.intp)}
+    return {"time": Column(name, about["kind"], about.get("format")).read(column)[:, 0]}
+
+
+def _clustered(
+    rows: EvaluationRows, classifier: FlipCostClassifier, options: AuditOptions
+) -> EvaluationRows:
+    """Return rows to be evaluated as they were fitted: by folds and groups of the fit."""
+    groups, folds = classifier.groups_, classifier.folds_
+    if groups is None:
+        return rows
+    weight, checked, rounds = rows.weight, rows.checked, rows.rounds
+    if options.time is not None:  # nothing comes before the first fold: it is learned from only
+        weight = np.where(folds > 0, np.ones(len(folds)) if weight is None else weight, 0.0)
+        if checked is not None and not weight[checked.rows].any():
+            checked = rounds = None
+    if checked is not None:
+        checked = replace(checked, design=len(groups) / classifier.n_effective_)
+    return replace(
+        rows,
+        weight=weight,
+        checked=checked,
+        rounds=rounds,
+        groups=groups,
+        folds=folds,
+        forward=options.time is not None,
+    )
+
+
+def _check_prices(prices: RowCosts | None, positive: Flags, target: str) -> None:
+    """Refuse a price that gives the label away: it is not known where the label is not.
+
+    Examples
+    --------
+    >>> _check_prices(RowCosts(np.array([0.0, 9.0]), np.ones(2)), np.array([False, True]), "fraud")
+    Traceback (most recent call last):
+        ...
+    flipcost.exceptions.TableError: The price `fn` tells 'fraud' almost without a mistake, so that \
+it is known only once the label is; give a price that is known before.
+    """
+    if prices is None or positive.all() or not positive.any():
+        return
+    try:
+        prices.relative()
+    except ValueError as error:  # one kind of mistake is free on all rows
+        raise TableError(str(error)) from error
+    for name in ("fn", "fp"):
+        ranks = rankdata(getattr(prices, name))
+        n = int(positive.sum())
+        area = (ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(positive) - n))
+        if max(area, 1 - area) > _PRICE_TELLS:
+            msg = (
+                f"The price `{name}` tells {target!r} almost without a mistake, so that it is "
+                "known only once the label is; give a price that is known before."
+            )
+            raise TableError(msg)
+
+
+def _check_checked(rows: EvaluationRows, options: AuditOptions, name: str) -> None:
+    """Refuse checked rows that contradict each other, or nearly all that is known."""
+    checked = rows.checked
+    if checked is None:
+        return
+    given_in = "what was checked" if options.trusted is None else repr(options.trusted)
+    if options.id is not None:
+        frame = rows.frame.take(checked.rows)
+        ids = as_text(take_column(frame, options.id, name), options.id, "names").to_pylist()
+        right: dict[str, bool] = {}
+        for row, answer in zip(ids, checked.right.tolist(), strict=True):
+            if row is not None and right.setdefault(row, answer) != answer:
+                msg = (
+                    f"Row {row!r} was checked more than once, with different right labels in "
+                    f"{given_in}; settle which is right, or leave it empty."
+                )
+                raise TableError(msg)
+
+    def learn(X: Array, positive: Flags) -> Any:
+        return LogisticRegression(max_iter=1000).fit(X, positive).decision_function
+
+    try:
+        check_not_swapped(rows.X, rows.positive, checked, learn)
+    except FlipCostError as error:
+        named = str(error).replace("`trusted`", given_in).replace("`y`", repr(options.target))
+        raise TableError(named) from error

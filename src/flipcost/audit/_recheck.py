@@ -16,7 +16,6 @@ from flipcost.exceptions import TableError
 from flipcost.recheck import (
     POOL_ROWS,
     Batch,
-    CheckedAnswers,
     CheckPool,
     PoolFacts,
     RowToCheck,
@@ -24,15 +23,10 @@ from flipcost.recheck import (
 from flipcost.tables.arrow import as_text, take_column
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable
-
     from numpy.typing import NDArray
 
-    from flipcost.audit._effects import Effect
-    from flipcost.audit._options import AuditOptions
-    from flipcost.audit._rows import Audited, JudgedRows
-    from flipcost.audit._suspects import Suspect
-    from flipcost.estimators import FlipCostClassifier
+    from flipcost.audit._explain import Effect, Suspect
+    from flipcost.audit._fit import AuditData, EvaluationRows
     from flipcost.estimators.flipcost import WayPoint
 
 # Columns that files of rows to check show.
@@ -66,82 +60,48 @@ class Recheck:
     cost_check: float | None = None
 
 
-def gather_answers(
-    options: AuditOptions, labels: Iterable[str], *, are_all: bool
-) -> CheckedAnswers | None:
-    """Return what files say of checked rows, or None without files.
-
-    Parameters
-    ----------
-    options : AuditOptions
-        What was asked.
-    labels : iterable of str
-        Labels of the table, as far as was seen.
-    are_all : bool
-        Whether all rows were; if not, a label may be met first in a file of checked rows.
-    """
-    if not options.rounds:
-        return None
-    known = set(labels)
-    if not are_all:
-        known |= {row.label for rows in options.rounds for row in rows}
-    return CheckedAnswers.of(options.rounds, known, options.target, with_ids=options.id is not None)
-
-
 def plan_recheck(
-    rows: Audited,
-    classifier: FlipCostClassifier,
-    effects: Sequence[Effect],
-    suspects: Sequence[Suspect],
+    data: AuditData, effects: Sequence[Effect], suspects: Sequence[Suspect]
 ) -> Recheck:
     """Find out what checks have brought, and choose the rows to check next.
 
-    Parameters
-    ----------
-    rows : Audited
-        What was read and asked.
-    classifier : FlipCostClassifier
-        Fitted on it.
-    effects : sequence of Effect
-        How columns move the model, the largest first.
-    suspects : sequence of Suspect
-        The most suspicious labels first.
+    `effects` and `suspects` have the largest first.
     """
-    judged, options = rows.judged, rows.options
-    way = [] if judged.scored is None else way_so_far(*judged.scored, _rounds(judged))
-    n_known = 0 if judged.checked is None else len(judged.checked.rows)
-    if n_known >= len(judged.positive):
+    rows, options = data.rows, data.options
+    way = [] if rows.scored is None else way_so_far(*rows.scored, _rounds(rows))
+    n_known = 0 if rows.checked is None else len(rows.checked.rows)
+    if n_known >= len(rows.positive):
         return Recheck(way, cost_check=options.cost_check)
-    pool = _pool(rows, classifier, [effect.column for effect in effects])
+    pool = _pool(data, [effect.column for effect in effects])
     batch = pool.choose(options.n_next)
-    return Recheck(way, batch, _whole(rows, suspects), pool, options.cost_check)
+    return Recheck(way, batch, _whole(data, suspects), pool, options.cost_check)
 
 
-def _rounds(judged: JudgedRows) -> NDArray[np.intp]:
+def _rounds(rows: EvaluationRows) -> NDArray[np.intp]:
     """Return in which round each checked row was checked; those of a column before all files."""
-    if judged.checked is None:
+    if rows.checked is None:
         return np.empty(0, dtype=np.intp)
-    if judged.rounds is None:
-        return np.full(len(judged.checked.rows), -1, dtype=np.intp)
-    return judged.rounds
+    if rows.rounds is None:
+        return np.full(len(rows.checked.rows), -1, dtype=np.intp)
+    return rows.rounds
 
 
-def _pool(rows: Audited, classifier: FlipCostClassifier, columns: list[str]) -> CheckPool:
+def _pool(data: AuditData, columns: list[str]) -> CheckPool:
     """Take the rows that can be asked for: all that were judged, or some of them, drawn."""
-    judged, options = rows.judged, rows.options
-    n, score = len(judged.positive), classifier.oof_probability_
-    weight = np.ones(n) if judged.weight is None else judged.weight
-    posterior, seed = classifier.rate_posterior_, options.seed
-    cost, unit = _cost_and_unit(rows)
-    directions = leading_directions(np.nan_to_num(judged.X))
+    rows, options = data.rows, data.options
+    n, score = len(rows.positive), data.classifier.oof_probability_
+    weight = np.ones(n) if rows.weight is None else rows.weight
+    posterior, seed = data.classifier.rate_posterior_, options.seed
+    cost, unit = _cost_and_unit(data)
+    directions = leading_directions(np.nan_to_num(rows.X))
     places, chance = np.arange(n), np.ones(n)
     known = np.full(n, -1, dtype=np.int8)
-    if judged.checked is not None:
-        known[judged.checked.rows] = judged.checked.right
+    if rows.checked is not None:
+        known[rows.checked.rows] = rows.checked.right
     if n > POOL_ROWS:
         free = CheckedRows(np.flatnonzero(known >= 0), known[known >= 0] > 0)
         choice = value_checks(
-            judged.positive,
+            rows.positive,
             score,
             posterior,
             cost,
@@ -154,50 +114,50 @@ def _pool(rows: Audited, classifier: FlipCostClassifier, columns: list[str]) -> 
         places = np.sort(np.concatenate([drawn, free.rows]))
         chance = np.where(known >= 0, 1.0, choice.chance)
     kept = chance[places]
-    drawn_by = 1.0 if judged.stands_for is None else 1 / np.maximum(judged.stands_for[places], 1.0)
+    drawn_by = 1.0 if rows.stands_for is None else 1 / np.maximum(rows.stands_for[places], 1.0)
     facts = PoolFacts(
-        labels=rows.labels,
+        labels=data.labels,
         target=options.target,
         posterior=posterior,
         cost=cost,
         unit=unit,
         level=options.level,
-        n_rows=sum(rows.counts),
+        n_rows=sum(data.counts),
         columns=tuple(columns[:_COLUMNS_SHOWN]),
         seed=seed,
     )
-    frame = judged.frame.take(places)
+    frame = rows.frame.take(places)
     return CheckPool(
-        row=judged.rows[places] + 1,
-        positive=judged.positive[places],
+        row=rows.numbers[places] + 1,
+        positive=rows.positive[places],
         probability=score[places],
         weight=weight[places] / kept,
         chance=kept * drawn_by,
         directions=directions[places],
         checked=known[places],
-        cells=row_cells(rows, frame),
-        ids=_ids(rows, frame),
+        cells=row_cells(data, frame),
+        ids=None if options.id is None else data.ids(frame),
         facts=facts,
     )
 
 
-def _cost_and_unit(rows: Audited) -> tuple[float, float]:
+def _cost_and_unit(data: AuditData) -> tuple[float, float]:
     """Return the share that a false positive bears, on the mean, and what a unit of it is."""
-    prices = rows.options.prices
-    if prices.is_by_row and rows.judged.scored is not None:
-        options = rows.judged.scored[1].options
+    prices = data.options.prices
+    if prices.is_by_row and data.rows.scored is not None:
+        options = data.rows.scored[1].options
         return options.cost, options.unit
-    return prices.alpha, rows.options.unit
+    return prices.alpha, data.options.unit
 
 
-def _whole(rows: Audited, suspects: Sequence[Suspect]) -> list[RowToCheck]:
+def _whole(data: AuditData, suspects: Sequence[Suspect]) -> list[RowToCheck]:
     """Return suspects as whole rows."""
     suspects = suspects[:_SUSPECTS]
-    watched = rows.watched
-    place = {int(row): k for k, row in enumerate(watched.rows)}
+    pool = data.pool
+    place = {int(row): k for k, row in enumerate(pool.numbers)}
     found = np.array([place[suspect.row - 1] for suspect in suspects], dtype=np.intp)
-    frame = watched.frame.take(found)
-    cells = row_cells(rows, frame).to_pylist()
+    frame = pool.frame.take(found)
+    cells = row_cells(data, frame).to_pylist()
     return [
         RowToCheck(
             row=suspect.row,
@@ -212,13 +172,15 @@ def _whole(rows: Audited, suspects: Sequence[Suspect]) -> list[RowToCheck]:
     ]
 
 
-def row_cells(rows: Audited, frame: Any) -> Any:
+def row_cells(data: AuditData, frame: Any) -> Any:
     """Return rows of the table as text: what somebody who checks them may see."""
-    options = rows.options
+    options = data.options
     hidden = {options.target, options.trusted, options.truth, options.sample_weight, options.id}
-    hidden |= set(rows.maker.added)
+    hidden |= set(data.maker.added)
     shown = [name for name in frame.column_names if name not in hidden]
-    return pa.table({name: _text(take_column(frame, name, rows.name), name) for name in shown})
+    return pa.table(
+        {name: _text(take_column(frame, name, data.source.name), name) for name in shown}
+    )
 
 
 def _text(column: Any, name: str) -> Any:
@@ -226,13 +188,3 @@ def _text(column: Any, name: str) -> Any:
         return as_text(column, name, "shown").cast(pa.string())
     except TableError:
         return pa.array([str(value) for value in column.to_pylist()], pa.string())
-
-
-def _ids(rows: Audited, frame: Any) -> list[str | None] | None:
-    name = rows.options.id
-    if name is None:
-        return None
-    found: list[str | None] = as_text(
-        take_column(frame, name, rows.name), name, "names"
-    ).to_pylist()
-    return found

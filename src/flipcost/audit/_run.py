@@ -1,48 +1,45 @@
-"""The audit itself: one walk from a source of rows to what was found."""
+"""The audit: one walk from a source of rows to what was found."""
 
 from __future__ import annotations
 
 import warnings
 from contextlib import nullcontext
+from dataclasses import replace
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
-from flipcost.audit._candidates import is_fitted
-from flipcost.audit._checks import (
-    check_counts,
-    check_weights,
-    fact_warnings,
-    leaks_of,
-    price_warnings,
-)
+from flipcost.audit._assemble import assemble
 from flipcost.audit._columns import find_columns, learn_columns
-from flipcost.audit._conclude import conclude
-from flipcost.audit._fit import fit_drawn, limited_threads
+from flipcost.audit._fit import AuditData, CleanRows, fit, limited_threads
+from flipcost.audit._known import find_labels, known_rate, label_warnings
+from flipcost.audit._leaks import find_leaks
+from flipcost.audit._models import is_fitted
 from flipcost.audit._options import AuditOptions, renamed
-from flipcost.audit._rates import known_rate
-from flipcost.audit._rows import Audited, clean_rows
-from flipcost.audit._sources import FilesInPasses, TableInMemory
-from flipcost.audit._trusted import check_answers
+from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import (
     DenoisingWarning,
     DependenceWarning,
+    NeedsRowsError,
+    SourceError,
     TableError,
-    positive_doubt,
+    shorten,
 )
+from flipcost.tables.arrow import as_arrow
 from flipcost.tables.paths import is_many
-from flipcost.tables.roles import two_classes
+from flipcost.tables.roles import Roles
+from flipcost.tables.rows import Piece
 from flipcost.tables.sample import sample_size
-from flipcost.tables.scan import dask_client, open_files
+from flipcost.tables.scan import dask_client, open_files, sql_engine
 from flipcost.tables.sniff import sniff
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.audit._findings import Findings
+    from flipcost.audit._maker import RowMaker
     from flipcost.audit._sources import RowSource
     from flipcost.core.costs import CostLike
 
@@ -99,7 +96,7 @@ def audit(
     True
     """
     asked = AuditOptions(target=target, cost=cost, **renamed(options))
-    return walk(TableInMemory(table, asked, rows, n_rows), asked, progress or say_nothing)
+    return _walk(TableInMemory(table, asked, rows, n_rows), asked, progress or _say_nothing)
 
 
 def audit_files(
@@ -162,7 +159,7 @@ def audit_files(
     (True, 'rule', 4000)
     """
     asked = AuditOptions(target=target, cost=cost, **renamed(options))
-    say = progress or say_nothing
+    say = progress or _say_nothing
     on_cluster = dask is not None
     with dask_client(dask) if dask is not None else nullcontext():
         if not is_many(source):
@@ -180,88 +177,184 @@ def audit_files(
             msg = f"There is no file at {source}; check the folder or the pattern."
             raise TableError(msg) from error
         name = asked.name or str(source)
-        return walk(FilesInPasses(files, name, asked, say, on_cluster=on_cluster), asked, say)
+        return _walk(FilesInPasses(files, name, asked, say, on_cluster=on_cluster), asked, say)
 
 
-def walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> Findings:
+def audit_sql(
+    connection: Any,
+    query_or_table: str,
+    target: str,
+    cost: CostLike | None = None,
+    *,
+    max_rows: int = 200_000,
+    random_state: int = 0,
+    progress: Callable[[str], object] | None = None,
+    **options: Any,
+) -> Findings:
+    """Audit a table of a database, or what a query gives.
+
+    A table of at most `max_rows` rows is taken as it is. Of a larger one labels are counted by
+    queries, and so many rows are drawn, all that were checked among them, which are weighted to
+    stand for all. Then all rows come by once, to find the most suspicious labels. Of a query
+    without `id` only the drawn rows are audited, and the result says so.
+
+    Parameters
+    ----------
+    connection : DuckDB connection, psycopg connection, SparkSession, or str
+        As in `flipcost.scale.scan_sql`.
+    query_or_table : str
+        The name of a table, or one SELECT without a semicolon.
+    target : str
+        The column of labels.
+    cost : Costs or float, default=None
+        Prices of the mistakes, or the share that a false positive bears, as in `audit`.
+    max_rows : int, default=200_000
+        Of more rows than these not all leave the database.
+    random_state : int, default=0
+        Of the draw, and of the audit.
+    progress : callable, default=None
+        Called with a word on each step.
+    **options
+        Whatever else `audit` takes; files of `checked` rows need `id`, because rows of a database
+        have no numbers that stay.
+
+    Returns
+    -------
+    Findings
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from flipcost import Costs
+    >>> from flipcost.audit import audit_sql
+    >>> connection = duckdb.connect()
+    >>> _ = connection.execute(
+    ...     "CREATE TABLE calls AS SELECT i AS id, sin(i) AS x, cos(i * 3.3) AS z, "
+    ...     "(sin(i) > 0) <> (i * 7919 % 100 < 15) AS fraud FROM range(1000) t(i)"
+    ... )
+    >>> result = audit_sql(connection, "calls", "fraud", Costs(fn=4, fp=1), id="id", model="linear")
+    >>> result.chosen, result.n_rows
+    ('rule', 1000)
+    """
+    options.setdefault("name", query_or_table)
+    asked = AuditOptions(
+        target=target, cost=cost, max_rows=max_rows, random_state=random_state, **options
+    )
+    if asked.rounds and asked.id is None:
+        msg = (
+            "Rows of a database have no numbers that stay, so that checked ones are found by their "
+            "names only; give `id`."
+        )
+        raise TableError(msg)
+    say = progress or _say_nothing
+    engine = sql_engine(connection, query_or_table)
+    try:
+        say("counting the rows")
+        n_rows = engine.count()
+        if not n_rows:
+            msg = f"{query_or_table.strip()!r} must hold rows to audit; got none."
+            raise SourceError(msg)
+        if n_rows > max_rows:
+            try:
+                return _walk(TableInEngine(engine, n_rows, str(asked.name), asked, say), asked, say)
+            except NeedsRowsError as error:
+                why: str | None = str(error)
+        else:
+            why = None
+        say("taking rows")
+        rows = engine.rows(None if why is None else max_rows, n_rows, random_state)
+    finally:
+        engine.close()
+    source = TableInMemory(rows, asked, n_rows=n_rows)
+    if why is not None:
+        source.notes.append(f"Not all rows could be judged where they are: {why}.")
+    return _walk(source, asked, say)
+
+
+def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> Findings:
     """Go from a source to what was found: the one way, however the rows arrive."""
     notes: list[str] = []
     options.rounds  # noqa: B018 - files of answers are read, and refused, before all rows are
     finder = find_columns(source, options, notes)
     size = options.max_rows or sample_size(len(finder.columns))
     facts, sample = source.draw(finder, size)
-    labels = two_classes(np.array(list(facts.rows), dtype=object), options.target, options.positive)
-    doubt = positive_doubt(*labels) if options.pos_label is None else None
-    notes += [] if doubt is None else [doubt]
-    counts = facts.rows[labels[0]], facts.rows[labels[1]]
-    check_counts(counts, options.target, *labels)
-    if options.sample_weight is not None:
-        check_weights([facts.weight[label] for label in labels], options.sample_weight)
-    outside = check_answers(finder, facts)
-    rate, doubts = known_rate(options, facts, labels)
-    doubts += outside
+    labels, counts = find_labels(facts, options)
+    rate, doubts = known_rate(options, facts, labels, finder)
     drawn = sample.drawn(size)
     maker, cells = learn_columns(finder, drawn.rows.rows, options, notes)
+    test = None if options.test is None else _clean_rows(options.test, maker, labels)
+    say("estimating label errors and fitting the model")
     classifier = _classifier(options)
     classifier.set_params(pos_label=labels[1], noise_rate="integrate" if rate is None else rate)
-    clean = None if options.test is None else clean_rows(options.test, maker, labels)
-    say("estimating label errors and fitting the model")
     with warnings.catch_warnings():  # what it warns of is among the warnings of the result
         warnings.simplefilter("ignore", DenoisingWarning)
         warnings.simplefilter("ignore", DependenceWarning)
-        judged, watched = fit_drawn(source, drawn, facts, maker, classifier, options)
-    notes += fact_warnings(facts) + price_warnings(counts, options.prices, *labels) + doubts
-    leaks = leaks_of(maker.encoder, cells, judged.positive)
+        rows, pool = fit(source, drawn, facts, maker, classifier, options)
+    encoder = maker.encoder
+    names = [encoder.names[place] for place in encoder.cell_columns]
+    leaks = find_leaks(names, encoder.is_category, cells, rows.positive)
+    notes += label_warnings(facts, options, labels, counts) + doubts
     notes += [leak.sentence(options.target) for leak in leaks]
     if not drawn.is_all:
         notes.append(
             f"Learned from {len(drawn.codes):,} of {drawn.n_rows:,} rows, drawn at random and "
             "weighted to stand for all; every row was scored for its label."
         )
-    rows = Audited(
+    data = AuditData(
         options=options,
-        name=source.name,
-        reading=source.reading,
+        source=source,
         maker=maker,
+        facts=facts,
         labels=labels,
         counts=counts,
-        n_rows_total=facts.n_rows,
-        judged=judged,
+        classifier=classifier,
+        rows=rows,
         cells=cells,
-        watched=watched,
-        clean=clean,
-        warnings=source.notes + notes,
+        pool=pool,
+        test=test,
         leaks=leaks,
+        warnings=source.notes + notes,
     )
-    with limited_threads(len(judged.positive)):
-        return conclude(rows, classifier, say)
+    with limited_threads(len(rows.positive)):
+        return assemble(data, say)
 
 
 def _classifier(options: AuditOptions) -> FlipCostClassifier:
-    """Return the classifier that the audit fits."""
+    """Return the classifier that the audit fits; a model that is fitted is a rival, not a score."""
+    model: Any = None
+    if isinstance(options.model, str):
+        if options.model == "boosting":
+            model = HistGradientBoostingClassifier(
+                max_iter=150, learning_rate=0.05, min_samples_leaf=20, random_state=options.seed
+            )
+    elif not is_fitted(options.model):
+        model = clone(options.model)
+    is_linear = isinstance(options.model, str) and options.model == "linear"
     return FlipCostClassifier(
         cost=options.prices,
         noise_model=options.noise_model,
         prevalence=options.prevalence,
-        estimator=_scored_by(options.model, options.seed),
-        features="splines"
-        if isinstance(options.model, str) and options.model == "linear"
-        else "auto",
+        estimator=model,
+        features="splines" if is_linear else "auto",
         level=options.level,
         random_state=options.seed,
     )
 
 
-def _scored_by(model: Any, seed: int) -> Any:
-    """Return what scores the rows in place of the closed form, or None."""
-    if is_fitted(model) or (isinstance(model, str) and model != "boosting"):
-        return None
-    if not isinstance(model, str):
-        return clone(model)
-    return HistGradientBoostingClassifier(
-        max_iter=150, learning_rate=0.05, min_samples_leaf=20, random_state=seed
-    )
+def _clean_rows(table: Any, maker: RowMaker, labels: tuple[str, str]) -> CleanRows:
+    """Read a table with clean labels by the columns of the one that is audited."""
+    target = maker.roles.target
+    piece = Piece("The test table", 0, as_arrow(table))
+    made = replace(maker, roles=Roles(target), answers=None).read(piece)
+    strange = sorted(set(made.labels.tolist()) - set(labels))
+    if strange or not len(made.labels):
+        msg = (
+            f"The test table must have the labels {labels[0]!r} and {labels[1]!r} in {target!r}; "
+            f"it has {shorten(strange) if strange else 'no labels'}."
+        )
+        raise TableError(msg)
+    return CleanRows(made.frame, maker.make(made.frame), made.labels == labels[1])
 
 
-def say_nothing(_: str) -> None:
-    """Report to nobody."""
+def _say_nothing(_: str) -> None:
+    """Report no progress."""

@@ -23,7 +23,7 @@ from flipcost.words import (
 )
 
 if TYPE_CHECKING:
-    from flipcost.audit import Called, Candidate, Findings, RangeFound
+    from flipcost.audit import Candidate, Findings, FlaggedRows, RangeFound
     from flipcost.recheck import Batch
 
 _ERROR = {"fn": "a miss", "fp": "a false alarm", "tp": "a right flag", "tn": "a right pass"}
@@ -310,7 +310,7 @@ def decision_answers(result: Findings) -> list[tuple[str, str]]:
     return said
 
 
-def _called_sentence(called: Called, result: Findings) -> str:
+def _called_sentence(called: FlaggedRows, result: Findings) -> str:
     where = "" if called.group is None else f"In {label(called.group)}: "
     if not called.n_called:
         return f"{where}no row is worth flagging."

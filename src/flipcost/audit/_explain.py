@@ -1,18 +1,21 @@
-"""What the model looks at: how each column moves it, on the whole and for single rows."""
+"""Explain: how columns move the model, which labels look wrong and why, and what columns hold."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
-from scipy.special import expit, logit
+from scipy.special import chdtrc, expit, logit
+
+from flipcost.core.quantiles import largest_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
+    from flipcost.audit._fit import AuditData
     from flipcost.tables.encoder import Column, Encoder
 
     Array: TypeAlias = NDArray[np.float64]
@@ -30,6 +33,15 @@ _SHUFFLED = 1_000
 _MOST_COLUMNS, _LOOKED_AT = 100, 30
 # Cells that are scored at once: what does not depend on the rows is done once for all of them.
 _CELLS = 2**21
+_MOST_SUSPECTS = 1000
+# Labels that are wrong with less probability than this are not suspicious.
+_LEAST_WRONG = 0.01
+# The table is compared with itself in so many parts, one after the other.
+_PARTS = 5
+# Values are compared in so many groups at most.
+_GROUPS = 10
+# A column changes along the table when chance would say so for one table in a thousand.
+_SURE = 0.001
 
 
 def moved(score: RowScore, rows: Array, changes: Sequence[tuple[Places, Any]]) -> list[Array]:
@@ -330,3 +342,187 @@ def word_of(column: Column, values: Array) -> str:
     if column.kind == "date":
         return str(np.datetime64(int(np.floor(value)), "D"))
     return f"{value:.6g}"
+
+
+@dataclass(frozen=True)
+class Suspect:
+    """A label that looks wrong.
+
+    Attributes
+    ----------
+    row : int
+        Row of the table, the first being 1.
+    id : str or None
+        Its name, when a column of names was given.
+    label : str
+        The label that it has.
+    suggested : str
+        The other label.
+    wrong : float
+        Probability that the label is wrong.
+    probability : float
+        Out-of-fold probability that the clean label is positive.
+    evidence : str
+        The columns that speak most for the other label.
+    """
+
+    row: int
+    id: str | None
+    label: str
+    suggested: str
+    wrong: float
+    probability: float
+    evidence: str
+
+
+def find_suspects(data: AuditData, wrong: Array, score: RowScore) -> list[Suspect]:
+    """Return the likeliest label errors, given the probability of each label of the pool.
+
+    None of hardly any probability; and where labels look right, or nothing can be said of them,
+    only those that are more likely wrong than not.
+    """
+    pool, encoder = data.pool, data.maker.encoder
+    likely = int(np.sum(wrong > 0.5))
+    order = largest_first(wrong, min(_MOST_SUSPECTS, max(100, likely)))
+    certain = data.classifier.state_ in ("clean", "no_signal", "small")
+    order = order[wrong[order] > (0.5 if certain else _LEAST_WRONG)]
+    frame = pool.frame.take(order)
+    towards = np.where(pool.positive[order], -1.0, 1.0)
+    usual = data.cells[data.rows.typical(np.random.default_rng(0))]
+    typical = typical_cells(encoder, usual)
+    looked = columns_to_look_at(encoder, usual, score)
+    evidence = row_evidence(encoder, encoder.cells(frame), typical, score, towards, looked)
+    return [
+        Suspect(
+            row=int(pool.numbers[i]) + 1,
+            id=name,
+            label=data.labels[int(pool.positive[i])],
+            suggested=data.labels[1 - int(pool.positive[i])],
+            wrong=float(wrong[i]),
+            probability=float(pool.probability[i]),
+            evidence=words,
+        )
+        for i, name, words in zip(order, data.ids(frame), evidence, strict=True)
+    ]
+
+
+@dataclass(frozen=True)
+class ColumnFacts:
+    """What a column holds.
+
+    Attributes
+    ----------
+    name, kind : str
+        Its name, and what kind of values it has.
+    missing : float
+        Share of its values that are missing.
+    distinct : int
+        Number of its values, missing ones left out.
+    values : str
+        Least, middle and largest value of a number or a date; the most frequent levels else.
+    drift : float
+        How much it differs between fifths of the table in its order: Cramer's V, from 0 to 1.
+    drifts : bool
+        Whether that is more than chance.
+    """
+
+    name: str
+    kind: str
+    missing: float
+    distinct: int
+    values: str
+    drift: float
+    drifts: bool
+
+
+def column_facts(
+    encoder: Encoder, cells: Array, positive: NDArray[np.bool_], target: str
+) -> list[ColumnFacts]:
+    """Describe the labels and the columns of rows that are in the order of the table.
+
+    Parameters
+    ----------
+    encoder : Encoder
+        What reads the columns.
+    cells : ndarray of shape (n, n_cells)
+        What it read.
+    positive : ndarray of bool, shape (n,)
+        Which labels are positive.
+    target : str
+        Name of the column of labels.
+
+    Returns
+    -------
+    list of ColumnFacts
+        The labels first.
+    """
+    sure = _SURE / (len(encoder.columns) + 1)
+    share = f"{100 * positive.mean():.1f} % positive"
+    label = _facts(target, "label", positive.astype(float), share, sure)
+    found = [label]
+    for column, where in zip(encoder.columns, column_places(encoder), strict=True):
+        values = cells[:, where[0]] if len(where) else np.full(len(cells), np.nan)
+        facts = _facts(column.name, column.kind, values, _values(column, values), sure)
+        if column.kind == "category":  # rare levels share a cell
+            facts = replace(facts, distinct=column.n_levels)
+        found.append(facts)
+    return found
+
+
+def _facts(name: str, kind: str, values: Array, said: str, sure: float) -> ColumnFacts:
+    known = values[~np.isnan(values)]
+    drift, chance = _drift(values)
+    return ColumnFacts(
+        name=name,
+        kind=kind,
+        missing=1 - len(known) / max(len(values), 1),
+        distinct=len(np.unique(known)),
+        values=said,
+        drift=drift,
+        drifts=chance < sure,
+    )
+
+
+def _values(column: Column, values: Array) -> str:
+    known = np.sort(values[~np.isnan(values)])
+    if not len(known):
+        return ""
+    if column.kind in ("number", "date"):
+        ends = known[[0, len(known) // 2, -1]]
+        return " … ".join(word_of(column, np.array([end])) for end in ends)
+    levels, counts = np.unique(known, return_counts=True)
+    first = np.argsort(-counts, kind="stable")[:3]
+    shown = [f"{word_of(column, levels[[k]])} {100 * counts[k] / len(known):.0f} %" for k in first]
+    return ", ".join(shown) + (", …" if len(levels) > len(first) else "")
+
+
+def _drift(values: Array) -> tuple[float, float]:
+    """Return Cramer's V between parts of the table and groups of values, and its chance."""
+    group = _groups(values)
+    n, n_groups = len(group), int(group.max()) + 1 if len(group) else 0
+    if n_groups < 2 or n < 10 * _PARTS:
+        return 0.0, 1.0
+    part = np.arange(n) * _PARTS // n
+    table = np.bincount(part * n_groups + group, minlength=_PARTS * n_groups)
+    table = table.reshape(_PARTS, n_groups).astype(float)
+    expected = np.outer(table.sum(axis=1), table.sum(axis=0)) / n
+    # Rare groups count too little for the law of their sum to hold.
+    common = expected.min(axis=0) >= 5
+    if common.sum() < 2:
+        return 0.0, 1.0
+    statistic = float((((table - expected) ** 2 / expected)[:, common]).sum())
+    freedom = (_PARTS - 1) * (int(common.sum()) - int(common.all()))
+    drift = np.sqrt(statistic / (n * min(_PARTS - 1, int(common.sum()) - 1)))
+    return float(min(drift, 1.0)), float(chdtrc(freedom, statistic))
+
+
+def _groups(values: Array) -> NDArray[np.intp]:
+    """Return groups of about as many rows, those with the same value together, missing ones too."""
+    known = ~np.isnan(values)
+    found, place = np.unique(values[known], return_inverse=True)
+    group = np.zeros(len(values), dtype=np.intp)
+    if len(found):
+        mass = np.bincount(place)
+        middle = (np.cumsum(mass) - mass / 2) / mass.sum()
+        group[known] = 1 + np.minimum((middle * _GROUPS).astype(np.intp), _GROUPS - 1)[place]
+    return np.unique(group, return_inverse=True)[1]

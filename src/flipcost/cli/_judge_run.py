@@ -19,6 +19,7 @@ from flipcost.recheck import RowToCheck, next_name, read_checked, rows_as_text, 
 from flipcost.report.judge import JudgeFindings, judge_page, judge_sentences
 from flipcost.tables.judged import CONFIDENCE, HUMAN, JUDGE, read_judged
 from flipcost.tables.roles import read_labels, read_numbers, two_classes
+from flipcost.words import on_screen
 
 RESULTS = ("report.html", "summary.json")
 _WIDTH = 100
@@ -108,12 +109,12 @@ def run_judge(
 def _print(findings: JudgeFindings, sentences: list[str], names: tuple[str, str]) -> None:
     found = findings.found
     echo(
-        f"{findings.name}: {found.n_rows_:,} rows judged in {names[0]!r}, "
-        f"{int(found.confusion_.sum()):,} of them labelled by people in {names[1]!r}."
+        f'{findings.name}: {found.n_rows_:,} rows judged in "{names[0]}", '
+        f'{int(found.confusion_.sum()):,} of them labelled by people in "{names[1]}".'
     )
     echo()
     for number, sentence in enumerate(sentences):
-        for line in textwrap.wrap(sentence, _WIDTH - 2):
+        for line in textwrap.wrap(on_screen(sentence), _WIDTH - 2):
             echo(line if number == 0 else f"  {line}")
 
 

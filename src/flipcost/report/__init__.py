@@ -1,9 +1,8 @@
 """The report of an audit: one HTML file, with nothing to fetch and nothing to install."""
 
 from flipcost.report._headline import Headline, headline, scale_of
-from flipcost.report._notebook import render_markdown, render_snippet
-from flipcost.report._render import render_report
-from flipcost.report._sections import (
+from flipcost.report._render import render_markdown, render_report, render_snippet
+from flipcost.report._sentences import (
     break_even,
     candidate_table,
     decision_answers,

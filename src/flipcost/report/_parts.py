@@ -3,49 +3,63 @@
 A part is a line in `PARTS`: its template is ``templates/<name>.html``, its styles and its script,
 if it has any, are ``static/<name>.css`` and ``static/<name>.js``. What its function returns are the
 names that the template knows beside `result`; None leaves the part out. Under the name ``data`` it
-may give plain data for its script, which finds it as ``flipcost.data.parts.<name>`` and is told of
-every move of the sliders by ``flipcost.onMove((k, rates) => ...)``: the place of the cost among
+may give plain data for its script, which finds it as ``flipcost.data.parts.<name>`` and follows the
+sliders by ``flipcost.onMove((k, rates) => ...)``: the place of the cost among
 ``flipcost.data.costs``, and the assumed rates of the true positives and negatives.
 """
 
 from __future__ import annotations
 
+import zlib
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
+
 from flipcost.exceptions import shorten
-from flipcost.report._bands import make_depth, make_price
-from flipcost.report._figures import draw_path, draw_posterior
-from flipcost.report._headline import scale_of
-from flipcost.report._payload import make_payload
-from flipcost.report._plots import (
+from flipcost.recheck import csv_cells, csv_header
+from flipcost.report._charts import (
+    LEFT,
+    RIGHT,
+    across,
     calibration_bins,
     draw_calibration,
+    draw_decisions,
+    draw_path,
+    draw_posterior,
     draw_precision,
     draw_roc,
     draw_shape,
-    ranking_areas,
+    draw_way,
 )
-from flipcost.report._sections import (
+from flipcost.report._headline import scale_of
+from flipcost.report._payload import make_payload
+from flipcost.report._sentences import (
     candidate_table,
+    checks_sentence,
     cost_sentence,
     decision_answers,
     errors_sentences,
     method_words,
     segment_table,
+    suspects_sentence,
+    way_table,
 )
-from flipcost.report._workbench import make_check
-from flipcost.words import figure
+from flipcost.words import figure, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.audit import Findings
     from flipcost.core.arrays import Array
+    from flipcost.recheck import RowToCheck
 
 _EFFECTS_SHOWN = 20
-# Log-odds that move by less do not move for anybody who looks.
+# Changes of the log-odds below this cannot be seen.
 _NO_CHANGE = 0.005
+# Longer cells are cut in the page; the rows in it have this many characters at most.
+_LONGEST_CELL, _MOST_TEXT = 300, 150_000
+_DEPTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True)
@@ -61,7 +75,7 @@ class Part:
     make : callable
         From what the audit found to what the template shows.
     folded : bool
-        Whether it stands under Details, to be unfolded.
+        Whether it is under Details, to be unfolded.
     """
 
     name: str
@@ -80,6 +94,68 @@ def _errors(result: Findings) -> dict[str, Any] | None:
     return {"picture": draw_posterior(result), "said": said} if said else None
 
 
+def make_check(result: Findings) -> dict[str, Any]:
+    """Return rows that can be checked in the page, what its script needs, and the progress."""
+    found = result.recheck
+    batch = None if found is None else found.batch
+    drawn = [] if batch is None else batch.rows
+    known = {row.row for row in drawn}
+    picked = [] if found is None else [row for row in found.suspects if row.row not in known]
+    columns = () if batch is None else batch.columns
+    names = list(dict.fromkeys([*columns, *(name for row in drawn + picked for name in row.cells)]))
+    rows = _fitting([*((row, True) for row in drawn), *((row, False) for row in picked)])
+    with_id = any(row.id is not None for row, _ in rows)
+    labels = [result.table.negative, result.table.positive]
+    shown = [
+        {
+            "name": str(row.row) if row.id is None else row.id,
+            "label": row.label,
+            "other": labels[row.label != labels[1]],
+            "wrong": round(row.suspicion, 4),
+            "percent": percent(row.suspicion),
+            "why": row.reason,
+            "next": is_next,
+            "row": row.row,
+            "cells": [row.cells.get(name, "")[:_LONGEST_CELL] for name in names],
+            "csv": csv_cells(row, columns, with_id=with_id),
+        }
+        for row, is_next in rows
+    ]
+    return {
+        "rows": shown,
+        "labels": labels,
+        "said": suspects_sentence(result),
+        "worth": checks_sentence(result),
+        "n_next": sum(is_next for _, is_next in rows),
+        "way": make_way(result),
+        "data": {
+            # Answers are kept in the page's own storage, under a name of these rows.
+            "key": f"flipcost-{zlib.crc32(repr((result.table.name, shown)).encode()):08x}",
+            "columns": names,
+            "matter": len(columns),
+            "header": csv_header(columns, with_id=with_id),
+            "rows": shown,
+        },
+    }
+
+
+def _fitting(rows: list[tuple[RowToCheck, bool]]) -> list[tuple[RowToCheck, bool]]:
+    """Return the first rows that the page has room for."""
+    sizes = [sum(min(len(cell), _LONGEST_CELL) + 4 for cell in r.cells.values()) for r, _ in rows]
+    n = int(np.searchsorted(np.cumsum(sizes), _MOST_TEXT, side="right")) if sizes else 0
+    return rows[: max(n, min(len(rows), 20))]
+
+
+def make_way(result: Findings) -> dict[str, Any] | None:
+    """Return the checking progress, as a picture and a table; None before any row is checked."""
+    heads, rows = way_table(result)
+    if not rows or result.recheck is None:
+        return None
+    way = result.recheck.way
+    picture = draw_way([p.n_checked for p in way], [p.wrong_share for p in way])
+    return {"picture": picture, "heads": heads, "rows": rows}
+
+
 def _asked(result: Findings) -> dict[str, Any] | None:
     said = decision_answers(result)
     heads, rows = segment_table(result)
@@ -88,10 +164,70 @@ def _asked(result: Findings) -> dict[str, Any] | None:
 
 def _what_if(result: Findings) -> dict[str, Any]:
     payload = make_payload(result)
-    # Where nothing can be said of label errors there is no rate to move.
-    told = result.state not in ("no_signal", "small") or result.labels.errors.is_given
-    path = draw_path(payload, result.table.positive) if told else None
+    # Where label errors cannot be estimated there is no rate to move.
+    known = result.state not in ("no_signal", "small") or result.labels.errors.is_given
+    path = draw_path(payload, result.table.positive) if known else None
     return {"payload": payload, "path": path, **(make_price(result) or {"price": None})}
+
+
+def make_price(result: Findings) -> dict[str, Any] | None:
+    """Return the cost of 1,000 rows over the cost ratio."""
+    found = result.models.decisions
+    if found is None:
+        return None
+    ratio = -np.log2((1 - result.priced.costs) / result.priced.costs)
+    ends = float(ratio[0]), float(ratio[-1])
+    x, reach = across(ratio, *ends), int(np.floor(ratio[-1]))
+    ticks = [
+        (float(across(m, *ends)), f"{2**-m}:1" if m < 0 else f"1:{2**m}")
+        for m in range(-reach, reach + 1)
+        if m % 2 == reach % 2
+    ]
+    curve = found.price
+    picture = draw_decisions(
+        "price-price",
+        "Cost of 1,000 rows, decided at each cost ratio",
+        x,
+        1000 * curve.clean,
+        1000 * curve.observed,
+        {"all_positive": 1000 * curve.all_positive, "all_negative": 1000 * curve.all_negative},
+        ticks,
+        "cost of a miss : cost of a false alarm",
+    )
+    return {"price": picture, "data": {"x": _short(x)}}
+
+
+def _depth(result: Findings) -> dict[str, Any] | None:
+    """Return what flagging the best rows saves, and what its slider moves over."""
+    found = result.models.decisions
+    if found is None:
+        return None
+    curve = found.curve
+    x = across(curve.depth, 0.0, 1.0)
+    zero = np.zeros(len(x))
+    profit = draw_decisions(
+        "depth-profit",
+        "Saving per 1,000 rows by flagging the best rows",
+        x,
+        1000 * curve.clean["profit"],
+        1000 * curve.observed["profit"],
+        {"all_positive": zero + 1000 * curve.everyone.value, "all_negative": zero},
+        [(LEFT + (RIGHT - LEFT) * depth, f"{depth:.0%}") for depth in _DEPTHS],
+        "share of rows flagged",
+    )
+    asked = sum(one.n_called for one in found.called) / result.table.n_rows
+    data = {
+        "depth": _short(curve.depth),
+        "x": _short(x),
+        "n": result.table.n_rows,
+        "start": curve.at(asked) if found.called else curve.best(),
+        **{name: [_short(row) for row in values] for name, values in curve.clean.items()},
+    }
+    return {"profit": profit, "data": data}
+
+
+def _short(values: Array) -> list[float]:
+    return [float(f"{value:.6g}") for value in values]
 
 
 def _calls(result: Findings) -> dict[str, Any]:
@@ -103,13 +239,12 @@ def _model(result: Findings) -> dict[str, Any] | None:
 
     None where there is nothing to see: the answer is a constant.
     """
-    shown = sorted(result.models.effects, key=lambda e: (-e.importance, -abs(e.change)))[
-        :_EFFECTS_SHOWN
-    ]
+    shown = sorted(result.models.effects, key=lambda e: (-e.importance, -abs(e.change)))
+    shown = shown[:_EFFECTS_SHOWN]
     if all(abs(e.change) < _NO_CHANGE and e.importance <= 0 for e in shown):
         return None
     scale = scale_of(result)
-    largest = max((e.importance for e in shown), default=0.0) or 1.0
+    largest = max(e.importance for e in shown) or 1.0
     rows = [
         {
             "effect": e,
@@ -119,13 +254,12 @@ def _model(result: Findings) -> dict[str, Any] | None:
         }
         for e in shown
     ]
-    moved = [_flat(e.moved) for e in shown if e.moved is not None]
+    moved = [
+        [[float(f"{x:.10g}") for x in table.ravel()] for table in e.moved]
+        for e in shown
+        if e.moved is not None
+    ]
     return {"rows": rows, "data": moved}
-
-
-def _flat(tables: Array) -> list[list[float]]:
-    """Return tables of shares, cell by cell, as short as they are exact."""
-    return [[float(f"{x:.10g}") for x in table.ravel()] for table in tables]
 
 
 def _calibration(result: Findings) -> dict[str, Any]:
@@ -135,9 +269,10 @@ def _calibration(result: Findings) -> dict[str, Any]:
 
 
 def _roc(result: Findings) -> dict[str, Any]:
+    areas = result.summary()["ranking"]
     return {
         "picture": draw_roc(result),
-        "areas": ranking_areas(result),
+        "areas": [f"{areas[f'area_{kind}']:.3f}" for kind in ("observed", "denoised")],
         "data": {"counts": result.labels.bins.counts.tolist()},
     }
 
@@ -161,7 +296,7 @@ PARTS = (
     Part("check", "Rows to check", make_check),
     Part("asked", "Your questions", _asked),
     Part("whatif", "What if costs or error rates were different?", _what_if, folded=True),
-    Part("depth", "Limited capacity", make_depth, folded=True),
+    Part("depth", "Limited capacity", _depth, folded=True),
     Part("calls", "Confusion matrix, per 1,000 rows", _calls, folded=True),
     Part("model", "Model drivers", _model, folded=True),
     Part("calibration", "Calibration", _calibration, folded=True),

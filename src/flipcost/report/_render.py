@@ -1,50 +1,40 @@
-"""Putting the report together."""
+"""An audit as a page, as a snippet for a notebook, and as Markdown."""
 
 from __future__ import annotations
 
 import datetime as dt
 import re
+from functools import cache
 from importlib.resources import files
 from typing import TYPE_CHECKING, Any
 
-from jinja2 import BytecodeCache, Environment, FunctionLoader, StrictUndefined
+from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup, escape
 
+from flipcost._shadow import in_shadow
 from flipcost._version import __version__
+from flipcost.report._charts import draw_range
 from flipcost.report._headline import headline, rows_to_check, scale_of
 from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
-from flipcost.report._plots import draw_range
-from flipcost.report._sections import candidate_name, price_sentence, title_sentence
+from flipcost.report._sentences import (
+    candidate_name,
+    candidate_table,
+    cost_sentence,
+    decision_answers,
+    errors_sentences,
+    method_words,
+    price_sentence,
+    supposed,
+    suspects_sentence,
+    title_sentence,
+)
 from flipcost.words import span, unbroken
 
 if TYPE_CHECKING:
     from collections.abc import Callable
-    from types import CodeType
-
-    from jinja2.bccache import Bucket
 
     from flipcost.audit import Findings
-
-
-class _Compiled(BytecodeCache):
-    """Templates as they were compiled, for as long as the process lasts."""
-
-    def __init__(self) -> None:
-        self.kept: dict[tuple[str, str], CodeType] = {}
-
-    def load_bytecode(self, bucket: Bucket) -> None:
-        """Take what was compiled of the same text."""
-        bucket.code = self.kept.get((bucket.key, bucket.checksum))
-
-    def dump_bytecode(self, bucket: Bucket) -> None:
-        """Keep what was compiled."""
-        if bucket.code is not None:
-            self.kept[bucket.key, bucket.checksum] = bucket.code
-
-
-# To compile them takes half of the time of a report.
-_COMPILED = _Compiled()
 
 
 def render_report(
@@ -60,7 +50,7 @@ def render_report(
     result : Findings
         What the audit found.
     say : callable, default=str
-        What makes of parameters that a sentence names, in backticks, what the reader would type.
+        Turns parameters that a sentence names in backticks into what the reader would type.
     later : str, optional
         Where the report is that follows once these rows are checked.
 
@@ -80,67 +70,68 @@ def render_report(
     >>> "&lt;b&gt;age&lt;/b&gt;" in html, "<b>age</b>" in html
     (True, False)
     """
-    environment = Environment(
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        loader=FunctionLoader(lambda name: _text("templates", name)),
-        bytecode_cache=_COMPILED,
-    )
-    environment.filters["say"] = say
-    environment.filters["unbroken"] = unbroken
-    environment.filters["flags"] = _flags_on_one_line
-    environment.globals |= {
+    made = [(part, part.make(result)) for part in PARTS]
+    shown = [(part, known) for part, known in made if known is not None]
+    names = ["report", *(part.name for part, _ in shown)]
+    payload = make_payload(result)
+    payload["parts"] = {part.name: known["data"] for part, known in shown if "data" in known}
+    common = {
         "result": result,
         "version": __version__,
         "date": dt.datetime.now(tz=dt.UTC).date().isoformat(),
     }
-    payload = make_payload(result)
-    made = [(part, part.make(result)) for part in PARTS]
-    shown = [(part, known) for part, known in made if known is not None]
-    payload["parts"] = {part.name: known["data"] for part, known in shown if "data" in known}
-    names = ["report", *(part.name for part, _ in shown)]
-    return environment.get_template("page.html").render(
-        answer=_fill(environment, "answer", _answer(result, say, later)),
-        parts=[(part, _fill(environment, part.name, known)) for part, known in shown],
+    return fill(
+        "page",
+        **common,
+        answer=fill("answer", **common, **_answer(result, say, later)),
+        parts=[(part, fill(part.name, **(common | known))) for part, known in shown],
         payload=payload,
-        style=_joined(names, "css"),
-        script=_joined(names, "js"),
+        style=Markup("\n").join(static(f"{name}.css") for name in names),
+        script=Markup("\n").join(static(f"{name}.js") for name in names),
     )
 
 
-def _flags_on_one_line(text: str) -> Markup:
-    """Return a sentence whose options are not broken at their dashes."""
-    code = r'<code style="white-space:nowrap">\1</code>'
-    return Markup(re.sub(r"(--[a-z][a-z-]*)", code, str(escape(text))))  # noqa: S704
-
-
-def _fill(environment: Environment, name: str, known: dict[str, Any]) -> Markup:
-    """Return what a template makes of what it is told."""
-    text = environment.get_template(f"{name}.html").render(known)
+def fill(template: str, **known: Any) -> Markup:
+    """Return a template filled with what it names, which it escapes."""
+    text = _environment().get_template(f"{template}.html").render(known)
     return Markup(text)  # noqa: S704 - escaped by the template
 
 
-def _joined(names: list[str], kind: str) -> Markup:
-    """Return the files of one kind that the parts have, one after the other."""
-    here = files("flipcost.report") / "static"
-    wanted = [f"{name}.{kind}" for name in names]
-    text = "\n".join(_text("static", name) for name in wanted if (here / name).is_file())
+def static(name: str) -> Markup:
+    """Return a file of styles or of code; nothing where a part has none."""
+    path = files("flipcost.report") / "static" / name
+    text = path.read_text(encoding="utf-8") if path.is_file() else ""
     return Markup(text)  # noqa: S704 - our own files
 
 
-def _text(folder: str, name: str) -> str:
-    return (files("flipcost.report") / folder / name).read_text(encoding="utf-8")
+@cache
+def _environment() -> Environment:
+    # Kept with the templates that it has compiled: that takes half of the time of a report.
+    environment = Environment(
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        loader=PackageLoader("flipcost.report"),
+    )
+    environment.filters |= {"unbroken": unbroken, "flags": _flags_on_one_line}
+    return environment
+
+
+def _flags_on_one_line(text: str) -> Markup:
+    """Return a sentence whose options and parameters are code, on one line."""
+    code = r'<code style="white-space:nowrap">\1\2</code>'
+    return Markup(re.sub(r"(--[a-z][a-z-]*)|`([^`]+)`", code, str(escape(text))))  # noqa: S704
 
 
 def _answer(result: Findings, say: Callable[[str], str], later: str | None) -> dict[str, Any]:
-    said = headline(result)
+    said, basis = headline(result), supposed(result)
     return {
         "kind": said.kind,
         "badge": said.badge,
         "lines": [say(line) for line in said.lines],
         "facts": f"{title_sentence(result)} {say(price_sentence(result))}",
         "range": draw_range(result),
+        "basis": f"{basis[0].lower()}{basis[1:]}",
         "models": model_bars(result),
         "n_check": rows_to_check(result) if "check the" in said.next else 0,
         "later": later,
@@ -149,12 +140,11 @@ def _answer(result: Findings, say: Callable[[str], str], later: str | None) -> d
 
 def model_bars(result: Findings) -> list[dict[str, Any]]:
     """Return each model with its expected cost, and where its dot and its interval lie in %."""
-    scale = scale_of(result)
-    best = result.best
+    scale, best = scale_of(result), result.best
     found = sorted(result.models.candidates, key=lambda c: (c is not best, c.likely.value))
-    # The dearest, mostly a constant, may leave the picture; the others must not shrink.
-    dearest = sorted(c.likely.value for c in found)[-2:][0]
-    most = min(max(c.likely.high for c in found), 2 * dearest) or 1.0
+    # The most expensive, mostly a constant, may leave the picture; the others must not shrink.
+    second = sorted(c.likely.value for c in found)[-2:][0]
+    most = min(max(c.likely.high for c in found), 2 * second) or 1.0
 
     def place(cost: float) -> float:
         return round(100 * min(cost / most, 1.0), 1)
@@ -166,6 +156,92 @@ def model_bars(result: Findings) -> list[dict[str, Any]]:
             "low": place(c.likely.low),
             "high": place(c.likely.high),
             "dot": place(c.likely.value),
+            "beyond": c.likely.value > most,
         }
         for c in found
     ]
+
+
+def render_snippet(result: Findings) -> str:
+    """Return an audit for a notebook: isolated from its page, light and dark.
+
+    Parameters
+    ----------
+    result : Findings
+        What the audit found.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from flipcost.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(200) < 0.5
+    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
+    >>> "attachShadow" in render_snippet(result)
+    True
+    """
+    heads, rows = candidate_table(result)
+    body = fill(
+        "snippet",
+        result=result,
+        lines=headline(result).lines,
+        picture=draw_range(result),
+        heads=heads,
+        rows=rows,
+        facts=price_sentence(result),
+    )
+    return in_shadow(body, render_markdown(result), static("snippet.css"))
+
+
+def render_markdown(result: Findings) -> str:
+    """Return an audit as Markdown: the answer, the comparison, the user's questions.
+
+    Parameters
+    ----------
+    result : Findings
+        What the audit found.
+
+    Returns
+    -------
+    str
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> import pyarrow as pa
+    >>> from flipcost.audit import audit
+    >>> rng = np.random.default_rng(0)
+    >>> y = rng.random(200) < 0.5
+    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
+    >>> render_markdown(result).splitlines()[0]
+    '# Audit of the table'
+    """
+    heads, rows = candidate_table(result)
+    lines = [f"# Audit of {_plain(result.table.name)}", ""]
+    lines += [f"**{_plain(line)}**  " for line in headline(result).lines]
+    lines += ["", _plain(f"{title_sentence(result)} {price_sentence(result)}")]
+    lines += ["", "## Cost by model", "", _row(heads), _row(["---"] + ["---:"] * (len(heads) - 1))]
+    lines += [*(_row(row) for row in rows), "", _plain(cost_sentence(result))]
+    said = [*errors_sentences(result), suspects_sentence(result)]
+    lines += ["", "## Label errors", "", _plain(" ".join(said))]
+    for question, answer in decision_answers(result):
+        lines += ["", f"## {_plain(question)}", "", _plain(answer)]
+    lines += ["", "## Method", ""]
+    lines += [f"- {term}: {_plain(text)}" for term, text in method_words(result)]
+    if result.warnings:
+        lines += ["", "## Warnings", "", *(f"- {_plain(text)}" for text in result.warnings)]
+    return "\n".join(lines) + "\n"
+
+
+def _row(cells: list[str]) -> str:
+    return "| " + " | ".join(_plain(c) if c.strip("-:") else c for c in cells) + " |"
+
+
+def _plain(text: str) -> str:
+    """Return text in which nothing is taken for markup."""
+    return re.sub(r"([\\|<>*_`\[\]])", r"\\\1", " ".join(text.split()))

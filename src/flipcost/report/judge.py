@@ -1,27 +1,25 @@
-"""What people's labels say of a judge, in words and as a page."""
+"""What human labels say about a judge, in words and as a page."""
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from importlib.resources import files
 from typing import TYPE_CHECKING, Any
-
-from jinja2 import Environment, StrictUndefined
-from markupsafe import Markup
 
 from flipcost._version import __version__
 from flipcost.core.confusion import Interval
+from flipcost.report._render import fill, static
+from flipcost.words import label
 
 if TYPE_CHECKING:
     from flipcost.noise import JudgedRows
 
-# Fewer human labels of a kind than this leave a rate open.
+# With fewer human labels of a kind a rate is hardly known.
 _FEW = 20
 
 
 @dataclass(frozen=True)
 class JudgeFindings:
-    """What is said of a judge: the estimates, and the names of things.
+    """Estimates about a judge, and the names of things.
 
     Attributes
     ----------
@@ -48,34 +46,35 @@ class JudgeFindings:
 
 
 def judge_sentences(findings: JudgeFindings) -> list[str]:
-    """Return the answer: the share, the judge's errors, the difference, and what is thin."""
-    found, (negative, positive) = findings.found, findings.labels
+    """Return the answer: the share, the judge's errors, the difference, and what is uncertain."""
+    found = findings.found
+    negative, positive = map(label, findings.labels)
     share = (
-        f"Best estimate: {span(found.share_)} of the rows are truly {positive!r}; "
-        f"the judge says {percent(found.judged_share_)}."
+        f"Best estimate: {span(found.share_)} of the rows are truly {positive}; the judge says "
+        f"{percent(found.judged_share_)}."
     )
     errors = (
-        f"The judge misses {span(found.miss_rate_)} of the truly {positive!r} rows, and calls "
-        f"{span(found.false_alarm_rate_)} of the truly {negative!r} rows {positive!r}."
+        f"The judge misses {span(found.miss_rate_)} of the truly {positive} rows, and calls "
+        f"{span(found.false_alarm_rate_)} of the truly {negative} rows {positive}."
     )
     said = [share, errors]
     if findings.difference is not None and findings.other is not None:
-        low, high = findings.systems
-        gap = findings.difference
+        (low, high), gap = map(label, findings.systems), findings.difference
+        second = high
         if gap.value < 0:
             low, high = high, low
             gap = Interval(-gap.value, -gap.high, -gap.low)
+        doubt = ", which is not a clear difference" if gap.low <= 0 else ""
         said.append(
-            f"{high!r} has {points(gap)} percentage points more rows that are truly {positive!r} "
-            f"than {low!r}{': the two cannot be told apart' if gap.low <= 0 else ''}. Of "
-            f"{findings.systems[1]!r} it is {span(findings.other.share_)}."
+            f"{high} has {points(gap)} percentage points more rows that are truly {positive} than "
+            f"{low}{doubt}. Best estimate for {second}: {span(findings.other.share_)}."
         )
-    for place, label in enumerate(findings.labels):
+    for place, name in enumerate(findings.labels):
         seen = int(found.confusion_[:, place].sum())
         if found.judged_share_ != 1 - place and seen < _FEW:
             said.append(
-                f"Only {seen} of the rows that the judge calls {label!r} have a human label: "
-                f"have at least {_FEW} looked at, drawn at random."
+                f"Only {seen} of the rows that the judge calls {label(name)} have a human label: "
+                f"have at least {_FEW} labelled, drawn at random."
             )
     return said
 
@@ -122,27 +121,27 @@ def _figures(share: float, beside: float) -> str:
 
 def judge_page(findings: JudgeFindings, sentences: list[str]) -> str:
     """Return the page about a judge: the sentences, intervals as bars, and what was counted."""
-    environment = Environment(autoescape=True, undefined=StrictUndefined, trim_blocks=True)
-    here = files("flipcost.report")
-    page = (here / "templates" / "judge.html").read_text(encoding="utf-8")
-    style = (here / "static" / "report.css").read_text(encoding="utf-8")
-    return environment.from_string(page).render(
+    return fill(
+        "judge",
         findings=findings,
         sentences=sentences,
         bars=_bars(findings),
         counts=findings.found.confusion_.tolist(),
-        style=Markup(style),  # noqa: S704 - our own file
+        style=static("report.css"),
         version=__version__,
     )
 
 
 def _bars(findings: JudgeFindings) -> list[dict[str, Any]]:
-    found, (negative, positive) = findings.found, findings.labels
+    found = findings.found
+    negative, positive = map(label, findings.labels)
     shown = [
-        (f"of the rows are truly “{positive}”", found.share_),
-        (f"of the truly “{positive}” rows are missed by the judge", found.miss_rate_),
-        (f"of the truly “{negative}” rows are called “{positive}”", found.false_alarm_rate_),
+        (f"of the rows are truly {positive}", found.share_),
+        (f"of the truly {positive} rows are missed by the judge", found.miss_rate_),
+        (f"of the truly {negative} rows are called {positive}", found.false_alarm_rate_),
     ]
     if findings.other is not None:
-        shown.append((f"of “{findings.systems[1]}” are truly “{positive}”", findings.other.share_))
+        shown.append(
+            (f"of {label(findings.systems[1])} are truly {positive}", findings.other.share_)
+        )
     return [{"what": what, "interval": one, "text": span(one)} for what, one in shown]

@@ -111,7 +111,7 @@
     const unit = 10 ** Math.floor(Math.log10(value / TICKS));
     return STEPS.find((s) => s * unit * TICKS >= value * (1 - 1e-12)) * unit * TICKS;
   }
-  // An axis has room for seven signs; see flipcost.report._figures.
+  // An axis has room for seven signs; see flipcost.report._charts.
   function tickText(value, top) {
     const [unit, sign] = top >= 1e6 && value ? [1e6, " M"] : top >= 1e5 && value ? [1e3, " k"] : [1, ""];
     return (value / unit).toLocaleString("en", { maximumSignificantDigits: 10 }) + sign;

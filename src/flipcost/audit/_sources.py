@@ -15,14 +15,14 @@ import numpy as np
 import pyarrow as pa
 
 from flipcost.audit._maker import TableFacts
-from flipcost.exceptions import SourceError, TableError, shorten
+from flipcost.exceptions import NeedsRowsError, SourceError, TableError, shorten
 from flipcost.tables.arrow import as_arrow, take_column
-from flipcost.tables.engine_source import MOST_LABELS, AuditedSource
+from flipcost.tables.engine_table import MOST_LABELS, EngineTable, shares_of
 from flipcost.tables.files import FileTable
 from flipcost.tables.passes import Results
 from flipcost.tables.roles import label_codes, plain_labels, read_labels, two_classes
 from flipcost.tables.rows import Layout, Piece
-from flipcost.tables.sample import Kept, LabelSample, Rows, draw_keys, rows_of_each
+from flipcost.tables.sample import LabelSample, Rows, draw_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from flipcost.audit._maker import MadePiece, RowMaker
     from flipcost.audit._options import AuditOptions
     from flipcost.tables.engine import SqlEngine
-    from flipcost.tables.engine_source import LabelCount
+    from flipcost.tables.engine_table import LabelCount
     from flipcost.tables.files import FileSet
     from flipcost.tables.passes import Progress
 
@@ -40,8 +40,6 @@ if TYPE_CHECKING:
 _LOOK_ROWS = 20_000
 # Most suspicious rows of each label that are kept, beside those of the sample.
 _SUSPECTS = 1000
-# A few more rows are drawn by a query than are wanted, so that hardly ever fewer come.
-_MORE, _AND_MORE = 1.03, 200
 # Seconds between words on how far the reading has come.
 _PAUSE = 10.0
 # Keys of suspects are whole numbers.
@@ -282,10 +280,17 @@ class TableInEngine:
         options: AuditOptions,
         say: Callable[[str], object],
     ):
-        self._source = AuditedSource(
-            engine, options.target, options.id, options.group, options.seed
+        layout = Layout(
+            options.target,
+            weight=options.sample_weight,
+            fold_by=options.id,
+            fold_seed=options.seed,
         )
-        self.name, self.names = name, self._source.names
+        self._table = EngineTable(engine, layout)
+        if options.id is None and not self._table.has_numbers:
+            msg = "what a query gives has no numbers of rows; name them by `id`"
+            raise NeedsRowsError(msg)
+        self.name, self.names = name, self._table.names
         self.notes: list[str] = []
         self.reading = f"drawn and scored by queries in {engine.said_name}"
         self._options, self._say, self._n_rows = options, say, n_rows
@@ -298,19 +303,19 @@ class TableInEngine:
     @property
     def has_places(self) -> bool:
         """Whether rows are told by numbers."""
-        return self._source.has_numbers
+        return self._table.has_numbers
 
     def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
         """Return rows of the table, drawn."""
         self._say("looking at the columns")
-        frame, rows = self._source.look(columns, _LOOK_ROWS, self._n_rows)
+        frame, rows = self._table.look(columns, _LOOK_ROWS, self._n_rows)
         return [(frame, rows)] if frame.num_rows else []
 
     def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
         """Count labels by a query, and draw rows by another."""
         options = self._options
         self._say("counting")
-        counts = self._source.count(options.sample_weight)
+        counts = self._table.count(options.group)
         if len(counts) >= MOST_LABELS:
             some = shorten([count.label for count in counts[:3]])
             msg = (
@@ -332,55 +337,34 @@ class TableInEngine:
             msg = f"{row.where}: rows of a database are found by their names only; give `id`."
             raise TableError(msg)
         self._say("drawing rows")
-        labels = sorted(facts.rows)
-        wanted = rows_of_each([facts.rows[label] for label in labels], size)
+        shares, expected = shares_of(facts.rows, size)
         read = options.columns_read(maker.columns, self.names, self.name)
-        piece = self._source.draw(
+        piece = self._table.draw_piece(
             read,
-            [
-                (
-                    [v for v, name in names.items() if name == label],
-                    min(1.0, (_MORE * n + _AND_MORE) / facts.rows[label]),
-                )
-                for label, n in zip(labels, wanted, strict=True)
-            ],
-            int(_MORE * sum(wanted)) + 2 * _AND_MORE,
+            {value: shares[name] for value, name in names.items()},
+            expected,
             trusted=options.trusted,
-            ids=() if answers is None else tuple(answers.by_id),
+            ids=() if answers is None or options.id is None else tuple(answers.by_id),
         )
+        if not self.has_places:
+            piece = replace(piece, places=np.arange(piece.n_rows, dtype=np.uint64))
         made = maker.read(piece)
         facts.found.update(made.facts.found)
         if answers is not None and options.trusted is None:
             facts.pairs.update(made.facts.pairs)
-        return facts, self._sampled(made, facts)
+        sample = sample_of(made, len(made.labels), options.seed)
+        return facts, sample.standing_for(facts.rows, self.name)
 
     def score(self, task: ScoreTask) -> Results | None:
         """Have all rows come by, some at a time."""
         self._say("scoring all rows")
         read = self._options.columns_read(task.maker.columns, self.names, self.name)
         total: Results | None = None
-        for piece in self._source.pieces(read):
+        for piece in self._table.pieces(read):
             found = task(piece)
             if found is not None:
                 total = found if total is None else total.merge(found)
         return total
-
-    def _sampled(self, made: MadePiece, facts: TableFacts) -> LabelSample:
-        """Return the rows that were drawn, each standing for its share of those that were not."""
-        sample = sample_of(made, len(made.labels), self._options.seed)
-        kept = {}
-        for (label, is_checked), own in sample.kept.items():
-            checked = sample.kept.get((label, True))
-            others = facts.rows[label] - (0 if checked is None else checked.n_rows)
-            if not is_checked and others < own.n_rows:
-                msg = (
-                    f"{self.name} changed between the queries: {facts.rows[label]:,} rows of "
-                    f"{label!r} were counted, then more came. Audit a copy that stands still."
-                )
-                raise SourceError(msg)
-            n_rows = own.n_rows if is_checked else others
-            kept[label, is_checked] = Kept(own.size, own.parts, n_rows)
-        return LabelSample(kept)
 
     def _called(self, maker: RowMaker, values: Sequence[Any]) -> list[str]:
         codes, texts = label_codes(pa.array(values), self._options.target)
@@ -419,7 +403,7 @@ class TableInEngine:
         self, maker: RowMaker, others: Sequence[str], names: dict[Any, str]
     ) -> Counter[tuple[str, ...]]:
         pairs: Counter[tuple[str, ...]] = Counter()
-        for (label, *told), n in self._source.patterns(others):
+        for (label, *told), n in self._table.patterns(others):
             said = [value for value in told if value is not None]
             called = iter(self._called(maker, said))
             kinds = ("" if value is None else next(called) for value in told)

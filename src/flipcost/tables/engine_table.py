@@ -1,44 +1,70 @@
-"""Tables that stay in their engine: the questions of the passes, answered by queries."""
+"""Tables that stay in their engine: what is asked of a source, answered by queries."""
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.folds import PRIME
 from flipcost.exceptions import SourceError
-from flipcost.tables.engine_moments import (
-    NO_LABEL,
-    OTHER_LABEL,
-    Reading,
-    Subset,
-    changed,
-    gather,
-    hashed,
-    wrong_label,
-)
-from flipcost.tables.engine_moments import Rows as AskedRows
-from flipcost.tables.engine_scores import count_calls
-from flipcost.tables.rows import LabeledMoments
-from flipcost.tables.sample import SAMPLE_SEED, Drawn, Kept, LabelSample, Rows, rows_of_each
+from flipcost.tables.engine_columns import EngineColumns, EngineRows, Layer, hashed
+from flipcost.tables.engine_sums import changed, count_calls, gather
+from flipcost.tables.passes import DrawTask, run
+from flipcost.tables.rows import LabeledMoments, Piece
+from flipcost.tables.sample import CHECKED_ROWS, SAMPLE_SEED, Drawn, rows_of_each
 from flipcost.tables.source import Table, check_coefficients, check_labels
-from flipcost.tables.sql import ROW_NUMBER, ROWS, Question, RowsWanted, column
+from flipcost.tables.sql import (
+    ROW_NUMBER,
+    ROWS,
+    Aggregate,
+    Expression,
+    Question,
+    RowsWanted,
+    case,
+    column,
+    literal,
+    number,
+    sum_of,
+)
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from flipcost.core.arrays import Array
     from flipcost.tables.engine import Engine
     from flipcost.tables.passes import Task
     from flipcost.tables.rows import Layout
 
+# Labels, and patterns of labels, to ask for at most: with more there is something wrong.
+MOST_LABELS = 1_000
 # Rows that the labels are looked for in first.
 _LOOK_ROWS = 10_000
+# Another seed than that of the draw: a look should not choose the rows that candidates meet.
+_LOOK_SEED = 77
 # A few more rows are drawn than are wanted, so that hardly ever fewer come.
 _MORE, _AND_MORE = 1.03, 200
-# Rows drawn must be at least this share of those wanted: keys that many rows share spoil a draw.
+# Rows drawn must be at least this share of those expected: keys that many rows share spoil a draw.
 _LEAST_DRAWN = 0.5
+
+
+@dataclass(frozen=True, eq=False)
+class LabelCount:
+    """Rows of one label, as the engine holds it (None for rows without one), and their weight.
+
+    `unweighted` rows have a weight that is missing, negative or infinite; `ungrouped` no group.
+    """
+
+    label: Any
+    n_rows: int
+    weight: float
+    unweighted: int = 0
+    ungrouped: int = 0
 
 
 class EngineTable(Table):
@@ -73,14 +99,12 @@ class EngineTable(Table):
 
     def __init__(self, engine: Engine, layout: Layout, positive: Any = None, rule: str = "hash"):
         self._engine, self._rule = engine, rule
-        columns = engine.columns()
-        super().__init__(layout.resolved(list(columns)), positive)
-        self._reading = Reading(engine, self._layout, rule)
-        for name in self._layout.wanted:  # says at once which column is not there, or is text
-            self._reading.kind(name)
+        self.names = list(engine.columns())
+        super().__init__(layout.resolved(self.names), positive)
+        self._columns = EngineColumns(engine, self._layout, rule)
+        for name in self._layout.wanted:  # names at once a column that is not there
+            self._columns.kind(name)
         self._weights: dict[Any, float] = {}
-        self._rows: dict[Any, int] = {}
-        self._labels: tuple[Any, ...] | None = None
 
     @property
     def n_parts(self) -> int:
@@ -100,101 +124,28 @@ class EngineTable(Table):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
-        return self._reading.feature_names
+        return self._columns.feature_names
+
+    @cached_property
+    def has_numbers(self) -> bool:
+        """Whether rows have numbers of the engine's own."""
+        return self._engine.has_row_numbers()
 
     def reduce(self, task: Task) -> Any:
-        ask = getattr(task, "by_queries", None)
-        if ask is None:
-            msg = (
-                f"{self._engine.where}: {type(task).__name__} needs rows at hand, and rows stay in "
-                "the engine. Read them with `scan_batches`, or from files."
-            )
-            raise SourceError(msg)
-        return ask(self)
+        msg = (
+            f"{self._engine.where}: {type(task).__name__} needs rows at hand, and rows stay in "
+            "the engine. Read them with `scan_batches`, or from files."
+        )
+        raise SourceError(msg)
 
     def fold_moments(self, n_folds: int) -> LabeledMoments:
-        rows = self._by_fold(self._found_labels(), n_folds)
-        found = gather(rows)
-        weight = np.sum([part.weight for part in found.parts], axis=0)
+        rows = self._by_fold(self._labels, n_folds)
+        parts = gather(rows)
+        weight = np.sum([part.weight for part in parts], axis=0)
         self._weights = dict(zip(rows.labels, weight.tolist(), strict=False))
-        self._rows = dict(zip(rows.labels, found.counts, strict=False))
-        if not sum(found.counts):
+        if not sum(part.n_rows.sum() for part in parts):
             self.required(None)
-        return LabeledMoments(rows.labels, found.parts, self.feature_names)
-
-    def draw(self, size: int | None = None) -> Drawn:
-        """Draw rows by the hash of their number, or of the column ``fold_by``."""
-        size, reading = self._draw_size(size), self._reading
-        labels = self._found_labels()
-        counts = self._count_labels(labels)
-        names = {f"c{j}": name for j, name in enumerate(self._drawn_columns())}
-        first = {place: column(name) for place, name in names.items()}
-        first["y"] = reading.label_code(labels)
-        if reading.weight is not None:
-            first["w"] = reading.weight
-        layers: list[Any] = [first]
-        where = None
-        wanted = rows_of_each(counts, size)
-        most, has_numbers = sum(counts), self._engine.has_row_numbers()
-        if has_numbers:
-            first["r"] = ROW_NUMBER
-        if sum(wanted) < sum(counts):
-            first["q"] = ROW_NUMBER if has_numbers else reading.key
-            layers += hashed(first, "q", "s", self.layout.fold_seed + SAMPLE_SEED)
-            shares = [
-                min(1.0, (_MORE * n + _AND_MORE) / k) for n, k in zip(wanted, counts, strict=True)
-            ]
-            where = Subset((shares[0], shares[-1])).condition()
-            most = int(1.2 * (sum(wanted) + 2 * _AND_MORE))
-        kept = (*names, "y", *(n for n in ("w", "r", "s") if n in layers[-1]))
-        found = self._engine.fetch(RowsWanted(tuple(layers), kept, most, where))
-        return self._drawn(found, names, labels, counts, size)
-
-    def _drawn(
-        self, found: Any, names: dict[str, str], labels: tuple[Any, ...], counts: Any, size: int
-    ) -> Drawn:
-        """Return rows that have left the engine, no more of them than were wanted."""
-        n, beside = found.num_rows, {"y": _array(found, "y").astype(np.intp)}
-        if n < _LEAST_DRAWN * min(size, sum(counts)):
-            msg = (
-                f"{self._engine.where}: {min(size, sum(counts)):,} rows were to be drawn by the "
-                f"hash of what names them, and {n:,} came: too many rows share a name. Give a "
-                "`fold_by` that tells rows apart."
-            )
-            raise SourceError(msg)
-        position = _array(found, "r") if "r" in found.column_names else np.arange(n)
-        keys = _array(found, "s") if "s" in found.column_names else np.zeros(n, np.int64)
-        if "w" in found.column_names:
-            beside["weight"] = np.asarray(_array(found, "w"), dtype=float)
-        frame = found.select(list(names)).rename_columns(list(names.values()))
-        if self.layout.fold_by is not None:
-            groups = frame[self.layout.fold_by].combine_chunks().dictionary_encode()
-            beside["group"] = np.asarray(groups.indices.to_numpy(zero_copy_only=False))
-        rows = frame.select(list(self._layout.columns or ()))
-        some = Rows(rows, position.astype(np.int64), keys.astype(np.int64), beside)
-        kept = {
-            (labels[code], False): replace(
-                Kept.of(n, some.take(np.flatnonzero(beside["y"] == code))), n_rows=counts[code]
-            )
-            for code in range(len(labels))
-        }
-        return self._encoded(LabelSample(kept).drawn(size))
-
-    def _drawn_columns(self) -> list[str]:
-        by = self._layout.fold_by
-        return list(dict.fromkeys([*(self._layout.columns or ()), *([] if by is None else [by])]))
-
-    def _count_labels(self, labels: tuple[Any, ...]) -> tuple[int, ...]:
-        """Return how many rows have each label; refuse others, and rows without one."""
-        layer = {"y": self._reading.label_code(labels)}
-        found = self._engine.ask(Question((layer,), (ROWS,), ("y",), most_groups=8))
-        counts = {int(answer.keys[0]): int(answer.values[0]) for answer in found}
-        for code in (NO_LABEL, OTHER_LABEL):
-            if code in counts:
-                raise wrong_label(AskedRows(self._reading, labels), code, counts[code])
-        if not counts:
-            self.required(None)
-        return tuple(counts.get(code, 0) for code in range(len(labels)))
+        return LabeledMoments(rows.labels, parts, self.feature_names)
 
     def confusions(self, coefficients: ArrayLike, labels: tuple[Any, ...]) -> ConfusionCounts:
         path = check_coefficients(coefficients)
@@ -202,6 +153,143 @@ class EngineTable(Table):
         counts, squares = count_calls(rows, path)
         self._check_weight(rows, counts[:, 0].sum(axis=(0, 2)))
         return ConfusionCounts(counts, squares)
+
+    def draw(self, size: int | None = None) -> Drawn:
+        """Draw rows by the hash of their number, or of the column ``fold_by``."""
+        size = self._draw_size(size)
+        counts = {count.label: count.n_rows for count in self.count()}
+        missing = counts.pop(None, 0)
+        if missing:
+            msg = (
+                f"{self._engine.where}: labels must not be missing; got {missing} missing. Drop "
+                "those rows first."
+            )
+            raise SourceError(msg)
+        self._check_labels(list(counts))
+        total = sum(counts.values())
+        if not total:
+            self.required(None)
+        shares, expected = shares_of(counts, size) if size < total else (None, total)
+        piece = self.draw_piece(self._layout.wanted, shares, expected)
+        sample = run(DrawTask(self._layout, size), piece)
+        return self._encoded(sample.standing_for(counts, self._engine.where).drawn(size))
+
+    def look(self, columns: Sequence[str], size: int, n_rows: int) -> tuple[Any, NDArray[Any]]:
+        """Return rows of these columns, drawn from `n_rows`, and their numbers if they have any."""
+        names, first = self._carried(columns)
+        layers = [first, *hashed(first, "q", "s", self.layout.fold_seed + _LOOK_SEED)]
+        share = min(1.0, (1.1 * size + 100) / max(n_rows, 1))
+        below = literal(int(share * PRIME)).above(column("s"))
+        found = self._engine.fetch(
+            RowsWanted(tuple(layers), (*names, "q"), size, where=below, order=("s", "q"))
+        )
+        self._check_drawn(found.num_rows, min(size, n_rows))
+        if not self.has_numbers:
+            return self._piece(found, names, 0).frame, np.arange(found.num_rows)
+        piece = self._piece(found.sort_by("q"), names, 0)
+        return piece.frame, piece.positions.astype(np.int64)
+
+    def count(self, group: str | None = None) -> list[LabelCount]:
+        """Count rows by label, and those without a group, in one query."""
+        layer = {"t": self._columns.label}
+        answers = [ROWS]
+        weight = self.layout.weight
+        if weight is not None:
+            if self._columns.kind(weight).kind not in ("number", "whole"):
+                msg = f"Column {weight!r} must hold numbers to serve as weights."
+                raise SourceError(msg)
+            layer["w"], w = self._columns.number_or_missing(weight), column("w")
+            bad = w.is_missing().either(number(0.0).above(w)).either(w.is_infinite())
+            answers += [sum_of(w), Aggregate("count", case([(bad, literal(1))]))]
+        if group is not None:
+            layer["u"] = case([(column(group).is_missing(), literal(1))])
+            answers.append(Aggregate("count", column("u")))
+        question = Question((layer,), tuple(answers), ("t",), most_groups=MOST_LABELS)
+        counts = []
+        for answer in self._engine.ask(question):
+            n, *values = [0 if value is None else value for value in answer.values]
+            weighs, unweighted = values[:2] if weight is not None else (n, 0)
+            ungrouped = 0 if group is None else int(values[-1])
+            label = _plain(answer.keys[0])
+            counts.append(LabelCount(label, int(n), float(weighs), int(unweighted), ungrouped))
+        return sorted(counts, key=lambda count: (count.label is None, str(count.label)))
+
+    def patterns(self, others: Sequence[str]) -> list[tuple[tuple[Any, ...], int]]:
+        """Count rows by label and other labels, of those that have one of these."""
+        layer = {"t": self._columns.label}
+        layer |= {f"o{k}": self._columns.label_of(name) for k, name in enumerate(others)}
+        question = Question((layer,), (ROWS,), tuple(layer), most_groups=MOST_LABELS)
+        found = []
+        for answer in self._engine.ask(question):
+            label, *given = map(_plain, answer.keys)
+            if label is not None and any(value is not None for value in given):
+                found.append(((label, *given), int(answer.values[0])))
+        return sorted(found, key=str)
+
+    def draw_piece(
+        self,
+        carried: Sequence[str],
+        shares: Mapping[Any, float] | None,
+        expected: float,
+        *,
+        trusted: str | None = None,
+        ids: Sequence[str] = (),
+    ) -> Piece:
+        """Draw a share of the rows of each label, and all that were checked.
+
+        Parameters
+        ----------
+        carried : sequence of str
+            Columns that rows are handed out with.
+        shares : mapping of label to float, optional
+            By label as the engine holds it; all rows when None.
+        expected : float
+            How many rows should come.
+        trusted : str, optional
+            The column of right labels: rows with one were checked.
+        ids : sequence of str
+            Names of rows that were checked, in the column ``fold_by``.
+        """
+        # Rows that are all taken are put into an order, where something tells them apart.
+        keyed = shares is not None or self.has_numbers or self.layout.fold_by is not None
+        names, first = self._carried(carried, keyed=keyed)
+        layers: list[Layer] = [first]
+        kept, most = None, int(expected)
+        if shares is not None:
+            first["t"] = self._columns.label
+            checked = None
+            if trusted is not None:
+                first["z"], z = self._columns.label_of(trusted), column("z")
+                checked = case([(z.is_missing(), literal(value=False))], literal(value=True))
+            elif ids:
+                place = next(place for place, name in names.items() if name == self.layout.fold_by)
+                checked = column(place).as_text().among(tuple(ids))
+            layers += hashed(first, "q", "s", self.layout.fold_seed + SAMPLE_SEED)
+            limits = [
+                (column("t").equals(literal(label)), literal(int(share * PRIME)))
+                for label, share in shares.items()
+            ]
+            kept = case(limits, literal(0)).above(column("s"))
+            most = int(1.2 * (_MORE * expected + 2 * _AND_MORE))
+            if checked is not None:
+                known = column("t").among(tuple(shares))
+                yes, no = literal(value=True), literal(value=False)
+                kept = kept.either(case([(known, case([(checked, yes)], no))], no))
+                most += CHECKED_ROWS
+        key = ("q",) if "q" in first else ()
+        found = self._engine.fetch(RowsWanted(tuple(layers), (*names, *key), most, kept))
+        self._check_drawn(found.num_rows, expected)
+        return self._piece(found, names, 0)
+
+    def pieces(self, carried: Sequence[str]) -> Iterator[Piece]:
+        """Yield all rows of an engine that speaks SQL, some at a time."""
+        engine: Any = self._engine
+        names, first = self._carried(carried, keyed=self.has_numbers)
+        key = ("q",) if self.has_numbers else ()
+        start = 0
+        for found in engine.batches((first,), (*names, *key)):
+            yield self._piece(found, names, start)
+            start += found.num_rows
 
     def close(self) -> None:
         """Close the connection, if it was opened here."""
@@ -213,48 +301,89 @@ class EngineTable(Table):
     def _name(self) -> str:
         return self._engine.where[:1].upper() + self._engine.where[1:]
 
-    def _by_fold(self, labels: tuple[Any, ...], n_folds: int) -> AskedRows:
+    def _carried(
+        self, columns: Sequence[str], *, keyed: bool = True
+    ) -> tuple[dict[str, str], dict[str, Expression]]:
+        """Return short names of columns, and a layer of them, with ``q`` to draw rows by."""
+        names = {f"c{j}": name for j, name in enumerate(columns)}
+        for name in columns:
+            self._columns.kind(name)
+        layer = {place: column(name) for place, name in names.items()}
+        if keyed:
+            layer["q"] = ROW_NUMBER if self.has_numbers else self._columns.draw_key
+        return names, layer
+
+    def _piece(self, found: Any, names: Mapping[str, str], start: int) -> Piece:
+        frame = found.select(list(names)).rename_columns(list(names.values()))
+        places = start + np.arange(found.num_rows)
+        if "q" in found.column_names:
+            own = np.asarray(found["q"].to_numpy(zero_copy_only=False), dtype=np.int64)
+            # Parts of a table may number their rows alike, and rows may share a name.
+            places = own if len(np.unique(own)) == len(own) else places
+        return Piece(self._engine.where, start, frame, places=places.astype(np.uint64))
+
+    def _check_drawn(self, found: int, expected: float) -> None:
+        """Refuse a draw to which far too few rows came: names that many rows share spoil it."""
+        if found < _LEAST_DRAWN * expected:
+            msg = (
+                f"{self._engine.where}: {int(expected):,} rows were to be drawn by the hash of "
+                f"what names them, and {found:,} came: too many rows share a name. Give a column "
+                "that tells rows apart (`fold_by`, or `id` of an audit)."
+            )
+            raise SourceError(msg)
+
+    def _by_fold(self, labels: tuple[Any, ...], n_folds: int) -> EngineRows:
         if not 1 <= n_folds <= np.iinfo(np.int16).max:
             msg = f"`n_folds` must lie between 1 and 32767; got {n_folds}."
             raise ValueError(msg)
-        return AskedRows(self._reading, labels, n_folds)
+        return EngineRows(self._columns, labels, n_folds)
 
-    def _found_labels(self) -> tuple[Any, ...]:
-        """Return the two labels: of the first rows, or of all where those have fewer."""
-        if self._labels is None:
-            found: list[Any] = []
-            for first in (_LOOK_ROWS, None):
-                question = Question(
-                    ({"y": self._reading.label},),
-                    (ROWS,),
-                    ("y",),
-                    first_rows=first,
-                    most_groups=8,
-                )
-                found = [a.keys[0] for a in self._engine.ask(question)]
-                found = [v for v in found if v is not None and v == v]
-                if len(found) > 1:
-                    break
-            if len(found) > 2:
-                shown = ", ".join(map(repr, sorted(found)[:5])) + (", ..." if found[5:] else "")
-                msg = (
-                    f"{self._engine.where}: the target must hold two labels; got more: {shown}. "
-                    "Merge them into two, or keep two."
-                )
-                raise SourceError(msg)
-            self._labels = tuple(sorted(found))
-        return self._labels
+    @cached_property
+    def _labels(self) -> tuple[Any, ...]:
+        """The two labels: of the first rows, or of all where those have fewer."""
+        found: list[Any] = []
+        for first in (_LOOK_ROWS, None):
+            layer = {"y": self._columns.label}
+            question = Question((layer,), (ROWS,), ("y",), first_rows=first, most_groups=8)
+            found = [_plain(answer.keys[0]) for answer in self._engine.ask(question)]
+            found = [label for label in found if label is not None]
+            if len(found) > 1:
+                break
+        self._check_labels(found)
+        return tuple(sorted(found))
 
-    def _expected(self, labels: tuple[Any, ...]) -> list[float] | None:
-        if not self._weights:
-            return None
-        return [self._weights.get(label, 0.0) for label in labels]
+    def _check_labels(self, found: list[Any]) -> None:
+        if len(found) > 2:
+            shown = ", ".join(map(repr, sorted(found)[:5])) + (", ..." if found[5:] else "")
+            msg = (
+                f"{self._engine.where}: the target must hold two labels; got more: {shown}. "
+                "Merge them into two, or keep two."
+            )
+            raise SourceError(msg)
 
-    def _check_weight(self, rows: AskedRows, found: Array) -> None:
-        for before, now in zip(self._expected(rows.labels) or found, found, strict=True):
+    def _check_weight(self, rows: EngineRows, found: Array) -> None:
+        for label, now in zip(rows.labels, found, strict=True):
+            before = self._weights.get(label, 0.0) if self._weights else now
             if not np.isclose(before, now, rtol=1e-9):
                 raise changed(rows, int(before), int(now))
 
 
-def _array(found: Any, name: str) -> Any:
-    return found[name].to_numpy(zero_copy_only=False)
+def shares_of(counts: Mapping[Any, int], size: int) -> tuple[dict[Any, float], int]:
+    """Return the share of the rows of each label to draw, a few more than wanted, and how many are.
+
+    Examples
+    --------
+    >>> shares_of({"no": 100_000, "yes": 500}, 10_000)
+    ({'no': 0.09985, 'yes': 1.0}, 10000)
+    """
+    wanted = rows_of_each(list(counts.values()), size)
+    shares = {
+        label: min(1.0, (_MORE * n + _AND_MORE) / count)
+        for (label, count), n in zip(counts.items(), wanted, strict=True)
+    }
+    return shares, sum(wanted)
+
+
+def _plain(value: Any) -> Any:
+    """Return a label as Python has it; a number that is none is no label."""
+    return None if value is None or value != value else value

@@ -173,6 +173,7 @@ _WORDS: dict[str, Any] = {
     "double": lambda of: _write(of).cast(nw.Float64),
     "integer": lambda of: _write(of).cast(nw.Int64),
     "text": lambda of: _write(of).cast(nw.String),
+    "among": lambda of, values: _write(of).is_in(list(values)),
     "lower": lambda of: _write(of).str.to_lowercase(),
     "small": lambda of, most: _write(of),  # noqa: ARG005
     "row_number": lambda: nw.col(_NUMBER).cast(nw.Int64),  # made before

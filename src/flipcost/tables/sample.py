@@ -7,7 +7,7 @@ merge to the sample of the whole, because the smallest of all are among the smal
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
 
@@ -18,6 +18,7 @@ from scipy import sparse
 
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.folds import engine_hash
+from flipcost.exceptions import SourceError
 from flipcost.tables.arrow import concatenate
 
 # Rows to learn from: of a nonlinear law with 2,000,000 rows, scores from 100,000 rows left .025 of
@@ -187,6 +188,21 @@ class LabelSample:
         for key, more in other.kept.items():
             merged[key] = merged[key].merge(more) if key in merged else more
         return LabelSample(merged)
+
+    def standing_for(self, n_rows: Mapping[Any, int], where: str) -> LabelSample:
+        """Return the sample of a table of which so many rows of each label were counted."""
+        kept = {}
+        for (label, is_checked), own in self.kept.items():
+            checked = self.kept.get((label, True))
+            others = n_rows.get(label, 0) - (0 if checked is None else checked.n_rows)
+            if not is_checked and others < own.n_rows:
+                msg = (
+                    f"{where} changed between the queries: {n_rows.get(label, 0):,} rows of "
+                    f"{label!r} were counted, then more came. Use a copy that stands still."
+                )
+                raise SourceError(msg)
+            kept[label, is_checked] = own if is_checked else replace(own, n_rows=others)
+        return LabelSample(kept)
 
     def packed(self, n_parts: int) -> LabelSample:
         """Return what a part on another machine sends of it."""

@@ -101,7 +101,7 @@ def test_enumerations_and_identifiers_are_text(postgresql):
     )
     table = scan_sql(postgresql.connection, "moods", "y", ["mood"], fold_by="id")
     encoder = table.learn_encoder()
-    assert encoder.feature_names == ("mood=ok", "mood=sad")
+    assert encoder.feature_names == ("mood = ok", "mood = sad")
     parts = table.with_encoder(encoder).fold_moments(3).parts
     assert sum(part.n_rows.sum() for part in parts) == 90
 

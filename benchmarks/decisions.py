@@ -32,7 +32,7 @@ from sklearn.preprocessing import StandardScaler
 
 from flipcost import FlipCostClassifier, datasets
 from flipcost.core.costs import RowCosts
-from flipcost.core.gains import depth_curve
+from flipcost.core.gains import gains_curve
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.noise import flip_labels, rate_from_trusted
 
@@ -176,13 +176,13 @@ def coverage(draws: int = 500, n: int = 1000) -> None:
     print(f"\ncoverage of 95 % intervals over {draws} draws of {n} rows, at depths 5, 10 and 30 %")
     for rates in ((0.1, 0.1), (0.2, 0.2), (0.3, 0.3), (0.3, 0.1)):
         rng = np.random.default_rng(5)
-        truth = depth_curve(*_draw(rng, 1_000_000), clean, depths=depths)
+        truth = gains_curve(*_draw(rng, 1_000_000), clean, depths=depths)
         known = RatePosterior(np.array([rates]), np.ones(1))
         held = {name: np.zeros(len(depths)) for name in ("lift", "profit")}
         for _ in range(draws):
             y, eta, prices = _draw(rng, n)
             noisy = y ^ (rng.random(n) < np.where(y, *rates))
-            curve = depth_curve(noisy, eta, prices, known, depths=depths)
+            curve = gains_curve(noisy, eta, prices, known, depths=depths)
             for name in held:
                 ends, true = curve.clean[name], truth.clean[name][:, 0]
                 held[name] += (ends[:, 1] <= true) & (true <= ends[:, 2])
@@ -212,7 +212,7 @@ def coverage_unknown(draws: int = 500, n: int = 1000) -> None:
             x, y, prices = _rows(rng, n)
             noisy = y ^ (rng.random(n) < np.where(y, *rates))
             for name, model, posterior in _posteriors(x, y, noisy, prices, rates):
-                curve = depth_curve(noisy, model.oof_probability_, prices, posterior, depths=depths)
+                curve = gains_curve(noisy, model.oof_probability_, prices, posterior, depths=depths)
                 truth = _brings(model, *new, depths)
                 found = [curve.clean[key] for key in ("lift", "profit")]
                 within = [

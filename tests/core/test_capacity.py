@@ -5,17 +5,32 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flipcost.core.capacity import (
+from flipcost.core.costs import RowCosts
+from flipcost.core.gains import (
     Capacity,
     TopRows,
-    call_within,
+    gains_curve,
+    group_sizes,
     read_capacities,
     saving_order,
-    tie_keys,
 )
-from flipcost.core.costs import RowCosts
-from flipcost.core.gains import depth_curve
 from flipcost.core.noise_posterior import RatePosterior
+
+
+def call_within(gain, capacity, groups=None):
+    """Return which rows are among the best of all, or of their group."""
+    values = np.asarray(gain, dtype=float)
+    names = np.zeros(len(values), dtype=int) if groups is None else np.asarray(groups)
+    found, sizes = np.unique(names, return_counts=True)
+    counts = dict(zip(found.tolist(), sizes.tolist(), strict=True))
+    sizes = {0: capacity.of(len(values))} if groups is None else group_sizes(capacity, counts)
+    called = np.zeros(len(values), dtype=bool)
+    for name, size in sizes.items():
+        rows = np.flatnonzero(names == name)
+        top = TopRows.none(size).seen(values[rows], rows)
+        called[rows] = top.are_called(values[rows], rows)
+    return called
+
 
 gains = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=60)
 
@@ -32,7 +47,7 @@ def test_any_order_and_any_pieces_call_the_same_rows(values, size, random):
     cut = random.randint(0, len(values))
     parts = [TopRows.none(size).seen(gain[p], position[p]) for p in (order[:cut], order[cut:])]
     top = parts[0].merge(parts[1])
-    np.testing.assert_array_equal(top.are_called(gain, position) & (gain > 0), whole)
+    np.testing.assert_array_equal(top.are_called(gain, position), whole)
 
 
 def test_the_best_rows_are_called():
@@ -72,13 +87,6 @@ def test_more_than_there_are_is_refused():
         call_within([1, 2, 3], Capacity(2), ["a", "a", "b"])
     with pytest.raises(ValueError, match="names a group 'c' that has no rows"):
         call_within([1, 2, 3], {"c": Capacity(2)}, ["a", "a", "b"])
-    with pytest.raises(ValueError, match="needs the groups"):
-        call_within([1, 2, 3], {"c": Capacity(2)})
-
-
-def test_keys_are_one_to_one():
-    """No two positions share a key."""
-    assert len(np.unique(tie_keys(np.arange(100_000)))) == 100_000
 
 
 def test_without_noise_the_curve_is_counted():
@@ -88,7 +96,7 @@ def test_without_noise_the_curve_is_counted():
     y = rng.random(1000) < eta
     prices = RowCosts(rng.uniform(1, 9, 1000), np.full(1000, 2.0))
     clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
-    curve = depth_curve(y, eta, prices, clean, depths=[0.1, 0.4, 1.0])
+    curve = gains_curve(y, eta, prices, clean, depths=[0.1, 0.4, 1.0])
     order = saving_order(prices.gain(eta))
     for k, n in enumerate((100, 400, 1000)):
         called = order[:n]
@@ -120,14 +128,14 @@ def test_coverage_of_the_curve(rates):
 
     clean = RatePosterior(np.zeros((1, 2)), np.ones(1))
     y, eta, prices = draw(1_000_000)
-    truth = depth_curve(y, eta, prices, clean, depths=depths)
+    truth = gains_curve(y, eta, prices, clean, depths=depths)
     known = RatePosterior(np.array([rates]), np.ones(1))
     names = ("precision", "recall", "lift", "profit")
     covered = np.zeros((len(names), 2))
     for _ in range(draws):
         y, eta, prices = draw(n)
         noisy = y ^ (rng.random(n) < np.where(y, rates[0], rates[1]))
-        curve = depth_curve(noisy, eta, prices, known, depths=depths)
+        curve = gains_curve(noisy, eta, prices, known, depths=depths)
         for i, name in enumerate(names):
             ends = curve.clean[name]
             true = truth.clean[name][:, 0]

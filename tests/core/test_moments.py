@@ -5,13 +5,13 @@ import stat
 
 import numpy as np
 import pytest
-from flipcost.tables.table_encoder import stack_columns
 from scipy import sparse
 
 from benchmarks.timing import peak_extra_bytes
 from flipcost.core import moments as module
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.noise import transition_matrix
+from flipcost.tables.arrow import stack_columns
 from tests.reference.brute import (
     assert_same_moments,
     exact_scatter,

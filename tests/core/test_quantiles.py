@@ -2,7 +2,7 @@
 
 import numpy as np
 
-from flipcost.core.quantiles import weighted_quantile
+from flipcost.core.arrays import weighted_quantile
 
 LEVELS = [0.0, 0.01, 0.25, 0.5, 0.8, 1.0]
 

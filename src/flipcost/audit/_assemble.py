@@ -19,9 +19,9 @@ from flipcost.audit._findings import (
 )
 from flipcost.audit._models import compare, cost_grid
 from flipcost.audit._recheck import plan_recheck
+from flipcost.core.arrays import largest_first
 from flipcost.core.curves import LabelBins, per_row_cost
 from flipcost.core.label_errors import label_errors, probability_wrong
-from flipcost.core.quantiles import largest_first
 from flipcost.core.rates import PRECISION, labels_needed
 from flipcost.tables.encoder import PlainColumns
 

@@ -7,14 +7,21 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.core.capacity import Capacity, group_sizes, read_capacities
 from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.feasible import possible_limits
-from flipcost.core.gains import MEASURES, DepthCurve, depth_curve, usual_depths
+from flipcost.core.gains import (
+    MEASURES,
+    Capacity,
+    GainsCurve,
+    gains_curve,
+    group_sizes,
+    read_capacities,
+    usual_depths,
+)
 from flipcost.core.segments import Segment, segment_figures
 from flipcost.exceptions import TableError
 from flipcost.tables.arrow import as_text, take_column
@@ -108,7 +115,7 @@ class Decisions:
 
     Attributes
     ----------
-    curve : DepthCurve
+    curve : GainsCurve
         What flagging the best rows brings at every depth.
     benefit, price : BandCurve
         Net benefit, and the cost of a row in money, at every cost ratio of the grid.
@@ -124,7 +131,7 @@ class Decisions:
         Costs that are not known exactly.
     """
 
-    curve: DepthCurve
+    curve: GainsCurve
     benefit: BandCurve
     price: BandCurve
     capacity: str | None
@@ -155,7 +162,7 @@ def more_decisions(data: AuditData, best: Candidate, grid: NDArray[np.float64]) 
     share = data.classifier.cost_share_
     factors = (1 - grid) / grid / ((1 - share) / share)
     return Decisions(
-        depth_curve(
+        gains_curve(
             *known,
             data.money,
             data.likely,
@@ -247,7 +254,7 @@ def _flagged(
     n_called = round(depth * n_rows)
     if n_called < 1:
         return FlaggedRows(group, n_rows, 0)
-    curve = depth_curve(
+    curve = gains_curve(
         rows.positive[places],
         eta,
         costs,

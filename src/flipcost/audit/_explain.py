@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from scipy.special import chdtrc, expit, logit
 
-from flipcost.core.quantiles import largest_first
+from flipcost.core.arrays import largest_first
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence

@@ -374,7 +374,7 @@ def check_decisions(capacity: str | None, capacity_by: str | None) -> None:
         raise FlipCostError(msg)
     if capacity is None:
         return
-    from flipcost.core.capacity import read_capacities  # noqa: PLC0415 - as above
+    from flipcost.core.gains import read_capacities  # noqa: PLC0415 - as above
 
     try:
         found = read_capacities(capacity)

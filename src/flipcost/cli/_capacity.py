@@ -17,8 +17,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from flipcost.core.capacity import Capacity, TopRows, group_sizes, read_capacities
 from flipcost.core.costs import Costs, RowCosts
+from flipcost.core.gains import Capacity, TopRows, group_sizes, read_capacities
 from flipcost.exceptions import UserError
 
 GROUP = "group"

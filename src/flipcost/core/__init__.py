@@ -11,8 +11,7 @@ Rows and moments
 - `trees`: sums of small trees, for many rows at once
 - `dependence`: rows that depend on each other, and their design effect
 - `system`: how much memory there is, and whole files that may come from anyone
-- `arrays`: names of kinds of arrays, for signatures
-- `quantiles`: weighted quantiles
+- `arrays`: kinds of arrays, for signatures; weighted quantiles
 
 Noise
 -----
@@ -42,8 +41,7 @@ Decisions
 - `confusion`: counts of labels against decisions; measures with intervals
 - `clean_means`: means of what depends on the clean label, costs by row among it
 - `curves`: calibration, ROC, precision and recall, net benefit, and cost
-- `capacity`: which rows to flag when the number is limited
-- `gains`: precision, recall, lift and profit of flagging the best rows
+- `gains`: which rows to flag when their number is limited, and what the best rows bring
 - `segments`: figures of segments of a table, partially pooled
 - `decision`: the rule, the constants, the fallback to these, minimax regret
 - `feasible`: estimates and intervals kept to their feasible range

@@ -1,4 +1,4 @@
-"""Names of the kinds of arrays that signatures speak of, and booleans checked."""
+"""Kinds of arrays for signatures, checked booleans, weighted quantiles and the largest values."""
 
 from __future__ import annotations
 
@@ -30,3 +30,60 @@ def as_flags(values: ArrayLike, name: str) -> Flags:
         )
         raise ValueError(msg)
     return flags.astype(bool)
+
+
+def weighted_quantile(
+    values: ArrayLike, levels: ArrayLike, sample_weight: ArrayLike | None = None
+) -> Array:
+    """Return quantiles of weighted values, by Hazen's rule.
+
+    Each value stands at the middle of its own weight in the running total; in between, quantiles
+    are interpolated.
+
+    Parameters
+    ----------
+    values : array-like of shape (n,)
+        The values.
+    levels : array-like of shape (k,)
+        Levels in [0, 1].
+    sample_weight : array-like of shape (n,), optional
+        Weights; all equal when not given.
+
+    Returns
+    -------
+    ndarray of shape (k,)
+
+    Examples
+    --------
+    >>> weighted_quantile([1.0, 2.0, 3.0], [0.5])
+    array([2.])
+    >>> weighted_quantile([1.0, 2.0, 3.0], [0.5], [1.0, 1.0, 8.0])
+    array([2.77777778])
+    """
+    x = np.asarray(values, dtype=float)
+    weight = np.ones(len(x)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    order = np.argsort(x, kind="stable")
+    order = order[weight[order] > 0]  # what weighs nothing is no value
+    weight = weight[order]
+    total = np.cumsum(weight)
+    found = np.interp(np.asarray(levels) * total[-1], total - weight / 2, x[order])
+    return np.asarray(found)
+
+
+def largest_first(values: ArrayLike, n: int) -> Indices:
+    """Return where the n largest values are, the largest first, those that are equal in order.
+
+    As the beginning of a stable sort, without sorting the rest.
+
+    Examples
+    --------
+    >>> largest_first([0.1, 0.7, 0.3, 0.7], 3)
+    array([1, 3, 2])
+    """
+    x = np.asarray(values, dtype=float)
+    if n < 1:
+        return np.empty(0, np.intp)
+    place: Indices = np.arange(len(x))
+    if n < len(x):
+        place = np.flatnonzero(x >= np.partition(x, len(x) - n)[len(x) - n])
+    return place[np.argsort(-x[place], kind="stable")[:n]]

@@ -87,14 +87,19 @@ def mean_design(
     level: float = 0.95,
     stands_for: ArrayLike | None = None,
 ) -> float:
-    """Return the design effect of a weighted mean; arguments as in `design_effect`."""
+    """Return the design effect of weighted means of values of shape (n,) or (n, k).
+
+    Other arguments are as in `design_effect`.
+    """
     x = np.asarray(values, dtype=float)
+    x = x[:, None] if x.ndim == 1 else x
     w = np.ones(len(x)) if weight is None else np.asarray(weight, dtype=float)
-    drawn = w if stands_for is None else w * np.asarray(stands_for, dtype=float)
-    centre = float(drawn @ x) / max(float(drawn.sum()), 1e-300)
-    used = drawn > 0
-    stands = None if stands_for is None else np.asarray(stands_for, dtype=float)[used]
-    return design_effect((w * (x - centre))[used], np.asarray(groups)[used], level, stands)
+    stands = np.ones(len(x)) if stands_for is None else np.asarray(stands_for, dtype=float)
+    used = np.flatnonzero(w * stands > 0)
+    x, w, stands = x[used], w[used], stands[used]
+    centre = (w * stands) @ x / max(float(w @ stands), 1e-300)
+    drawn = None if stands_for is None else stands
+    return design_effect(w[:, None] * (x - centre), np.asarray(groups)[used], level, drawn)
 
 
 def cell_design(
@@ -105,12 +110,8 @@ def cell_design(
     stands_for: ArrayLike | None = None,
 ) -> float:
     """Return the design effect of the shares of rows in cells; arguments as in `design_effect`."""
-    codes = np.asarray(cells)
-    w = np.ones(len(codes)) if weight is None else np.asarray(weight, dtype=float)
-    inside = codes[:, None] == np.unique(codes)
-    drawn = w if stands_for is None else w * np.asarray(stands_for, dtype=float)
-    shares = (drawn @ inside) / max(drawn.sum(), 1e-300)
-    return design_effect(w[:, None] * (inside - shares), groups, level, stands_for)
+    inside = np.asarray(cells)[:, None] == np.unique(cells)
+    return mean_design(inside, groups, weight, level, stands_for)
 
 
 def grouped_squares(

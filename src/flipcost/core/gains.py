@@ -1,51 +1,226 @@
-r"""What calling the best rows brings, at every depth, on clean labels and from noisy ones.
+r"""Which rows to flag when their number is limited, and what flagging the best rows brings.
 
-With :math:`d` whether a row is called when a share :math:`q` of them is, the clean precision is
+Rows are flagged in the order of what that is expected to save (`RowCosts.gain`). Rows that save
+the same are ordered by a hash of their position in the table, so that neither the order of reading
+nor the size of pieces decides, and the same table gives the same answer.
+
+With :math:`d` whether a row is flagged when a share :math:`q` of them is, the clean precision is
 :math:`E[d y] / q`, recall :math:`E[d y] / E[y]`, lift :math:`E[d y] / (q E[y])`, and the profit of
 a row :math:`E[d\,((a + b) y - b)]`. Each is linear in the clean label or a ratio of two that are,
 so that sums by label suffice (see `clean_means`).
 
-Intervals are by the delta method. The cut moves with the sample: a row called more or less at the
-margin brings what rows there bring, :math:`\eta_t`, not what the called ones do on average, so that
-the influence of a row on :math:`E[d y]` is :math:`d (u - \eta_t)`, centred.
+Intervals are by the delta method. The cut moves with the sample: a row flagged more or less at the
+margin brings what rows there bring, :math:`\eta_t`, not what the flagged ones do on average, so
+that the influence of a row on :math:`E[d y]` is :math:`d (u - \eta_t)`, centred.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import re
+from dataclasses import dataclass, replace
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 
-from flipcost.core.arrays import Array
-from flipcost.core.capacity import saving_order
+from flipcost.core.arrays import Array, Flags, Indices, Keys
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.feasible import possible_bands
+from flipcost.core.folds import hash_keys
 from flipcost.core.noise_posterior import RatePosterior, mixture_intervals
 
 MEASURES = ("precision", "recall", "lift", "profit")
 # Rows on either side of the cut that tell what rows at the margin bring, as a share of all.
 _MARGIN = 0.02
 _DEPTHS = 40
+_ROWS = re.compile(r"\d{1,15}")
+_SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*%")
+
+
+@dataclass(frozen=True)
+class Capacity:
+    """How many rows can be called: a number, or a share of all.
+
+    Parameters
+    ----------
+    rows : int or None
+        So many.
+    share : float or None
+        Or such a share of the rows.
+
+    Examples
+    --------
+    >>> Capacity(500).of(10_000), Capacity(share=0.05).of(10_000), Capacity.read("5%").of(999)
+    (500, 500, 49)
+    """
+
+    rows: int | None = None
+    share: float | None = None
+
+    @classmethod
+    def read(cls, text: str | float) -> Capacity:
+        """Return a capacity from text: ``"500"`` or ``"5%"``."""
+        said = str(text).strip()
+        if _ROWS.fullmatch(said) and int(said) > 0:
+            return cls(rows=int(said))
+        found = _SHARE.fullmatch(said)
+        if found and 0 < float(found[1]) <= 100:
+            return cls(share=float(found[1]) / 100)
+        msg = (
+            "`capacity` must be a number of rows, at least 1, or a share of them from 0 to 100 %, "
+            f"as in 500 or 5%; got {said!r}."
+        )
+        raise ValueError(msg)
+
+    def of(self, n_rows: int, what: str = "rows") -> int:
+        """Return how many of so many rows can be called; refuse more than there are."""
+        if self.share is not None:
+            return int(np.floor(self.share * n_rows + 1e-9))
+        assert self.rows is not None  # noqa: S101 - one of the two is given
+        if self.rows > n_rows:
+            msg = f"`capacity` is {self.rows:,}, but there are only {n_rows:,} {what}; give fewer."
+            raise ValueError(msg)
+        return self.rows
+
+    def __str__(self) -> str:
+        return f"{self.rows:,} rows" if self.share is None else f"{100 * self.share:g}% of rows"
+
+
+def read_capacities(text: str) -> Capacity | dict[str, Capacity]:
+    """Return one capacity, or one for each group.
+
+    Parameters
+    ----------
+    text : str
+        As in ``500``, ``5%`` or ``north=200,south=5%``.
+
+    Examples
+    --------
+    >>> read_capacities("north=200,south=5%")["south"].share
+    0.05
+    """
+    if "=" not in text:
+        return Capacity.read(text)
+    found: dict[str, Capacity] = {}
+    for part in text.split(","):
+        group, _, amount = part.rpartition("=")
+        if not group.strip() or group.strip() in found:
+            msg = (
+                "`capacity` by group must name each group once, as in north=200,south=5%; got "
+                f"{text!r}."
+            )
+            raise ValueError(msg)
+        found[group.strip()] = Capacity.read(amount)
+    return found
+
+
+def _tie_keys(position: ArrayLike) -> Keys:
+    """Return keys that order ties: a hash that no two positions share."""
+    return hash_keys(np.asarray(position, np.uint64))
+
+
+def saving_order(gain: ArrayLike, position: ArrayLike | None = None) -> Indices:
+    """Return rows in the order in which they are called: what saves most first.
+
+    Examples
+    --------
+    >>> saving_order([1.0, 3.0, 2.0]).tolist()
+    [1, 2, 0]
+    """
+    values = np.asarray(gain, dtype=float)
+    places = np.arange(len(values)) if position is None else position
+    return np.lexsort((_tie_keys(places), -values))
 
 
 @dataclass(frozen=True, eq=False)
-class DepthCurve:
-    """What calling the best rows brings, at several depths.
+class TopRows:
+    """The rows whose calls save most, of all that were seen so far; merges.
+
+    Attributes
+    ----------
+    size : int
+        How many can be called.
+    gain, keys : ndarray of shape (m,)
+        What the calls save, and the keys that order ties, the best first.
+
+    Examples
+    --------
+    >>> top = TopRows.none(2).seen([1.0, 5.0], [0, 1]).seen([3.0, -1.0], [2, 3])
+    >>> top.gain, top.are_called([1.0, 5.0, 3.0, -1.0], [0, 1, 2, 3])
+    (array([5., 3.]), array([False,  True,  True, False]))
+    """
+
+    size: int
+    gain: Array
+    keys: Keys
+
+    @classmethod
+    def none(cls, size: int) -> TopRows:
+        """Return that no rows were seen."""
+        return cls(size, np.empty(0), np.empty(0, np.uint64))
+
+    def seen(self, gain: ArrayLike, position: ArrayLike) -> TopRows:
+        """Return the same once more rows were seen; those whose call does not pay do not count."""
+        values = np.asarray(gain, dtype=float)
+        pays = values > 0
+        return self._joined(values[pays], _tie_keys(position)[pays])
+
+    def merge(self, other: TopRows) -> TopRows:
+        """Return the best of both."""
+        return self._joined(other.gain, other.keys)
+
+    def _joined(self, gain: Array, keys: Keys) -> TopRows:
+        gain, keys = np.concatenate([self.gain, gain]), np.concatenate([self.keys, keys])
+        order = np.lexsort((keys, -gain))[: self.size]
+        return TopRows(self.size, gain[order], keys[order])
+
+    def are_called(self, gain: ArrayLike, position: ArrayLike) -> Flags:
+        """Return which rows are among these."""
+        values = np.asarray(gain, dtype=float)
+        if not len(self.gain):
+            return np.zeros(len(values), dtype=bool)
+        tied = (values == self.gain[-1]) & (
+            hash_keys(np.asarray(position, np.uint64)) <= self.keys[-1]
+        )
+        return np.asarray((values > self.gain[-1]) | tied)
+
+
+def group_sizes(capacity: Capacity | dict[str, Capacity], counts: dict[str, int]) -> dict[str, int]:
+    """Return how many rows of each group can be called; none of a group that is not named.
+
+    Examples
+    --------
+    >>> group_sizes({"a": Capacity(2)}, {"a": 5, "b": 7})
+    {'a': 2, 'b': 0}
+    """
+    if isinstance(capacity, Capacity):
+        return {name: capacity.of(n, f"rows of {name!r}") for name, n in counts.items()}
+    strange = [name for name in capacity if name not in counts]
+    if strange:
+        msg = f"`capacity` names a group {strange[0]!r} that has no rows; there are {list(counts)}."
+        raise ValueError(msg)
+    return {
+        name: capacity[name].of(n, f"rows of {name!r}") if name in capacity else 0
+        for name, n in counts.items()
+    }
+
+
+@dataclass(frozen=True, eq=False)
+class GainsCurve:
+    """What flagging the best rows brings, at several depths.
 
     Attributes
     ----------
     depth : ndarray of shape (K,)
-        Shares of the rows that are called.
+        Shares of the rows that are flagged.
     clean : dict of ndarray of shape (K, 3)
         Value, lower and upper limit of ``precision``, ``recall``, ``lift`` and ``profit`` on clean
         labels. The profit is money for each row of the table.
     observed : dict of ndarray of shape (K,)
-        The same by the labels as they are.
+        The same by recorded labels.
     everyone : Interval
-        The profit of calling all rows, on clean labels.
+        The profit of flagging all rows, on clean labels.
     """
 
     depth: Array
@@ -62,7 +237,7 @@ class DepthCurve:
         return int(np.argmin(np.abs(self.depth - depth)))
 
 
-def depth_curve(
+def gains_curve(
     positive: ArrayLike,
     probability: ArrayLike,
     prices: RowCosts,
@@ -72,7 +247,7 @@ def depth_curve(
     depths: ArrayLike | None = None,
     design: float = 1.0,
     level: float = 0.95,
-) -> DepthCurve:
+) -> GainsCurve:
     """Return clean precision, recall, lift and profit at depths, with intervals.
 
     Parameters
@@ -82,13 +257,13 @@ def depth_curve(
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
     prices : RowCosts
-        Of the rows; rows are called in the order of what that is expected to save.
+        Of the rows; rows are flagged in the order of what that is expected to save.
     posterior : RatePosterior
         Over the noise rates.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
     depths : array-like of shape (K,), optional
-        Shares of the rows to call, in (0, 1]; 40 of them when not given.
+        Shares of the rows to flag, in (0, 1]; 40 of them when not given.
     design : float, default=1.0
         How many rows count for one, where they depend on each other.
     level : float, default=0.95
@@ -101,48 +276,47 @@ def depth_curve(
     >>> noisy = (rng.random(2000) < eta) ^ (rng.random(2000) < 0.2)
     >>> known = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
     >>> prices = RowCosts(np.full(2000, 4.0), np.ones(2000))
-    >>> curve = depth_curve(noisy, eta, prices, known, depths=[0.1, 0.5])
+    >>> curve = gains_curve(noisy, eta, prices, known, depths=[0.1, 0.5])
     >>> bool(curve.clean["lift"][0, 1] < 1.9 < curve.clean["lift"][0, 2])
     True
     """
     labels, eta = np.asarray(positive, dtype=bool), np.asarray(probability, dtype=float)
     weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    gain = prices.gain(eta)
-    order = saving_order(gain)
     wanted = np.asarray(usual_depths(len(eta)) if depths is None else depths, dtype=float)
-    sums = _sums(labels, eta, gain, prices, weight, order, wanted)
+    slope, base = prices.miss + prices.alarm, -prices.alarm
+    sums = _sums(labels, eta, prices.gain(eta), slope, base, weight, wanted)
+    q, smooth = np.maximum(sums.q, 1e-300), sums.smooth()
     share = float(weight[labels].sum() / weight.sum())
     narrow, mass = posterior.unmixings(share, wide=False)
     wide, wide_mass = posterior.unmixings(share, wide=True)
-    values = {k: mass @ v for k, v in _values(sums, narrow[:, 1]).items()}
-    centre = _values(sums.smooth(), wide[:, 1])
-    errors = _errors(sums.smooth(), wide[:, 1], design)
+    values, centre = _values(sums, narrow[:, 1]), _values(smooth, wide[:, 1])
+    errors = _errors(smooth, wide[:, 1], design)
     clean = {}
-    for name in MEASURES:
-        least, most = sums.limits(name)
+    for name, (least, most) in sums.limits().items():
         error = np.minimum(errors[name], (most - least) / 2)
         low, high = mixture_intervals(centre[name].T, error.T, wide_mass, level)
-        clean[name] = possible_bands(values[name], low, high, least, most)
-    as_labelled = _values(sums, np.array([[0.0, 1.0]]))
-    observed = {name: as_labelled[name][0] for name in MEASURES}
-    everyone = _everyone(labels, prices, weight, posterior, level, design)
-    return DepthCurve(sums.q, clean, observed, everyone)
+        clean[name] = possible_bands(mass @ values[name], low, high, least, most)
+    clean["lift"] = clean["recall"] / q[:, None]
+    observed = {name: found[0] for name, found in _values(sums, np.array([[0.0, 1.0]])).items()}
+    observed["lift"] = observed["recall"] / q
+    everyone = LabelSums.of_rows(labels, slope, base, weight).thinned(design)
+    return GainsCurve(sums.q, clean, observed, everyone.mean(posterior, level))
 
 
 @dataclass(frozen=True, eq=False)
 class _Sums:
-    """Sums over called rows at each depth, and over all, by label.
+    """Sums over flagged rows at each depth, and over all, by label.
 
-    First axis of `first`, `second`: depths; then labels, then ``(1, slope, base)``.
+    First axis of `first`, `second`, `reach`: depths; then labels, then ``(1, slope, base)``.
     """
 
     first: Array
     second: Array
+    reach: Array
     total: Array
     squares: Array
     eta_cut: Array
     gain_cut: Array
-    reach: Array
 
     @property
     def weight(self) -> float:
@@ -153,30 +327,19 @@ class _Sums:
         return np.asarray(self.first[:, :, 0].sum(axis=1) / self.weight)
 
     def smooth(self) -> _Sums:
-        """Return the same with half a row of each label among the called ones."""
+        """Return the same with half a row of each label among the flagged ones."""
         typical = float(self.squares[:, 0, 0].sum() / self.weight)
         mean = self.first.sum(axis=1) / np.maximum(self.first[..., 0].sum(axis=1), 1e-300)[:, None]
-        more = 0.5 * typical * mean[:, None, :] * np.ones((1, 2, 1))
+        first = self.first + 0.5 * typical * mean[:, None, :]
         square = 0.5 * typical**2 * (mean[:, :, None] * mean[:, None, :])[:, None]
-        return _Sums(
-            self.first + more,
-            self.second + square,
-            self.total,
-            self.squares,
-            self.eta_cut,
-            self.gain_cut,
-            self.reach,
-        )
+        return replace(self, first=first, second=self.second + square)
 
-    def limits(self, name: str) -> tuple[Array, Array]:
-        """Return the least and the most that a measure can be at each depth."""
+    def limits(self) -> dict[str, tuple[Array, Array]]:
+        """Return the least and the most that each measure can be at each depth."""
         zero, one = np.zeros(len(self.q)), np.ones(len(self.q))
-        if name == "lift":
-            return zero, 1 / np.maximum(self.q, 1e-12)
-        if name != "profit":
-            return zero, one
         base = self.first[..., 2].sum(axis=1)
-        return (base + self.reach[:, 0]) / self.weight, (base + self.reach[:, 1]) / self.weight
+        ends = (base + self.reach[:, 0]) / self.weight, (base + self.reach[:, 1]) / self.weight
+        return {"precision": (zero, one), "recall": (zero, one), "profit": ends}
 
 
 def usual_depths(n: int, *asked: float) -> Array:
@@ -192,47 +355,36 @@ def usual_depths(n: int, *asked: float) -> Array:
 
 
 def _sums(
-    labels: NDArray[np.bool_],
-    eta: Array,
-    gain: Array,
-    prices: RowCosts,
-    weight: Array,
-    order: NDArray[np.intp],
-    depths: Array,
+    labels: Flags, eta: Array, gain: Array, slope: Array, base: Array, weight: Array, depths: Array
 ) -> _Sums:
-    w, n = weight[order], len(order)
+    """Sum over the rows that are flagged at each depth."""
+    n, order = len(labels), saving_order(gain)
+    w, both = weight[order], np.stack([~labels, labels], axis=-1)[order]
     mass = np.cumsum(w) / w.sum()
     place = np.clip(np.searchsorted(mass, depths - 1e-12), 0, n - 1)
-    slope, base = (
-        np.broadcast_to(part, len(order))[order]
-        for part in (prices.miss + prices.alarm, -prices.alarm)
-    )
-    parts = (np.ones(n), slope, base)
-    side = [labels[order] == bool(label) for label in (0, 1)]
-
-    def upto(values: Array) -> Array:
-        return np.stack([np.cumsum(values * s) for s in side], axis=-1)
-
-    first = np.stack([upto(w * p) for p in parts], axis=-1)
-    second = np.empty((n, 2, 3, 3))
-    for i in range(3):
-        for j in range(i + 1):
-            second[..., i, j] = second[..., j, i] = upto(w**2 * parts[i] * parts[j])
-    reach = np.stack([np.cumsum(w * f(slope, 0.0)) for f in (np.minimum, np.maximum)], axis=-1)
+    parts = np.column_stack([np.ones(n), np.broadcast_to(slope, n), np.broadcast_to(base, n)])[
+        order
+    ]
+    each = (w[:, None] * both)[..., None] * parts[:, None, :]
+    first = np.cumsum(each, axis=0)
+    second = np.cumsum(each[..., :, None] * each[..., None, :], axis=0)
+    ends = [w * f(parts[:, 1], 0.0) for f in (np.minimum, np.maximum)]
     half = max(1, round(_MARGIN * n))
     low, high = np.maximum(place - half, 0), np.minimum(place + half, n - 1)
-    near = [np.concatenate([[0.0], np.cumsum(v[order])]) for v in (eta, gain)]
-    eta_cut, gain_cut = ((v[high + 1] - v[low]) / (high + 1 - low) for v in near)
-    # Where everybody is called there is no margin: all rows count, whatever they bring.
-    last = place == n - 1
+    near = [np.concatenate([[0.0], np.cumsum(values[order])]) for values in (eta, gain)]
+    # Where all rows are flagged there is no margin: each counts, whatever it brings.
+    eta_cut, gain_cut = (
+        np.where(place == n - 1, 0.0, (sums[high + 1] - sums[low]) / (high + 1 - low))
+        for sums in near
+    )
     return _Sums(
         first[place],
         second[place],
+        np.cumsum(np.stack(ends, axis=-1), axis=0)[place],
         first[-1],
         second[-1],
-        np.where(last, 0.0, eta_cut),
-        np.where(last, 0.0, gain_cut),
-        reach[place],
+        eta_cut,
+        gain_cut,
     )
 
 
@@ -243,63 +395,34 @@ def _values(sums: _Sums, told: Array) -> dict[str, Array]:
     share = np.clip(told @ sums.total[:, 0] / weight, 1e-9, 1.0)[:, None]
     slopes = np.einsum("rl,kl->rk", told, sums.first[..., 1])
     slopes = np.clip(slopes, sums.reach[:, 0], sums.reach[:, 1])
-    recall = np.minimum(found / share, 1.0)
     return {
         "precision": found / np.maximum(q, 1e-300),
-        "recall": recall,
-        "lift": recall / np.maximum(q, 1e-300),
+        "recall": np.minimum(found / share, 1.0),
         "profit": (slopes + sums.first[..., 2].sum(axis=1)) / weight,
     }
 
 
 def _errors(sums: _Sums, told: Array, design: float) -> dict[str, Array]:
     """Return the standard errors of the measures under each rate, shape (R, K)."""
-    weight, q = sums.weight, np.maximum(sums.q, 1e-300)
-    values = _values(sums, told)
+    weight, q, u = sums.weight, np.maximum(sums.q, 1e-300), told[:, None, :]
+    values, scale = _values(sums, told), np.sqrt(design) / weight
     inside = sums.second[..., 0, 0]
     outside = np.maximum(sums.squares[:, 0, 0] - inside, 0.0)
-    u = told[:, None, :]
-    found = (values["precision"] * q)[..., None]
-    cut = sums.eta_cut[None, :, None]
-    middle = found - cut * q[None, :, None]
+
+    def error(flagged: Array, left: Array) -> Array:
+        """Return the error given the influence of flagged rows, and of others, by label."""
+        return np.asarray(scale * np.sqrt((flagged**2 * inside + left**2 * outside).sum(axis=2)))
+
+    middle = ((values["precision"] - sums.eta_cut) * q)[..., None]
+    flagged = u - sums.eta_cut[:, None] - middle
     share = np.clip(told @ sums.total[:, 0] / weight, 1e-9, 1.0)[:, None, None]
-    recall = values["recall"][..., None]
-    called, left = u - cut - middle, -middle
-    precision = (called**2 * inside + left**2 * outside).sum(axis=2)
-    drag = recall * (u - share)
-    of_recall = (((called - drag) ** 2 * inside + (left - drag) ** 2 * outside).sum(axis=2)) / (
-        share[..., 0] ** 2
-    )
-    gain = sums.gain_cut[None, :]
-    rest = values["profit"] - gain * q
-    vector = np.stack(
-        [
-            np.broadcast_to((-gain - rest)[..., None], (*rest.shape, 2)),
-            np.broadcast_to(u, (*rest.shape, 2)),
-            np.ones((*rest.shape, 2)),
-        ],
-        axis=-1,
-    )
+    drag = values["recall"][..., None] * (u - share)
+    rest = values["profit"] - sums.gain_cut * q
+    vector = np.stack(np.broadcast_arrays((-sums.gain_cut - rest)[..., None], u, 1.0), axis=-1)
     profit = np.einsum("rkli,klij,rklj->rk", vector, sums.second, vector)
     profit += rest**2 * outside.sum(axis=1)
-    scale = np.sqrt(design) / weight
-    recall_error = scale * np.sqrt(np.maximum(of_recall, 0.0))
     return {
-        "precision": scale * np.sqrt(np.maximum(precision, 0.0)) / q,
-        "recall": recall_error,
-        "lift": recall_error / q,
+        "precision": error(flagged, -middle) / q,
+        "recall": error(flagged - drag, -middle - drag) / share[..., 0],
         "profit": scale * np.sqrt(np.maximum(profit, 0.0)),
     }
-
-
-def _everyone(
-    labels: NDArray[np.bool_],
-    prices: RowCosts,
-    weight: Array,
-    posterior: RatePosterior,
-    level: float,
-    design: float,
-) -> Interval:
-    """Return what calling all rows saves."""
-    sums = LabelSums.of_rows(labels, prices.miss + prices.alarm, -prices.alarm, weight)
-    return sums.thinned(design).mean(posterior, level)

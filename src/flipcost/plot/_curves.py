@@ -13,7 +13,7 @@ from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import ConfusionCounts, measure, possible_counts
 from flipcost.core.costs import Costs, RowCosts, prices_of
 from flipcost.core.curves import confusions_at_costs, net_benefit_curve, price_curve
-from flipcost.core.gains import depth_curve
+from flipcost.core.gains import gains_curve
 from flipcost.core.noise import NoiseRateLike, rate_pair
 from flipcost.core.noise_posterior import RatePosterior
 
@@ -501,7 +501,7 @@ class LiftDisplay(BandDisplay):
     def _compute(
         cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
     ) -> tuple[Any, Any, Any, Any]:
-        curve = depth_curve(positive, probability, prices, posterior, **more)
+        curve = gains_curve(positive, probability, prices, posterior, **more)
         constants = {"random rows": np.ones(len(curve.depth))}
         return curve.depth, curve.clean["lift"], curve.observed["lift"], constants
 
@@ -532,7 +532,7 @@ class ProfitDisplay(BandDisplay):
     def _compute(
         cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
     ) -> tuple[Any, Any, Any, Any]:
-        curve = depth_curve(positive, probability, prices, posterior, **more)
+        curve = gains_curve(positive, probability, prices, posterior, **more)
         every = np.full(len(curve.depth), curve.everyone.value)
         constants = {"flag all": every, "flag none": np.zeros(len(curve.depth))}
         return curve.depth, curve.clean["profit"], curve.observed["profit"], constants

@@ -21,8 +21,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from flipcost.core.arrays import Array, Indices
-from flipcost.core.quantiles import weighted_quantile
+from flipcost.core.arrays import Array, Indices, weighted_quantile
 from flipcost.exceptions import CellError, TableError, shorten, unknown_column
 from flipcost.tables.arrow import as_arrow, is_text, take_column
 from flipcost.tables.columns import describe_column, read_cells, refuse_infinite

@@ -28,9 +28,8 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 
 from flipcost._threads import free_cores, thread_limits
 from flipcost._validation import take_rows
-from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.arrays import Array, Flags, Indices, weighted_quantile
 from flipcost.core.dependence import training_rows
-from flipcost.core.quantiles import weighted_quantile
 from flipcost.core.trees import Tree, TreeSum, read_tree, read_trees
 
 if TYPE_CHECKING:

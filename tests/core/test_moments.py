@@ -535,6 +535,7 @@ def forged(path, **arrays):
     [
         {"n_rows": np.array([-3, 3])},
         {"n_rows": np.array([0, 3])},
+        {"n_rows": np.array([2**63 - 1, 3])},
         {"weight": np.array([-3.0, 3.0])},
         {"weight": np.array([np.nan, 3.0])},
         {"mean": np.full((2, 2), np.inf)},

@@ -9,6 +9,7 @@ import tracemalloc
 import warnings
 import zipfile
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pytest
@@ -273,3 +274,66 @@ def test_other_forms_of_all_parts():
     for parts in (PARTS, LINKED):
         assert to_sql(formula(parts))
         assert to_onnx(formula(parts))
+
+
+def _amplified(name):
+    """Return a file of some megabytes whose parts would take gigabytes once rows are scored."""
+    number = {"column": 0, "part": 0, "fill": 0, "low": None, "high": None, "centre": 0, "scale": 1}
+    term = {"number": 0, "slopes": [1], "knots": [], "bends": []}
+    content = json.loads(msgspec.json.encode(formula(LINKED)))
+    content |= {"numbers": [number], "number_terms": [term]}
+    if name == "hinges":
+        term |= {"knots": [0] * 1_000_000, "bends": [[1]] * 1_000_000}
+    elif name == "terms":
+        content["number_terms"] = [term] * 100_000
+    elif name == "tables":
+        content["level_terms"] = [{"column": 0, "values": [[0], [0]]}] * 100_000
+    elif name == "forests":
+        content["forests"] = [{"trees": [], "baseline": 0, "share": [1]}] * 100_000
+    else:
+        ones, curves = [0] * 300_000, [[0, 0]] * 300_000
+        content |= {"link": None, "curves": curves, "bias": ones}
+        content["decision"] = dict.fromkeys(("fn", "fp", "tp", "tn"), None)
+        content["decision"] |= {"by": "always", "threshold": 0.5}
+        term["slopes"] = ones
+    return json.dumps(content).encode()
+
+
+@pytest.mark.parametrize("name", ["hinges", "terms", "tables", "forests", "scores"])
+def test_a_part_that_takes_more_memory_than_file_is_refused(name):
+    """A block of rows takes memory for each score and hinge: there is a limit to either."""
+    with pytest.raises(ModelFileError, match="damaged or was changed"):
+        from_bytes(_amplified(name), "m.json")
+
+
+def test_rows_are_scored_in_parts_that_fit():
+    """However many numbers a file has for its trees, a thousand rows take 200 MB."""
+    number = Number(0, 0, None, None, None, 0.0, 1.0)
+    stump = TreeData(
+        (0, 0, 0), (0.5, 0.0, 0.0), (True, False, False), (1, 0, 0), (2, 0, 0), (0.0, 1.0, -1.0), {}
+    )
+    model = formula(
+        LINKED
+        | {
+            "columns": (Column("age", "number", None, ()),),
+            "numbers": (number,) * 100_000,
+            "number_terms": (),
+            "forests": (Forest((stump,), 0.0, (1.0,)),),
+        }
+    )
+    model.predict_proba([[0.0]])  # what is laid out once
+    tracemalloc.start()
+    try:
+        found = model.predict_proba(np.tile([[0.0], [1.0]], (500, 1)))
+        assert tracemalloc.get_traced_memory()[1] < 200e6
+    finally:
+        tracemalloc.stop()
+    assert len(np.unique(found[:, 1])) == 2
+
+
+def test_curves_that_overflow_are_refused_without_a_warning(tmp_path):
+    content = contents(PARTS, tmp_path)
+    content["curves"] = [[0, 1e308, 1.7e308]] * 2
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        assert outcome(json.dumps(content).encode()) == "refused"

@@ -480,8 +480,8 @@ def _from_classes(
 # What scatters may be off by, in units of the spreads of the features; and the least of these that
 # rounding leaves any sense in, in units of the means.
 _ROUNDING, _LEAST_SPREAD = 1e-6, 1e-8
-# Sums of squares that leave room for some more.
-_LARGEST = 1e290
+# Sums of squares, and rows of a class, that leave room for some more.
+_LARGEST, _MOST_ROWS = 1e290, 1 << 53
 
 
 def _impossible(moments: ClassMoments) -> str | None:
@@ -493,6 +493,8 @@ def _impossible(moments: ClassMoments) -> str | None:
         squares = moments.weight.sum() * (moments.mean**2 + 1) + spread
     if squares.max(initial=0.0) > _LARGEST:
         return "a weight, a mean or a scatter is too large to compute with"
+    if moments.n_rows.max() > _MOST_ROWS:
+        return "there are more rows than can be counted"
     none = moments.n_rows == 0
     if np.any(none & (moments.weight > 0)) or moments.scatter[none].any():
         return "a class without rows has weight or scatter"

@@ -16,8 +16,8 @@ from flipcost.core.losses import uneven_squared
 if TYPE_CHECKING:
     from flipcost.model.parts import FormulaData, Number
 
-# Rows that are scored at a time: what is found of them stays in a cache.
-_PART_ROWS = 1 << 15
+# Rows that are scored at a time, and the numbers of these that trees may ask for.
+_PART_ROWS, _PART_NUMBERS = 1 << 15, 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
@@ -120,10 +120,11 @@ class Evaluation:
             msg = "Input X contains NaN, and the model has no place for missing values there."
             raise ValueError(msg)
         score, probability = np.empty(len(cells)), np.empty(len(cells))
+        step = min(_PART_ROWS, max(1, _PART_NUMBERS // max(len(self.split.place), 1)))
         # One thread: two took a third more processor time, and hardly less by the clock.
         with thread_limits(1, "blas"), np.errstate(all="ignore"):
-            for start in range(0, len(cells), _PART_ROWS):
-                part = slice(start, start + _PART_ROWS)
+            for start in range(0, len(cells), step):
+                part = slice(start, start + step)
                 scores = self._scores(cells[part])
                 score[part], probability[part] = scores[0], self._probability(scores)
         if not np.isfinite(probability).all():

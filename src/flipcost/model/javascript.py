@@ -45,7 +45,7 @@ def to_json(model: Any, *, decision: bool = True) -> str:
     else:
         content["decision"] = None
     text = json.dumps(content, allow_nan=False, separators=(",", ":"))
-    return text.replace("<", "\\u003c").replace("\u2028", "\\u2028")
+    return text.replace("<", "\\u003c")  # all else is ASCII
 
 
 def scorer_source() -> str:

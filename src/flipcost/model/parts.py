@@ -8,6 +8,7 @@ that does nothing but compute.
 
 from __future__ import annotations
 
+import math
 from functools import cached_property
 from typing import Annotated, Any, Literal, TypeAlias
 
@@ -25,6 +26,10 @@ VERSION: Literal[1] = 1
 YEAR_DAYS, WEEK_DAYS = 365.2425, 7.0
 # Trees of a model: some hundreds are usual, and each takes 2 kB beside its nodes.
 _MOST_TREES = 10_000
+# Scores of a model: fifteen are usual, and a block of rows takes 16 kB for each.
+_MOST_SCORES = 256
+# Hinges of all terms: some hundreds are usual, and a block of rows takes 1 kB for each.
+_MOST_HINGES = 100_000
 # Curves may sum to more than one by what rounding leaves.
 _ROUNDING = 1e-9
 
@@ -231,8 +236,8 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
     numbers: tuple[Number, ...]
     number_terms: tuple[NumberTerm, ...]
     level_terms: tuple[LevelTerm, ...]
-    bias: Floats
-    forests: tuple[Forest, ...]
+    bias: Annotated[Floats, Meta(max_length=_MOST_SCORES)]
+    forests: Annotated[tuple[Forest, ...], Meta(max_length=1)]
     curves: tuple[Floats, ...] | None
     link: Link | None
     decision: Decision
@@ -247,12 +252,18 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
             column, changes = self.columns[number.column], not number.is_plain
             _require(not number.part or column.kind == "date", "parts of dates only")
             _require(column.kind != "category" or not changes, "codes as they are")
+        once = len({term.number for term in self.number_terms}) == len(self.number_terms)
+        _require(once, "one term of each number")
+        hinges = sum(len(term.knots) for term in self.number_terms)
+        _require(hinges <= _MOST_HINGES, f"at most {_MOST_HINGES:,} hinges")
         for term in self.number_terms:
             _require(term.number < len(self.numbers), "terms of numbers that there are")
             kind = self.columns[self.numbers[term.number].column].kind
             _require(kind != "category", "terms of numbers")
             _require(len(term.bends) == len(term.knots), "a bend at each knot")
             _require(all(len(part) == m for part in (term.slopes, *term.bends)), "m slopes")
+        once = len({table.column for table in self.level_terms}) == len(self.level_terms)
+        _require(once, "one table of each column")
         for table in self.level_terms:
             _require(table.column < n_columns, "terms of columns that there are")
             _require(len(table.values) == self.columns[table.column].n_values, "all levels")
@@ -269,9 +280,9 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
         sizes = {len(curve) for curve in self.curves}
         _require(len(self.curves) == m > 0 and len(sizes) == 1 and min(sizes) > 1, "m curves")
         curves = np.array(self.curves)
-        rises = bool((curves[:, 0] >= 0).all() and (np.diff(curves, axis=1) >= 0).all())
+        rises = bool((curves[:, 0] >= 0).all() and (curves[:, 1:] >= curves[:, :-1]).all())
         _require(rises, "curves that rise from 0 at least")
-        _require(curves[:, -1].sum() <= 1 + _ROUNDING, "curves up to a probability of 1")
+        _require(math.fsum(curves[:, -1]) <= 1 + _ROUNDING, "curves up to a probability of 1")
 
     @cached_property
     def trees(self) -> tuple[TreeSum, ...]:

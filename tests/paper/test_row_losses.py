@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flipcost.core.costs import RowCosts, log_odds_of
+from flipcost.core.costs import RowCosts, log_odds
 from flipcost.core.noise import noisy_eta, rate_pair
 from flipcost.paper.losses import (
     LINK_LOSSES,
@@ -146,7 +146,7 @@ def test_unbiased_loss_at_prices_by_row_has_the_clean_loss_as_its_mean(rate):
     rng = np.random.default_rng(0)
     prices = RowCosts(rng.lognormal(2, 1, len(T)), rng.lognormal(0, 1, len(T)))
     rho_pos, rho_neg = rate_pair(rate)
-    cut = log_odds_of(prices)
+    cut = log_odds(prices.threshold)
     value = {
         label: above_rows(
             even_odd_rows(*unbiased_coefficients(np.full(len(T), label), prices, rate)), cut

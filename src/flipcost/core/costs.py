@@ -443,11 +443,10 @@ def _middle(price: Any) -> Any:
 
 def _by_row(price: Any, name: str, frame: Any, n_rows: int) -> Array:
     if isinstance(price, str):
-        values = _from_columns(price, name, frame)
+        price = _from_columns(price, name, frame)
     elif callable(price):
-        values = np.asarray(price(frame), dtype=float)
-    else:
-        values = np.asarray(_middle(price), dtype=float)
+        price = price(frame)
+    values = np.asarray(_middle(price), dtype=float)
     if values.shape not in ((), (n_rows,)):
         msg = f"`{name}` must have a price for each of the {n_rows} rows; got {values.shape}."
         raise ValueError(msg)
@@ -557,8 +556,8 @@ def read_prices(given: object, n_rows: int) -> RowCosts:
                 f"{list(names)[:5]}."
             )
             raise ValueError(msg)
-        parts = [given[name] if name in list(names) else 0.0 for name in ("fn", "fp", "tp", "tn")]  # type: ignore[index]
-        return RowCosts(*(np.broadcast_to(np.asarray(p, dtype=float), n_rows) for p in parts))
+        found = Costs(**{name: name for name in PRICE_NAMES if name in list(names)})
+        return found.by_row(given, n_rows)
     values = np.asarray(given, dtype=float)
     if values.ndim != 2 or values.shape[0] != n_rows or values.shape[1] not in (2, 4):
         msg = (
@@ -646,17 +645,6 @@ def share_and_unit(
         share = max(alarm, 0.0) / both if both > 0 else 0.5
         return float(np.clip(share, 1e-6, 1 - 1e-6)), both
     return cost_share(cost), cost.unit if isinstance(cost, Costs) else 1.0
-
-
-def log_odds_of(prices: RowCosts) -> Array:
-    """Return the log-odds of each row's own threshold.
-
-    Examples
-    --------
-    >>> log_odds_of(RowCosts(np.array([4.0]), 1.0)).round(3)
-    array([-1.386])
-    """
-    return log_odds(prices.threshold)
 
 
 def log_odds(threshold: ArrayLike) -> Array:

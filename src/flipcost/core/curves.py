@@ -13,7 +13,6 @@ clean label, so that they are denoised as means (`clean_means`).
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -21,20 +20,11 @@ from scipy.special import ndtri
 
 from flipcost.core.arrays import Array
 from flipcost.core.clean_means import LabelSums
-from flipcost.core.confusion import (
-    ConfusionCounts,
-    half_a_row_more,
-    possible_counts,
-)
+from flipcost.core.confusion import ConfusionCounts, half_a_row_more, possible_counts
 from flipcost.core.costs import CostLike, RowCosts, cost_share
 from flipcost.core.feasible import not_identified
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.noise_posterior import RatePosterior
-
-if TYPE_CHECKING:
-    from numpy.typing import ArrayLike
-
-    from flipcost.core.arrays import Array
 
 
 def confusions_at_costs(
@@ -171,25 +161,14 @@ class LabelBins:
         n_bins: int = 100,
     ) -> LabelBins:
         """Put rows into bins of as many rows each; equal probabilities stay together."""
-        eta, labels = np.asarray(probability, float), np.asarray(positive, bool)
-        weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, float)
-        values, place = np.unique(eta, return_inverse=True)
-        mass = np.bincount(place, weight, len(values))
-        middle = (np.cumsum(mass) - mass / 2) / max(mass.sum(), 1e-300)
-        group = np.minimum((middle * n_bins).astype(int), n_bins - 1)
-        _, group = np.unique(group, return_inverse=True)
-        of_row = group[place]
-        n_groups = int(group.max()) + 1
-        total = np.bincount(of_row, weight, n_groups)
-        counts = np.stack(
-            [np.bincount(of_row, weight * chosen, n_groups) for chosen in (~labels, labels)]
-        )
-        mean = np.bincount(of_row, weight * eta, n_groups) / np.maximum(total, 1e-300)
-        kept = total > 0
-        return cls(mean[kept], counts[:, kept].astype(float))
+        labels = np.asarray(positive, bool)
+        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        values, place = np.unique(np.asarray(probability, float), return_inverse=True)
+        counts = [np.bincount(place, weight * own, len(values)) for own in (~labels, labels)]
+        return cls(values, np.stack(counts).astype(float)).coarser(n_bins)
 
     def coarser(self, n_bins: int) -> LabelBins:
-        """Join neighbours to about so many bins of as many rows each.
+        """Join neighbours to about this many bins of as many rows each.
 
         Examples
         --------
@@ -198,14 +177,12 @@ class LabelBins:
         (100, 10)
         """
         total = self.counts.sum(axis=0)
-        middle = (np.cumsum(total) - total / 2) / total.sum()
-        _, group = np.unique(
-            np.minimum((middle * n_bins).astype(int), n_bins - 1), return_inverse=True
-        )
-        n_groups = int(group.max()) + 1
-        counts = np.stack([np.bincount(group, row, n_groups) for row in self.counts])
-        mean = np.bincount(group, total * self.probability, n_groups) / counts.sum(axis=0)
-        return LabelBins(mean, counts.astype(float))
+        middle = (np.cumsum(total) - total / 2) / max(total.sum(), 1e-300)
+        group = np.minimum((middle * n_bins).astype(int), n_bins - 1)
+        parts = np.stack([*self.counts, total * self.probability])
+        joined = np.stack([np.bincount(group, part, n_bins) for part in parts]).astype(float)
+        joined = joined[:, joined[:2].sum(axis=0) > 0]
+        return LabelBins(joined[2] / joined[:2].sum(axis=0), joined[:2])
 
     def share(self, noise_rate: NoiseRateLike = None) -> Array:
         """Return the share of positives in each bin, denoised and cut to what can be.
@@ -333,22 +310,12 @@ def net_benefit_curve(
     odds = cuts / (1 - cuts)
     slope = np.stack([np.zeros(len(cuts)), 1 + odds], axis=-1)
     base = np.stack([np.zeros(len(cuts)), -odds], axis=-1)
-    every = _all_called(tables)
-    none = ConfusionCounts(every.counts[..., ::-1], every.squares[..., ::-1])
-    own, called, left = (
-        replace(LabelSums.of_groups(*by_call, slope, base), usual=None)
-        for by_call in (
-            (np.swapaxes(one.counts, -1, -2), np.swapaxes(one.squares, -1, -2))
-            for one in (tables, every, none)
-        )
-    )
-    return _curve(cuts, own.thinned(design), called, left, posterior, level)
-
-
-def _all_called(tables: ConfusionCounts) -> ConfusionCounts:
-    """Return the same rows, all of them called."""
-    parts = (t.sum(axis=-1, keepdims=True) for t in (tables.counts, tables.squares))
-    return ConfusionCounts(*(np.concatenate([0 * part, part], axis=-1) for part in parts))
+    counts, squares = (np.swapaxes(part, -1, -2) for part in (tables.counts, tables.squares))
+    own = replace(LabelSums.of_groups(counts, squares, slope, base), usual=None).thinned(design)
+    share = LabelSums.of_rows(positive, 1.0, 0.0, sample_weight).by_rate(posterior)
+    flag_all = float(share @ posterior.weight) * (1 + odds) - odds
+    observed = own.by_rate(_CLEAN)[:, 0]
+    return BandCurve(cuts, own.means(posterior, level), observed, flag_all, np.zeros(len(cuts)))
 
 
 def price_curve(
@@ -383,8 +350,10 @@ def price_curve(
     """
     times = np.asarray(factors, dtype=float)
     even = break_even(probability, prices)
-    own, called, left = sums_at_factors(positive, even, prices, times, sample_weight)
-    return _curve(times, own.thinned(design), called, left, posterior, level)
+    own, *constants = sums_at_factors(positive, even, prices, times, sample_weight)
+    found = [one.by_rate(posterior) @ posterior.weight for one in constants]
+    own = own.thinned(design)
+    return BandCurve(times, own.means(posterior, level), own.by_rate(_CLEAN)[:, 0], *found)
 
 
 def break_even(probability: ArrayLike, costs: RowCosts) -> Array:
@@ -469,15 +438,3 @@ def _joined(one: LabelSums, other: LabelSums) -> LabelSums:
         (one.first, one.second, one.reach), (other.first, other.second, other.reach), strict=True
     )
     return LabelSums(*(np.concatenate(both, axis=1) for both in parts))
-
-
-def _curve(
-    x: Array,
-    own: LabelSums,
-    every: LabelSums,
-    none: LabelSums,
-    posterior: RatePosterior,
-    level: float,
-) -> BandCurve:
-    constants = [one.by_rate(posterior) @ posterior.weight for one in (every, none)]
-    return BandCurve(x, own.means(posterior, level), own.by_rate(_CLEAN)[:, 0], *constants)

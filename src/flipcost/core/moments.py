@@ -27,6 +27,7 @@ a checksum; counts, weights, means and scatters follow, eight bytes each, the lo
 from __future__ import annotations
 
 import hashlib
+import math
 import os
 import re
 import secrets
@@ -45,6 +46,7 @@ from flipcost.core.arrays import Array, Indices, as_flags
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.system import read_regular, usable_memory
 
+_FIELDS = ("n_rows", "weight", "mean", "scatter")
 # Moments of either kind: `ClassMoments`, or those of rows with costs of their own.
 Mergeable = TypeVar("Mergeable", bound=Any)
 
@@ -88,20 +90,15 @@ class ClassMoments:
     scatter: Array
 
     def __post_init__(self) -> None:
-        for name, dtype in (
-            ("n_rows", np.int64),
-            ("weight", float),
-            ("mean", float),
-            ("scatter", float),
-        ):
+        for name in _FIELDS:
             # A view, so that only our window on the caller's array becomes read-only.
+            dtype = np.int64 if name == "n_rows" else float
             values = np.asarray(getattr(self, name), dtype=dtype).view()
             values.flags.writeable = False
             object.__setattr__(self, name, values)
         d = self.mean.shape[-1] if self.mean.ndim else 0
-        shapes = (self.n_rows.shape, self.weight.shape, self.mean.shape, self.scatter.shape)
-        expected = ((2,), (2,), (2, d), (2, d, d))
-        if shapes != expected:
+        shapes = tuple(getattr(self, name).shape for name in _FIELDS)
+        if shapes != _shapes(d):
             msg = (
                 "`n_rows`, `weight`, `mean` and `scatter` must have shapes (2,), (2,), (2, d) and "
                 f"(2, d, d); got {shapes}."
@@ -378,15 +375,28 @@ class ClassMoments:
         what was gathered, and denoise after loading.
         """
         self.check()
-        _write_file(
-            path,
-            {
-                "n_rows": self.n_rows,
-                "weight": self.weight,
-                "mean": self.mean,
-                "scatter": self.scatter,
-            },
-        )
+        d, target = self.n_features, Path(path)
+        if d > MOST_FEATURES:
+            msg = f"Moments of at most {MOST_FEATURES:,} features can be saved; got {d:,}."
+            raise ValueError(msg)
+        kinds = ("<i8", "<f8", "<f8", "<f8")
+        parts = [
+            np.ascontiguousarray(getattr(self, f), k) for f, k in zip(_FIELDS, kinds, strict=True)
+        ]
+        digest = hashlib.sha256()
+        for part in parts:
+            digest.update(part.data)
+        # Not a file of `tempfile`, which only its owner may read.
+        aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+        try:
+            with aside.open("xb") as stream:
+                stream.write(f"{FORMAT} {VERSION} {d} {digest.hexdigest()}\n".encode())
+                for part in parts:
+                    stream.write(part.data)
+            aside.replace(target)
+        except BaseException:
+            aside.unlink(missing_ok=True)
+            raise
 
     @classmethod
     def load(cls, path: str | Path) -> ClassMoments:
@@ -398,11 +408,11 @@ class ClassMoments:
             When the file is not one of ours, was cut or altered, is of another version, or holds
             moments that no rows can have.
         """
-        arrays = _read_file(path)
+        n_rows, *others = _read_file(path)
         try:
-            moments = cls(**arrays)
+            moments = cls(n_rows.view(np.int64), *others)
             moments.check()
-        except (TypeError, ValueError) as error:
+        except ValueError as error:
             reason = f"does not hold moments of rows ({error})"
             raise ValueError(_refusal(path, reason)) from error
         return moments
@@ -830,42 +840,17 @@ _LINE = re.compile(rb"flipcost\.ClassMoments (\d{1,9}) (\d{1,9}) ([0-9a-f]{64})\
 _LONGEST_LINE = 128
 
 
-def _shapes(d: int) -> dict[str, tuple[int, ...]]:
-    return {"n_rows": (2,), "weight": (2,), "mean": (2, d), "scatter": (2, d, d)}
+def _shapes(d: int) -> tuple[tuple[int, ...], ...]:
+    return (2,), (2,), (2, d), (2, d, d)
 
 
-def _dtype(name: str) -> str:
-    return "<i8" if name == "n_rows" else "<f8"
+def _read_file(path: str | Path) -> list[Array]:
+    """Read the four arrays as floats; refuse a file that is damaged, foreign or of a later version.
 
-
-def _write_file(path: str | Path, arrays: dict[str, NDArray[Any]]) -> None:
-    """Write the four arrays aside, then rename the file into place."""
-    d = arrays["mean"].shape[1]
-    if d > MOST_FEATURES:
-        msg = f"Moments of at most {MOST_FEATURES:,} features can be saved; got {d:,}."
-        raise ValueError(msg)
-    parts = [np.ascontiguousarray(arrays[name], dtype=_dtype(name)) for name in _shapes(d)]
-    digest = hashlib.sha256()
-    for part in parts:
-        digest.update(part.data)
-    target = Path(path)
-    # Not a file of `tempfile`, which only its owner may read.
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    Whole numbers of rows are eight bytes too, to be viewed as what they are.
+    """
     try:
-        with aside.open("xb") as stream:
-            stream.write(f"{FORMAT} {VERSION} {d} {digest.hexdigest()}\n".encode())
-            for part in parts:
-                stream.write(part.data)
-        aside.replace(target)
-    except BaseException:
-        aside.unlink(missing_ok=True)
-        raise
-
-
-def _read_file(path: str | Path) -> dict[str, NDArray[Any]]:
-    """Read the four arrays; refuse a file that is damaged, foreign or of a later version."""
-    try:
-        data = read_regular(path, _size(MOST_FEATURES) + _LONGEST_LINE)
+        data = read_regular(path, 8 * _size(MOST_FEATURES) + _LONGEST_LINE)
     except ValueError as error:
         raise ValueError(_refusal(path, str(error))) from error
     line = _LINE.match(data[:_LONGEST_LINE])
@@ -878,19 +863,16 @@ def _read_file(path: str | Path) -> dict[str, NDArray[Any]]:
         reason = f"is of format version {version}; this flipcost reads version {VERSION}"
         raise ValueError(_refusal(path, reason))
     content = memoryview(data)[line.end() :]
-    if len(content) != _size(d) or hashlib.sha256(content).hexdigest() != checksum:
+    if len(content) != 8 * _size(d) or hashlib.sha256(content).hexdigest() != checksum:
         raise ValueError(_refusal(path, "is damaged: its checksum does not match its content"))
-    found, start = {}, 0
-    for name, shape in _shapes(d).items():
-        size = 8 * int(np.prod(shape))
-        values = np.frombuffer(content[start : start + size], _dtype(name)).reshape(shape)
-        found[name] = values.astype(values.dtype.newbyteorder("="))
-        start += size
-    return found
+    numbers = np.frombuffer(content, "<f8").astype(float)
+    ends = np.cumsum([math.prod(shape) for shape in _shapes(d)])[:-1]
+    parts = zip(np.split(numbers, ends), _shapes(d), strict=True)
+    return [part.reshape(shape) for part, shape in parts]
 
 
 def _size(d: int) -> int:
-    return 8 * sum(int(np.prod(shape)) for shape in _shapes(d).values())
+    return sum(math.prod(shape) for shape in _shapes(d))
 
 
 def _refusal(path: str | Path, reason: str) -> str:

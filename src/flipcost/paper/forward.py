@@ -26,7 +26,7 @@ from scipy.special import chdtri
 
 from flipcost._validation import Interval, StrOptions, fit_context
 from flipcost.core.arrays import Array
-from flipcost.core.costs import Costs, RowCosts, cost_share, log_odds, log_odds_of, prices_of
+from flipcost.core.costs import Costs, RowCosts, cost_share, log_odds, prices_of
 from flipcost.core.noise import rate_pair
 from flipcost.core.rates import NoiseRate
 from flipcost.paper.logistic import PricedLinearClassifier
@@ -398,4 +398,4 @@ class ForwardLogisticClassifier(PricedLinearClassifier):
         return found.fit
 
     def _cut(self, paid: RowCosts) -> Array:
-        return log_odds_of(paid)
+        return log_odds(paid.threshold)

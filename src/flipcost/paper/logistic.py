@@ -27,7 +27,6 @@ from flipcost.core.costs import (
     check_known,
     cost_share,
     log_odds,
-    log_odds_of,
     prices_of,
 )
 from flipcost.core.noise import clean_eta, clean_marginal, noisy_threshold, rate_pair
@@ -449,7 +448,7 @@ class UnbiasedLogisticClassifier(PricedLinearClassifier):
         return self._store(design.minimize(rows, self.l2))
 
     def _cut(self, paid: RowCosts) -> Array:
-        return log_odds_of(paid)
+        return log_odds(paid.threshold)
 
 
 class WeightedLogisticClassifier(PricedLinearClassifier):
@@ -588,7 +587,7 @@ class WeightedLogisticClassifier(PricedLinearClassifier):
         # Where a call always pays, or never, no noisy probability matters.
         sure = (paid.threshold <= 0) | (paid.threshold >= 1)
         noisy = log_odds(noisy_threshold(paid.threshold, self._rates))
-        return np.where(sure, log_odds_of(paid), noisy)
+        return np.where(sure, log_odds(paid.threshold), noisy)
 
     def _positive_eta(self, scores: Array) -> Array:
         return clean_eta(super()._positive_eta(scores), self._rates)

@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from scipy.special import logit
 from sklearn.base import BaseEstimator, ClassifierMixin
 
 from flipcost._shadow import in_shadow
@@ -25,7 +24,7 @@ from flipcost._validation import (
     validate_data,
 )
 from flipcost.core.arrays import Array
-from flipcost.core.costs import Costs, check_known, log_odds_of, prices_of, share_and_unit
+from flipcost.core.costs import Costs, check_known, log_odds, prices_of, share_and_unit
 from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.core.rates import NoiseRate, check_level
@@ -61,9 +60,6 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.fit import ScoredRows
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.tables.source import Table
-
-# Probabilities are cut here before they become log-odds, so that none is infinite.
-_SUREST = 1e-12
 
 
 class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
@@ -236,10 +232,9 @@ class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
         ndarray of shape (n,)
         """
         paid = self._prices(X, prices)
-        eta = self._positive_probability(X)
-        cut = logit(self._result.options.cost) if paid is None else log_odds_of(paid)
-        scores = logit(np.clip(eta, _SUREST, 1 - _SUREST)) - cut
-        return np.asarray(scores if self._positive_index() == 1 else -scores)
+        cut = self._result.options.cost if paid is None else paid.threshold
+        scores = log_odds(self._positive_probability(X)) - log_odds(cut)
+        return scores if self._positive_index() == 1 else -scores
 
     def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
         """Return the class of each row that costs least, or the constant that was chosen.

@@ -6,11 +6,12 @@ import sklearn
 from sklearn.model_selection import GroupKFold, cross_validate
 
 from flipcost import FlipCostClassifier, UnevenMarginClassifierCV
+from flipcost.core.clean_means import told_costs
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import clean_cost
+from flipcost.core.dependence import mean_design
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.datasets import make_syn3d
-from flipcost.estimators.flipcost.dependence import priced_design
 from flipcost.exceptions import DependenceWarning, FlipCostError
 from flipcost.metrics import cost_scorer
 from flipcost.noise import flip_labels
@@ -190,7 +191,11 @@ def test_costs_of_calls_at_prices_by_row_cover_with_groups(rates):
     for _ in range(250):
         X, clean, groups, given = draw_priced(60, 10, rng)
         noisy, prices = clean ^ (rng.random(600) < np.where(clean, *rates)), RowCosts(*given.T)
-        by_group = priced_design(noisy, prices, groups)
+
+        def by_group(called, posterior, noisy=noisy, prices=prices, groups=groups):
+            values = told_costs(noisy, called, prices, tuple(posterior.mean))
+            return mean_design(values, groups)
+
         for k, design in enumerate((by_group, None)):
             found = clean_cost(noisy, X[:, 0] > -0.3, prices, known, call_design=design)
             held[k] += found.low <= truth <= found.high

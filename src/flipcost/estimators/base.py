@@ -65,7 +65,10 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
 
     def _columns(self, eta: Array) -> Array:
         """Lay out the probabilities of the positive class as scikit-learn does."""
-        return np.column_stack([1 - eta, eta] if self._index == 1 else [eta, 1 - eta])
+        both = np.empty((len(eta), 2))
+        both[:, self._index] = eta
+        np.subtract(1.0, eta, out=both[:, 1 - self._index])
+        return both
 
     def __sklearn_tags__(self) -> Any:
         tags = super().__sklearn_tags__()

@@ -9,7 +9,6 @@ from numbers import Integral, Real
 from typing import TYPE_CHECKING, Any, get_args
 
 import numpy as np
-from sklearn.base import BaseEstimator, ClassifierMixin
 
 from flipcost._shadow import in_shadow
 from flipcost._validation import (
@@ -18,7 +17,6 @@ from flipcost._validation import (
     check_is_fitted,
     check_sizes,
     check_weights,
-    encode_labels,
     fit_context,
     positive_index,
     validate_data,
@@ -29,6 +27,7 @@ from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.core.rates import NoiseRate, check_level
 from flipcost.estimators.base import (
+    BinaryClassifier,
     PricedScoreMixin,
     check_positive,
     check_table,
@@ -61,265 +60,21 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.tables.source import Table
 
-
-class FittedFlipCost(PricedScoreMixin, ClassifierMixin, BaseEstimator):
-    """Base of `FlipCostClassifier`: the fitted attributes, and probabilities, classes and words.
-
-    Subclasses have the parameters `cost`, `estimator`, `features` and `pos_label`, and give what a
-    fit found to `_store`; their docstring names the attributes.
-
-    Examples
-    --------
-    >>> from flipcost import FlipCostClassifier
-    >>> issubclass(FlipCostClassifier, FittedFlipCost)
-    True
-    """
-
-    cost: Any
-    estimator: Any
-    features: Any
-    pos_label: Any
-
-    def _store(
-        self, result: FitResult, classes: NDArray[Any], scorer: Any, transformer: Any
-    ) -> None:
-        """Keep what a fit found, and nothing of a former one."""
-        # The attributes that not every fit gives.
-        for name in ("regret_", "sample_", "groups_", "folds_"):
-            self.__dict__.pop(name, None)
-        self.warnings_ = [] if result.doubt is None else [result.doubt]
-        for text in self.warnings_:
-            warnings.warn(text, DenoisingWarning, stacklevel=4)
-        self._result = result
-        self.classes_ = classes
-        self.scorer_, self.transformer_ = scorer, transformer
-        self.scorer_weights_ = result.scorer_weights
-        self.rate_posterior_ = result.posterior
-        self.noise_rate_source_ = result.source
-        rho_pos, rho_neg = result.posterior.mean
-        self.noise_rate_ = float(rho_pos), float(rho_neg)
-        self.noise_models_ = dict(result.posterior.models or {})
-        self.noise_bounds_ = result.bounds
-        self.wrong_share_ = result.wrong_share
-        self.wrong_share_if_random_ = result.wrong_share_if_random
-        self.wrong_share_bound_ = result.wrong_share_bound
-        self.break_even_ = result.break_even
-        self.noise_by_score_ = result.noise_by_score
-        self.state_ = result.state
-        self.n_effective_ = float(result.n_effective or result.n_rows)
-        self.noise_rate_interval_ = result.posterior.interval(result.options.level)
-        if result.regret is not None:
-            self.regret_ = result.regret
-        self.chosen_ = result.chosen
-        self.rule_cost_ = result.costs["rule"]
-        self.constant_costs_ = {name: result.costs[name] for name in CONSTANTS}
-        chosen = result.costs[result.chosen]
-        self.cost_estimate_ = chosen.value
-        self.cost_interval_ = (chosen.low, chosen.high)
-        self.oof_probability_ = result.probability
-        self.value_of_rate_ = result.value_of_rate
-        self.cost_share_, self.cost_unit_ = result.options.cost, result.options.unit
-
-    def _validated(self, X: Any, *, reset: bool) -> Any:
-        """Check X as far as what scores it does not."""
-        if self.estimator is not None or (isinstance(self.features, str) and is_mixed(X)):
-            return validate_data(self, X, reset=reset, skip_check_array=True)
-        plain = not isinstance(self.features, str)
-        return validate_data(
-            self,
-            X,
-            dtype=np.float64,
-            accept_sparse=False if plain else "csr",
-            # Rows that are scored are read once; what is not finite is found then.
-            ensure_all_finite=True if plain else "allow-nan" if reset else False,
-            reset=reset,
-        )
-
-    def _prices(self, X: Any, prices: Any) -> RowCosts | None:
-        """Return the prices of new rows, or None where they are the same for all."""
-        check_is_fitted(self)
-        found = prices_of(self.cost, prices, X, fitted=True)
-        check_known(found, by_row=self._result.options.by_row)
-        return found
-
-    def _positive_index(self) -> int:
-        return positive_index(self.classes_, self.pos_label)
-
-    def _positive_probability(self, X: Any) -> Array:
-        check_is_fitted(self)
-        if isinstance(self.scorer_, GivenScores):
-            X = self.scorer_.read(X)
-        X = self._validated(X, reset=False)
-        if self.transformer_ is not None:
-            X = np.asarray(self.transformer_.transform(X), dtype=float)
-        return clean_probability(self.scorer_, self._result.curves, X)
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each *clean* label.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            Columns in the order of ``classes_``.
-        """
-        return self._of_both(self._positive_probability(X))
-
-    def probability_of_cells(self, cells: Array) -> Array:
-        """Return the same of rows that the encoder of the scores has made cells of."""
-        return self._of_both(clean_probability(self.scorer_, self._result.curves, cells))
-
-    def _of_both(self, eta: Array) -> Array:
-        both = np.empty((len(eta), 2))
-        both[:, self._positive_index()] = eta
-        np.subtract(1.0, eta, out=both[:, 1 - self._positive_index()])
-        return both
-
-    def predict_proba_scores(self, scores: Any) -> Array:
-        """Return the probability of each *clean* label, after `fit_scores`.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n,) or (n, m)
-            Scores of new rows, as in `fit_scores`.
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            Columns in the order of ``classes_``.
-        """
-        return self.predict_proba(self._given(scores))
-
-    def predict_scores(self, scores: Any, prices: Any = None) -> NDArray[Any]:
-        """Return the class of each row that costs least, after `fit_scores`.
-
-        Parameters
-        ----------
-        scores : array-like of shape (n,) or (n, m)
-            Scores of new rows, as in `fit_scores`.
-        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return self.predict(self._given(scores), prices)
-
-    def _given(self, scores: Any) -> Any:
-        check_is_fitted(self)
-        if isinstance(self.scorer_, GivenScores):
-            return scores
-        msg = "This classifier was fitted on columns; give those to `predict` or `predict_proba`."
-        raise FlipCostError(msg)
-
-    def decision_function(self, X: Any, prices: Any = None) -> Array:
-        """Return log-odds of the positive class above those of the cost; ``classes_[1]`` above 0.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
-            As in `predict`.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        paid = self._prices(X, prices)
-        cut = self._result.options.cost if paid is None else paid.threshold
-        scores = log_odds(self._positive_probability(X)) - log_odds(cut)
-        return scores if self._positive_index() == 1 else -scores
-
-    def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
-        """Return the class of each row that costs least, or the constant that was chosen.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
-            What mistakes on each of these rows cost, as in `fit`; needed if `fit` was given some,
-            unless `cost` says how to make them of the columns of X. Each row's probability is
-            compared with a threshold of its own.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        paid = self._prices(X, prices)
-        probability = self._positive_probability(X)
-        cost = self._result.options.cost if paid is None else paid
-        called = bayes_calls(probability, cost, self.chosen_)
-        return self.classes_[np.where(called, self._positive_index(), 1 - self._positive_index())]
-
-    def pooled_rule(self) -> PooledRule:
-        """Return what gives the probability of a row, collapsed: few numbers that can be exported.
-
-        Returns
-        -------
-        PooledRule
-            Piecewise-linear scores, boosting's share in them, and a table for each.
-        """
-        check_is_fitted(self)
-        if isinstance(self.scorer_, GivenScores):
-            msg = "A classifier of given scores has no columns to write; save your own model."
-            raise TypeError(msg)
-        if self.estimator is not None:
-            msg = (
-                f"The scores of `estimator={type(self.estimator).__name__}` cannot be collapsed; "
-                "leave `estimator` out for pooled scores."
-            )
-            raise TypeError(msg)
-        options = self._result.options
-        rule = PooledRule.of(self.scorer_, self._result.curves)
-        return replace(rule, threshold=None if options.by_row else options.cost)
-
-    def summary(self) -> str:
-        """Return one screen of text: what was assumed, found, chosen, and what would help most.
-
-        Returns
-        -------
-        str
-        """
-        check_is_fitted(self)
-        positive = self.classes_.tolist()[self._positive_index()]
-        sample = getattr(self, "sample_", None)
-        n_rows = None if sample is None else sample.n_rows
-        said = summarize(self._result, self.n_features_in_, positive, n_rows)
-        size = sql_bytes(getattr(self.scorer_, "boosting", None))
-        if size > MOST_BYTES:
-            said += f"\nIts SQL takes about {size / 1e6:.0f} MB; engines may read 1 MB only."
-        return said
-
-    def _repr_html_inner(self) -> str:
-        """Return the summary, isolated from the notebook, above scikit-learn's diagram."""
-        diagram = super()._repr_html_inner()
-        if not hasattr(self, "_result"):
-            return diagram
-        summary = self.summary()
-        return in_shadow(f"<pre>{escape(summary)}</pre>", summary) + diagram
-
-    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
-        shown = super()._repr_mimebundle_(**kwargs)
-        if "text/html" in shown:
-            shown["text/html"] = self._repr_html_inner()
-        return shown
-
-    def __sklearn_tags__(self) -> Any:
-        tags = super().__sklearn_tags__()
-        tags.classifier_tags.multi_class = False
-        own = self.estimator is None and isinstance(self.features, str)
-        tags.input_tags.allow_nan = tags.input_tags.sparse = own
-        return tags
+# What a fit found, kept as attributes of the same names.
+_FOUND = (
+    "break_even",
+    "chosen",
+    "noise_by_score",
+    "scorer_weights",
+    "state",
+    "value_of_rate",
+    "wrong_share",
+    "wrong_share_bound",
+    "wrong_share_if_random",
+)
 
 
-class FlipCostClassifier(FittedFlipCost):
+class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
     r"""Cost-sensitive classifier from noisy labels whose noise rate nobody knows.
 
     The one to reach for. It learns scores whose ordering label noise does not disturb, calibrates
@@ -660,14 +415,13 @@ class FlipCostClassifier(FittedFlipCost):
         """Fit on rows in memory: all of them, those drawn of a table, or some that are drawn."""
         paid = prices_of(self.cost, prices, X)
         X = self._validated(X, reset=True)
-        classes, second = encode_labels(self, y, X.shape[0])
-        is_second = positive_index(classes, self.pos_label) == 1
-        checked = read_trusted(trusted, classes, X.shape[0], second_is_positive=is_second)
+        positive, second = self._read_labels(y, X.shape[0]), self._index == 1
+        checked = read_trusted(trusted, self.classes_, X.shape[0], second_is_positive=second)
         weight = check_weights(sample_weight, X)
         check_sizes(X, weight, self.l2s)
-        rows = MemoryRows(X, second if is_second else ~second, weight, checked, paid)
+        rows = MemoryRows(X, positive, weight, checked, paid)
         rng = generator(self.random_state)
-        if drawn is None and len(second) > sample_size(X.shape[1]):
+        if drawn is None and len(positive) > sample_size(X.shape[1]):
             rows, drawn, groups, time = self._drawn(rows, groups, time)
         if drawn is not None:
             rows = rows.standing_for(drawn.weight)
@@ -676,7 +430,7 @@ class FlipCostClassifier(FittedFlipCost):
         learner = learner or ScoreLearner(self.estimator, self.features, self.l2s)
         fit = fit_memory(rows, options, learner, rng, self.cv, groups, time)
 
-        self._store(fit.result, classes, fit.scorer, fit.transformer)
+        self._store(fit.result, fit.scorer, fit.transformer)
         self.groups_, self.folds_ = fit.ties.groups, fit.ties.folds
         if drawn is not None:
             self.sample_ = drawn
@@ -766,6 +520,220 @@ class FlipCostClassifier(FittedFlipCost):
         share, unit = share_and_unit(self.cost, prices, sample_weight)
         prevalence = None if self.prevalence is None else PrevalencePrior.of(self.prevalence)
         return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row, prevalence)
+
+    def _store(self, result: FitResult, scorer: Any, transformer: Any) -> None:
+        """Keep what a fit found, and nothing of a former one."""
+        # The attributes that not every fit gives.
+        for name in ("regret_", "sample_", "groups_", "folds_"):
+            self.__dict__.pop(name, None)
+        self.warnings_ = [] if result.doubt is None else [result.doubt]
+        for text in self.warnings_:
+            warnings.warn(text, DenoisingWarning, stacklevel=4)
+        self._result = result
+        self.scorer_, self.transformer_ = scorer, transformer
+        for name in _FOUND:
+            setattr(self, f"{name}_", getattr(result, name))
+        posterior, options = result.posterior, result.options
+        self.rate_posterior_, self.noise_bounds_ = posterior, result.bounds
+        self.noise_rate_ = float(posterior.mean[0]), float(posterior.mean[1])
+        self.noise_rate_interval_ = posterior.interval(options.level)
+        self.noise_rate_source_ = result.source
+        self.noise_models_ = dict(posterior.models or {})
+        self.n_effective_ = float(result.n_effective or result.n_rows)
+        if result.regret is not None:
+            self.regret_ = result.regret
+        self.rule_cost_ = result.costs["rule"]
+        self.constant_costs_ = {name: result.costs[name] for name in CONSTANTS}
+        chosen = result.costs[result.chosen]
+        self.cost_estimate_, self.cost_interval_ = chosen.value, (chosen.low, chosen.high)
+        self.oof_probability_ = result.probability
+        self.cost_share_, self.cost_unit_ = options.cost, options.unit
+
+    def _validated(self, X: Any, *, reset: bool) -> Any:
+        """Check X as far as what scores it does not."""
+        if self.estimator is not None or (isinstance(self.features, str) and is_mixed(X)):
+            return validate_data(self, X, reset=reset, skip_check_array=True)
+        plain = not isinstance(self.features, str)
+        return validate_data(
+            self,
+            X,
+            dtype=np.float64,
+            accept_sparse=False if plain else "csr",
+            # Rows that are scored are read once; what is not finite is found then.
+            ensure_all_finite=True if plain else "allow-nan" if reset else False,
+            reset=reset,
+        )
+
+    def _prices(self, X: Any, prices: Any) -> RowCosts | None:
+        """Return the prices of new rows, or None where they are the same for all."""
+        check_is_fitted(self)
+        found = prices_of(self.cost, prices, X, fitted=True)
+        check_known(found, by_row=self._result.options.by_row)
+        return found
+
+    def _positive_probability(self, X: Any) -> Array:
+        check_is_fitted(self)
+        if isinstance(self.scorer_, GivenScores):
+            X = self.scorer_.read(X)
+        X = self._validated(X, reset=False)
+        if self.transformer_ is not None:
+            X = np.asarray(self.transformer_.transform(X), dtype=float)
+        return clean_probability(self.scorer_, self._result.curves, X)
+
+    def predict_proba(self, X: Any) -> Array:
+        """Return the probability of each *clean* label.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        return self._columns(self._positive_probability(X))
+
+    def probability_of_cells(self, cells: Array) -> Array:
+        """Return the same of rows that the encoder of the scores has made cells of."""
+        return self._columns(clean_probability(self.scorer_, self._result.curves, cells))
+
+    def predict_proba_scores(self, scores: Any) -> Array:
+        """Return the probability of each *clean* label, after `fit_scores`.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, m)
+            Scores of new rows, as in `fit_scores`.
+
+        Returns
+        -------
+        ndarray of shape (n, 2)
+            Columns in the order of ``classes_``.
+        """
+        return self.predict_proba(self._given(scores))
+
+    def predict_scores(self, scores: Any, prices: Any = None) -> NDArray[Any]:
+        """Return the class of each row that costs least, after `fit_scores`.
+
+        Parameters
+        ----------
+        scores : array-like of shape (n,) or (n, m)
+            Scores of new rows, as in `fit_scores`.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        return self.predict(self._given(scores), prices)
+
+    def _given(self, scores: Any) -> Any:
+        check_is_fitted(self)
+        if isinstance(self.scorer_, GivenScores):
+            return scores
+        msg = "This classifier was fitted on columns; give those to `predict` or `predict_proba`."
+        raise FlipCostError(msg)
+
+    def decision_function(self, X: Any, prices: Any = None) -> Array:
+        """Return log-odds of the positive class above those of the cost; ``classes_[1]`` above 0.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            As in `predict`.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        paid = self._prices(X, prices)
+        cut = self._result.options.cost if paid is None else paid.threshold
+        scores = log_odds(self._positive_probability(X)) - log_odds(cut)
+        return self._sign * scores
+
+    def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
+        """Return the class of each row that costs least, or the constant that was chosen.
+
+        Parameters
+        ----------
+        X : array-like of shape (n, d)
+            Rows.
+        prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
+            What mistakes on each of these rows cost, as in `fit`; needed if `fit` was given some,
+            unless `cost` says how to make them of the columns of X. Each row's probability is
+            compared with a threshold of its own.
+
+        Returns
+        -------
+        ndarray of shape (n,)
+        """
+        paid = self._prices(X, prices)
+        cost = self._result.options.cost if paid is None else paid
+        return self._classes_of(bayes_calls(self._positive_probability(X), cost, self.chosen_))
+
+    def pooled_rule(self) -> PooledRule:
+        """Return what gives the probability of a row, collapsed: few numbers that can be exported.
+
+        Returns
+        -------
+        PooledRule
+            Piecewise-linear scores, boosting's share in them, and a table for each.
+        """
+        check_is_fitted(self)
+        if isinstance(self.scorer_, GivenScores):
+            msg = "A classifier of given scores has no columns to write; save your own model."
+            raise TypeError(msg)
+        if self.estimator is not None:
+            msg = (
+                f"The scores of `estimator={type(self.estimator).__name__}` cannot be collapsed; "
+                "leave `estimator` out for pooled scores."
+            )
+            raise TypeError(msg)
+        options = self._result.options
+        rule = PooledRule.of(self.scorer_, self._result.curves)
+        return replace(rule, threshold=None if options.by_row else options.cost)
+
+    def summary(self) -> str:
+        """Return one screen of text: what was assumed, found, chosen, and what would help most.
+
+        Returns
+        -------
+        str
+        """
+        check_is_fitted(self)
+        positive = self.classes_.tolist()[self._index]
+        sample = getattr(self, "sample_", None)
+        n_rows = None if sample is None else sample.n_rows
+        said = summarize(self._result, self.n_features_in_, positive, n_rows)
+        size = sql_bytes(getattr(self.scorer_, "boosting", None))
+        if size > MOST_BYTES:
+            said += f"\nIts SQL takes about {size / 1e6:.0f} MB; engines may read 1 MB only."
+        return said
+
+    def _repr_html_inner(self) -> str:
+        """Return the summary, isolated from the notebook, above scikit-learn's diagram."""
+        diagram = super()._repr_html_inner()
+        if not hasattr(self, "_result"):
+            return diagram
+        summary = self.summary()
+        return in_shadow(f"<pre>{escape(summary)}</pre>", summary) + diagram
+
+    def _repr_mimebundle_(self, **kwargs: Any) -> dict[str, str]:
+        shown = super()._repr_mimebundle_(**kwargs)
+        if "text/html" in shown:
+            shown["text/html"] = self._repr_html_inner()
+        return shown
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        own = self.estimator is None and isinstance(self.features, str)
+        tags.input_tags.allow_nan = tags.input_tags.sparse = own
+        return tags
 
 
 def fit_drawn(

@@ -27,10 +27,7 @@ from flipcost.exceptions import FlipCostError
 from flipcost.tables.encoder import Encoder, is_mixed
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
-
     from flipcost.core.arrays import Array, Flags, Indices
-    from flipcost.core.costs import RowCosts
     from flipcost.core.noise_posterior import RatePosterior
     from flipcost.estimators.flipcost.fit import ScoredRows
 
@@ -77,17 +74,31 @@ class Dependence:
 
     def thin(self, rows: ScoredRows, level: float) -> ScoredRows:
         """Return rows that count for as many as their dependence leaves."""
-        if self.groups is None:
+        groups, positive, weight = self.groups, rows.positive, rows.weight
+        costs: Any = rows.prices
+        if groups is None:
             return rows
-        weight = np.ones(len(rows.positive)) if rows.weight is None else rows.weight
-        used = weight > 0
-        influence = (weight[:, None] * _influence(rows))[used]
-        squares = grouped_squares(rows.positive, self.groups, rows.weight, level)
-        thin = _thinned(rows, design_effect(influence, self.groups[used], level))
+        # What each row adds to a curve of recorded labels along the score: its three terms.
+        noisy = calibrate(rows.bins, [(0.0, 0.0)]).probability(rows.scores)
+        line = logit(np.clip(noisy, _SUREST, 1 - _SUREST))
+        line = (line - line.mean()) / max(float(line.std()), 1e-12)
+        off = positive - noisy
+        terms = np.column_stack([off, off * line, off * line**2])
+        used = slice(None) if weight is None else weight > 0
+        own = terms if weight is None else weight[:, None] * terms
+        design = design_effect(own[used], groups[used], level)
+
+        def cost_design(called: Flags, posterior: RatePosterior) -> float:
+            values = told_costs(positive, called, costs, tuple(posterior.mean))
+            return mean_design(values, groups, weight, level)
+
         return replace(
-            thin,
-            call_squares=squares,
-            call_design=priced_design(rows.positive, rows.prices, self.groups, rows.weight, level),
+            rows,
+            bins=tuple(bins.thinned(design) for bins in rows.bins),
+            checked=None if rows.checked is None else replace(rows.checked, design=design),
+            design=design,
+            call_squares=grouped_squares(positive, groups, weight, level),
+            call_design=None if costs is None else cost_design,
         )
 
     def note(self, n_effective: float, score: Array, positive: Flags) -> str | None:
@@ -163,51 +174,6 @@ def read_dependence(
         return Dependence(fold_numbers(n_folds, classes, rng, given), codes, kind)
     fold_numbers(n_folds, classes, rng)  # says what is wrong with the number
     return Dependence(group_folds(codes, learned, int(n_folds), rng), codes, kind)
-
-
-def priced_design(
-    positive: Flags,
-    prices: RowCosts | None,
-    groups: Indices,
-    weight: Array | None = None,
-    level: float = 0.95,
-    stands_for: Array | None = None,
-) -> Callable[[Flags, RatePosterior], float] | None:
-    """Return what tells for how many rows one counts in what calls cost, given groups of rows.
-
-    As `flipcost.core.decision.decide` takes it; None where rows have no prices of their own.
-
-    Examples
-    --------
-    >>> priced_design(np.ones(2, bool), None, np.arange(2)) is None
-    True
-    """
-    if prices is None:
-        return None
-
-    def design(called: Flags, posterior: RatePosterior) -> float:
-        values = told_costs(positive, called, prices, tuple(posterior.mean))
-        return mean_design(values, groups, weight, level, stands_for)
-
-    return design
-
-
-def _influence(rows: ScoredRows) -> Array:
-    """Return what each row adds to a curve of noisy labels along the score: its three terms."""
-    noisy = calibrate(rows.bins, [(0.0, 0.0)]).probability(rows.scores)
-    line = logit(np.clip(noisy, _SUREST, 1 - _SUREST))
-    line = (line - line.mean()) / max(float(line.std()), 1e-12)
-    off = rows.positive - noisy
-    return np.column_stack([off, off * line, off * line**2])
-
-
-def _thinned(rows: ScoredRows, design: float) -> ScoredRows:
-    return replace(
-        rows,
-        bins=tuple(bins.thinned(design) for bins in rows.bins),
-        checked=None if rows.checked is None else replace(rows.checked, design=design),
-        design=design,
-    )
 
 
 def _by_time(learned: Flags, order: Indices, cv: Any) -> Dependence:

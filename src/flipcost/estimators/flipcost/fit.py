@@ -254,8 +254,8 @@ def fit_scores(
     >>> scores, options = rng.normal(size=(1, 2000)), FitOptions(0.3, 0.1, "symmetric", 0.95)
     >>> noisy = (rng.random(2000) < 1 / (1 + np.exp(-3 * scores[0]))) ^ (rng.random(2000) < 0.1)
     >>> result = fit_scores(ScoredRows.from_scores(scores, noisy, None), options)
-    >>> result.chosen, result.noise_rate, result.value_of_rate
-    ('rule', 0.1, 0.0)
+    >>> result.chosen, result.value_of_rate
+    ('rule', 0.0)
     """
     calibration, source = calibrate_scores(rows, options)
     if reweigh is not None:

@@ -228,17 +228,6 @@ class FitResult:
         return "undecided" if wide or share.low < priors.SOME_SHARE else "noisy"
 
     @property
-    def noise_rate(self) -> float | tuple[float, float]:
-        """Posterior mean of the rate, or of ``(rho_pos, rho_neg)``."""
-        rho_pos, rho_neg = (float(rate) for rate in self.posterior.mean)
-        return rho_pos if self.has_one_rate else (rho_pos, rho_neg)
-
-    @property
-    def has_one_rate(self) -> bool:
-        """Whether both classes share a rate by assumption, not because it turned out so."""
-        return self.posterior.is_symmetric and self.options.model_in_doubt in (None, "symmetric")
-
-    @property
     def doubt(self) -> str | None:
         """Why a rate that was given identifies nothing, or None where it does."""
         if isinstance(self.options.noise_rate, NoiseRate):

@@ -19,10 +19,10 @@ from flipcost.exceptions import NeedsRowsError, SourceError, TableError, shorten
 from flipcost.tables.arrow import as_arrow, take_column
 from flipcost.tables.engine_table import MOST_LABELS, EngineTable, shares_of
 from flipcost.tables.files import FileTable
-from flipcost.tables.passes import Results
+from flipcost.tables.passes import Reporter, Results, reduce_pieces, thread_count
 from flipcost.tables.roles import label_codes, plain_labels, read_labels, two_classes
 from flipcost.tables.rows import Layout, Piece
-from flipcost.tables.sample import LabelSample, Rows, draw_keys
+from flipcost.tables.sample import Kept, LabelSample, Rows, draw_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -124,13 +124,18 @@ class ScoreTask:
         others = np.flatnonzero(~np.isin(names, self.known))
         if not len(others):
             return None
-        frame = made.frame.take(pa.array(others))
-        probability = self._probability(frame, piece)
-        positive = made.labels[others] == self.positive
+        # Rows are scored before some are left out: copying them takes longer than scoring them.
+        probability = self._probability(made.frame, piece)
+        positive = made.labels == self.positive
         keys = (np.where(positive, probability, 1 - probability) * _FINE).astype(np.int64)
         beside = {"positive": positive, "probability": probability}
-        rows = Rows(frame, made.places[others].astype(np.int64), keys, beside)
-        return Results((LabelSample.of(rows, positive.astype(int), _SUSPECTS),))
+        rows = Rows(made.frame, made.places.astype(np.int64), keys, beside)
+        codes = positive.astype(int)
+        kept = {
+            (code, False): Kept.of(_SUSPECTS, rows, others[codes[others] == code])
+            for code in np.flatnonzero(np.bincount(codes[others])).tolist()
+        }
+        return Results((LabelSample(kept),))
 
     def _probability(self, frame: Any, piece: Piece) -> NDArray[np.float64]:
         try:
@@ -359,12 +364,11 @@ class TableInEngine:
         """Have all rows come by, some at a time."""
         self._say("scoring all rows")
         read = self._options.columns_read(task.maker.columns, self.names, self.name)
-        total: Results | None = None
-        for piece in self._table.pieces(read):
-            found = task(piece)
-            if found is not None:
-                total = found if total is None else total.merge(found)
-        return total
+        pieces = self._table.pieces(read)
+        found: Results | None = reduce_pieces(
+            pieces, task, Reporter(_reports(self._say), None), thread_count(None)
+        )
+        return found
 
     def _called(self, maker: RowMaker, values: Sequence[Any]) -> list[str]:
         codes, texts = label_codes(pa.array(values), self._options.target)

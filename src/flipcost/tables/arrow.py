@@ -177,6 +177,11 @@ def is_number(type_: Any) -> bool:
     return _is_any(type_, of)
 
 
+def is_plain_number(type_: Any) -> bool:
+    """Tell whether values of an Arrow type are whole or floating numbers."""
+    return bool(pa.types.is_integer(type_) or pa.types.is_floating(type_))
+
+
 def is_level(type_: Any) -> bool:
     """Tell whether values of an Arrow type can be levels of a category.
 

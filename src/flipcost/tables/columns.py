@@ -50,7 +50,7 @@ _ISO = (
     r"(?P<zone>[Zz]|[+-]\d{2}(?::?\d{2})?)?)?$"
 )
 # Squares of larger numbers, and sums of them, are beyond what a float holds.
-_LARGEST = 1e100
+LARGEST = 1e100
 # A column of which at least this share, but not all, are numbers is a column of numbers with
 # something wrong in it rather than one of categories that happen to look like numbers.
 _MIXED_SHARE = 0.5
@@ -283,7 +283,7 @@ def refuse_infinite(column: Any, name: str) -> None:
     if not pa.types.is_floating(column.type):
         return
     infinite = pc.fill_null(
-        pc.greater(pc.abs(column.cast(pa.float64())), _LARGEST), fill_value=False
+        pc.greater(pc.abs(column.cast(pa.float64())), LARGEST), fill_value=False
     )
     if pc.any(infinite).as_py():
         row = pc.index(infinite, pa.scalar(value=True)).as_py() + 1

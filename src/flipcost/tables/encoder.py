@@ -23,8 +23,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from flipcost.core.arrays import Array, Indices, weighted_quantile
 from flipcost.exceptions import CellError, TableError, shorten, unknown_column
-from flipcost.tables.arrow import as_arrow, is_text, take_column
-from flipcost.tables.columns import describe_column, read_cells, refuse_infinite
+from flipcost.tables.arrow import as_arrow, is_plain_number, is_text, take_column
+from flipcost.tables.columns import LARGEST, describe_column, read_cells, refuse_infinite
 
 # Levels of a category that get a code of their own, shared among all categories of a table: the
 # moments of a linear score grow with the square of all columns. Others count as one level.
@@ -307,7 +307,7 @@ class Encoder:
             elif column.kind == "boolean":  # which a classifier does not take for a number
                 truth = column.read(values)[:, 0]
                 values = pa.array(np.where(truth == 1, "true", "false"), mask=np.isnan(truth))
-            elif column.kind == "number":
+            elif column.kind == "number" and not is_plain_number(values.type):
                 values = pa.array(column.read(values)[:, 0], from_pandas=True)
             made.append(values)
         return pa.table(made, names=list(self.names))
@@ -457,9 +457,10 @@ def _read_number(column: Any, about: Column) -> Array:
         column = column.cast(pa.int64())
     if about.format and is_text(column.type):
         column = read_cells(column.cast(pa.string()), about.format)
-    column = column.cast(pa.float64(), safe=False)
-    refuse_infinite(column, about.name)
-    return _float(column)
+    values = _float(column.cast(pa.float64(), safe=False))
+    if np.fmax.reduce(np.abs(values), axis=None, initial=0.0) > LARGEST:
+        refuse_infinite(column.cast(pa.float64(), safe=False), about.name)
+    return values
 
 
 def _read_boolean(column: Any, _: Column) -> Array:

@@ -319,7 +319,8 @@ class EngineTable(Table):
         if "q" in found.column_names:
             own = np.asarray(found["q"].to_numpy(zero_copy_only=False), dtype=np.int64)
             # Parts of a table may number their rows alike, and rows may share a name.
-            places = own if len(np.unique(own)) == len(own) else places
+            ordered = own if (np.diff(own) > 0).all() else np.sort(own)
+            places = own if (np.diff(ordered) > 0).all() else places
         return Piece(self._engine.where, start, frame, places=places.astype(np.uint64))
 
     def _check_drawn(self, found: int, expected: float) -> None:

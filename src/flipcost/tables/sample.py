@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from numpy.typing import NDArray
 from scipy import sparse
 
@@ -128,9 +129,14 @@ class Kept:
     bound: int = _NO_BOUND
 
     @classmethod
-    def of(cls, size: int, rows: Rows) -> Kept:
-        """Keep those of some rows."""
-        return cls(size, (rows,), len(rows.keys)).sorted_out()
+    def of(cls, size: int, rows: Rows, own: Indices | None = None) -> Kept:
+        """Keep those of some rows, or of the rows at some places."""
+        own = np.arange(len(rows.keys)) if own is None else own
+        kept, bound = own, _NO_BOUND
+        if len(own) > size:  # fewer rows are copied
+            kept = np.sort(own[np.argpartition(rows.keys[own], size - 1)[:size]])
+            bound = int(rows.keys[kept].max())
+        return cls(size, (rows.take(kept),), len(own), bound)
 
     @property
     def n_kept(self) -> int:
@@ -174,12 +180,12 @@ class LabelSample:
         """Sort rows by label, and keep what may be in the sample of the whole."""
         known = np.zeros(len(rows.keys), bool) if checked is None else checked
         kept = {}
-        for label in np.unique(labels).tolist():
+        for label in sorted(pc.unique(pa.array(labels)).to_pylist()):  # numpy's takes ten times
             for is_checked in (False, True):
                 own = np.flatnonzero((labels == label) & (known == is_checked))
                 if len(own):
                     most = CHECKED_ROWS if is_checked else size
-                    kept[label, is_checked] = Kept.of(most, rows.take(own))
+                    kept[label, is_checked] = Kept.of(most, rows, own)
         return cls(kept)
 
     def merge(self, other: LabelSample) -> LabelSample:

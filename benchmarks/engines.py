@@ -1,4 +1,7 @@
-"""Where the data already is: moments by queries, against products by hand and our Parquet route.
+"""Where the data already is: what we ask of an engine, against what it takes by itself.
+
+Moments by queries are set against products by hand and our Parquet route; drawing a sample and
+scoring every row against the engine's own scan of the same columns.
 
 Rows are made by DuckDB in a file of its own, in a temporary folder: 20 doubles, a label and a key;
 and written to Parquet by it. Times are best of several, taken in turns in one process; processor
@@ -14,6 +17,7 @@ import argparse
 import os
 import sys
 import tempfile
+from dataclasses import dataclass
 from itertools import combinations_with_replacement
 from pathlib import Path
 from time import perf_counter
@@ -134,8 +138,88 @@ def in_duckdb(folder: Path, n_rows: int, repeats: int) -> None:
         print(f"  by query / scan_parquet, {what:<10} {ratio:6.2f}")
         ratio = found[ours_there][place] / found[ours_parquet][place]
         print(f"  Parquet by DuckDB / scan_parquet, {what:<10} {ratio:6.2f}")
+    sampled_and_scored(connection, n_rows, repeats)
     answers(connection, n_rows)
     connection.close()
+    in_polars(files, n_rows, repeats)
+
+
+@dataclass(frozen=True)
+class FlaggedCount:
+    """Rows that a model flags, counted piece by piece; merges."""
+
+    model: Any
+    n_flagged: int = 0
+
+    def __call__(self, piece: Any) -> FlaggedCount:
+        """Count the rows of a piece."""
+        return FlaggedCount(self.model, int(self.model.predict(piece.frame.select(NAMES)).sum()))
+
+    def merge(self, other: FlaggedCount) -> FlaggedCount:
+        """Return the count of both."""
+        return FlaggedCount(self.model, self.n_flagged + other.n_flagged)
+
+
+def sampled_and_scored(connection: Any, n_rows: int, repeats: int) -> None:
+    """Print what drawing rows and scoring all takes, against reading the same columns."""
+    from flipcost import FlipCostClassifier
+    from flipcost.tables.passes import Reporter, reduce_pieces, thread_count
+    from flipcost.tables.scan import scan_sql
+
+    table = scan_sql(connection, "rows", "y", NAMES)
+    model = FlipCostClassifier(cost=0.2, features="splines").fit_table(table)
+
+    def scan() -> None:
+        for _ in connection.sql(f"SELECT {', '.join(NAMES)}, y FROM rows").to_arrow_reader(100_000):
+            pass
+
+    def score() -> object:
+        pieces = table.pieces([*NAMES, "y"])
+        return reduce_pieces(pieces, FlaggedCount(model), Reporter(None, None), thread_count(None))
+
+    calls = {"its own scan, to Arrow": scan, "rows drawn": table.draw, "all rows scored": score}
+    show_ratio(f"{n_rows:,} rows drawn and scored in DuckDB", calls, repeats)
+
+
+def in_polars(files: Path, n_rows: int, repeats: int) -> None:
+    """Print the figures of Polars on the same Parquet files."""
+    import polars as pl
+
+    from flipcost.tables.scan import scan_lazy
+
+    frame = pl.scan_parquet(files)
+    products = [
+        (pl.col(a) * pl.col(b)).sum().alias(f"{a} {b}")
+        for a, b in combinations_with_replacement(NAMES, 2)
+    ]
+    table = scan_lazy(frame, "y", NAMES, fold_by="id")
+    hand, ours = "products by hand, by label", "moments by query, by label and fold"
+    calls = {
+        hand: lambda: frame.group_by("y").agg(products).collect(engine="streaming"),
+        ours: lambda: table.fold_moments(N_FOLDS),
+    }
+    found = timed(calls, repeats)
+    print(f"\n{n_rows:,} rows x {N_FEATURES} doubles in Polars {pl.__version__}, from Parquet")
+    show(found)
+    for place, what in enumerate(("seconds", "processor")):
+        ratio = found[ours][place] / found[hand][place]
+        print(f"  by query / by hand, {what:<10} {ratio:6.2f}  {verdict(ratio, 1.5, at_most=True)}")
+    scan = {
+        "its own scan, held": lambda: frame.select([*NAMES, "y"]).collect(engine="streaming"),
+        "rows drawn": table.draw,
+    }
+    show_ratio(f"{n_rows:,} rows drawn in Polars", scan, repeats)
+
+
+def show_ratio(title: str, calls: dict[str, Callable[[], object]], repeats: int) -> None:
+    """Print a line for each call, and what all but the first take of it together."""
+    found = timed(calls, repeats)
+    print(f"\n{title}")
+    show(found)
+    (scan, *_), names = calls, list(calls)
+    for place, what in enumerate(("seconds", "processor")):
+        ratio = sum(found[name][place] for name in names[1:]) / found[scan][place]
+        print(f"  all else / scan, {what:<10} {ratio:6.2f}  {verdict(ratio, 3.0, at_most=True)}")
 
 
 def answers(connection: Any, n_rows: int) -> None:

@@ -12,11 +12,11 @@ import pytest
 from flipcost.core.folds import hash_folds
 from flipcost.tables import files as csv_files
 from flipcost.tables.encoder import Encoder
-from flipcost.tables.files import FileTable
+from flipcost.tables.files import FileTable, open_files
 from flipcost.tables.reading import read_batches, read_sample, read_table
 from flipcost.tables.roles import read_labels
 from flipcost.tables.rows import Layout
-from flipcost.tables.scan import open_files, scan_csv, scan_dask
+from flipcost.tables.scan import scan_csv, scan_dask
 
 CELLS = {
     "dose": ["1e5", "007", " 3 ", "-.5", "?", "NA", "", "+2", " ? ", "12.", "n/a", "0"],

@@ -12,8 +12,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from flipcost.exceptions import TableError
+from flipcost.tables.files import open_files
 from flipcost.tables.reading import read_batches, read_sample, read_table
-from flipcost.tables.scan import open_files
 
 N = 200
 

@@ -13,10 +13,10 @@ from flipcost.exceptions import TableError
 from flipcost.tables.arrow import take_column
 from flipcost.tables.columns import describe_column, text_type
 from flipcost.tables.encoder import Encoder
+from flipcost.tables.files import open_files
 from flipcost.tables.paths import list_files
 from flipcost.tables.reading import read_batches, read_table, split_text
 from flipcost.tables.roles import read_labels, two_classes
-from flipcost.tables.scan import open_files
 from flipcost.tables.sniff import sniff
 
 ROWS = [{"age": "50", "ill": "yes"}, {"age": "31", "ill": "no"}]

@@ -28,11 +28,12 @@ from flipcost.exceptions import (
     shorten,
 )
 from flipcost.tables.arrow import as_arrow
+from flipcost.tables.files import open_files
 from flipcost.tables.paths import is_many
 from flipcost.tables.roles import Roles
 from flipcost.tables.rows import Piece
 from flipcost.tables.sample import sample_size
-from flipcost.tables.scan import dask_client, open_files, sql_engine
+from flipcost.tables.scan import dask_client, sql_engine
 from flipcost.tables.sniff import sniff
 
 if TYPE_CHECKING:

@@ -1,10 +1,12 @@
-"""What the system gives a process: memory, and whole files that may come from anyone."""
+"""What the system gives a process: memory, packages, and whole files that may come from anyone."""
 
 from __future__ import annotations
 
+import importlib
 import os
 import stat
 from pathlib import Path
+from typing import Any
 
 # Where a container's limit is found, in the second version of control groups and in the first.
 _GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -66,3 +68,21 @@ def read_regular(path: str | Path, most: int) -> bytes:
         msg = "changes while it is read"
         raise ValueError(msg)
     return data
+
+
+def require(name: str) -> Any:
+    """Import a module of an optional package, or say how to install it.
+
+    Examples
+    --------
+    >>> require("numpy").__name__
+    'numpy'
+    """
+    try:
+        return importlib.import_module(name)
+    except ModuleNotFoundError as error:
+        package = name.partition(".")[0]
+        if error.name is None or error.name.partition(".")[0] != package:
+            raise
+        msg = f"This needs the package {package}, which is not installed. Install {package}."
+        raise ImportError(msg) from error

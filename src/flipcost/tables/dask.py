@@ -18,9 +18,9 @@ import numpy as np
 import pyarrow as pa
 from dask.delayed import delayed
 
+from flipcost.core.system import require
 from flipcost.exceptions import SourceError
 from flipcost.tables import arrow
-from flipcost.tables.optional import require
 from flipcost.tables.passes import Reporter, Task, Unit, merge_at, packed, reduce_units, run
 from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.source import Table

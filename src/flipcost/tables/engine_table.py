@@ -98,6 +98,9 @@ class EngineTable(Table):
     """
 
     def __init__(self, engine: Engine, layout: Layout, positive: Any = None, rule: str = "hash"):
+        if rule not in ("hash", "modulus"):
+            msg = f"`fold_rule` must be 'hash' or 'modulus'; got {rule!r}."
+            raise ValueError(msg)
         self._engine, self._rule = engine, rule
         self.names = list(engine.columns())
         super().__init__(layout.resolved(self.names), positive)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
@@ -10,6 +11,7 @@ from copy import copy
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import accumulate
+from pathlib import Path
 from typing import TYPE_CHECKING, Any, Self
 
 import pyarrow as pa
@@ -21,8 +23,15 @@ from flipcost.tables import arrow
 from flipcost.tables.arrow import concatenate
 from flipcost.tables.columns import read_cells, text_type
 from flipcost.tables.limits import check_cells, parquet_batches
-from flipcost.tables.optional import cluster_module
-from flipcost.tables.passes import Progress, Reporter, Unit, reduce_units, thread_count, threaded
+from flipcost.tables.passes import (
+    Progress,
+    Reporter,
+    Unit,
+    cluster_module,
+    reduce_units,
+    thread_count,
+    threaded,
+)
 from flipcost.tables.paths import Paths, check_stamp, file_stamp, folder_keys, list_files
 from flipcost.tables.reading import TextRange, read_places, split_text
 from flipcost.tables.rows import Layout, Piece
@@ -70,7 +79,7 @@ class FileSet(ABC):
     Examples
     --------
     >>> import tempfile, pathlib
-    >>> from flipcost.tables.scan import open_files
+    >>> from flipcost.tables.files import open_files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "a.csv")
     ...     _ = path.write_text("x,late\n1,0\n3,1\n")
@@ -203,7 +212,7 @@ class FileTable(Table):
     --------
     >>> import tempfile, pathlib
     >>> from flipcost.tables.rows import Layout
-    >>> from flipcost.tables.scan import open_files
+    >>> from flipcost.tables.files import open_files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "a.csv")
     ...     _ = path.write_text("x,late\n1,0\n3,1\n")
@@ -617,6 +626,77 @@ def _rows_of(pieces: Iterator[Piece], skip: int, n_rows: int) -> Any:
         if held >= n_rows:
             break
     return arrow.concatenate(found)
+
+
+def open_files(
+    source: Paths,
+    *,
+    on_cluster: bool = False,
+    as_text: bool = False,
+    delimiter: str | None = None,
+    encoding: str | None = None,
+) -> FileSet:
+    r"""Find out whether files are CSV or Parquet, and return the way to read them.
+
+    Parameters
+    ----------
+    source : path, or sequence of paths
+        Files of one kind, as in `scan_parquet`; a folder may hold others that are no tables, which
+        are passed over.
+    on_cluster : bool, default=False
+        Whether workers of a cluster read them, who run in folders of their own.
+    as_text : bool, default=False
+        Whether cells of CSV files stay text, for an `Encoder` to read.
+    delimiter, encoding : str, optional
+        Of text, as in `scan_csv`.
+
+    Returns
+    -------
+    FileSet
+
+    Examples
+    --------
+    >>> import tempfile, pathlib
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.csv")
+    ...     _ = path.write_text("x,late\n1,0\n3,1\n")
+    ...     open_files(path).names
+    ['x', 'late']
+    """
+    given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
+    if on_cluster:
+        given = [_absolute(path) for path in given]
+    filesystem, paths = list_files(given, ParquetFiles.suffixes)
+    elsewhere = None if filesystem.type_name == "local" else filesystem
+    form = sniff(
+        paths[0], delimiter=delimiter, encoding=encoding, filesystem=elsewhere, may_be_empty=True
+    )
+    if form.kind == "parquet":
+        _refuse_others(given, filesystem)
+        return ParquetFiles(paths, filesystem)
+    _, paths = list_files(given, CsvFiles.suffixes)
+    known = {"delimiter": form.delimiter, "encoding": form.encoding}
+    return CsvFiles(paths, **known, as_text=as_text, filesystem=filesystem)
+
+
+def _refuse_others(given: list[str | os.PathLike[str]], filesystem: Any) -> None:
+    """Refuse a folder of Parquet and of CSV files: which are the table, only their owner knows."""
+    for path in given:
+        if Path(path).is_dir():
+            _, texts = list_files(path, CsvFiles.suffixes, filesystem)
+            texts = [text for text in texts if text.lower().endswith(CsvFiles.suffixes)]
+            if texts:
+                msg = (
+                    f"{path} holds CSV files beside Parquet files, as {Path(texts[0]).name!r}; "
+                    "give a pattern that one kind fits, as 'folder/*.parquet'."
+                )
+                raise TableError(msg)
+
+
+def _absolute(source: str | os.PathLike[str]) -> str:
+    """Return a path, or a pattern of paths, that means the same in the folder of a worker."""
+    path = os.fspath(source)
+    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100 - patterns too
 
 
 # Bytes that lines are counted in.

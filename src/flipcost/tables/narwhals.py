@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 
 import narwhals as nw
 
+from flipcost.core.system import require
 from flipcost.exceptions import SourceError
 from flipcost.tables.engine import Answer, ColumnKind, Engine
-from flipcost.tables.optional import require
 
 if TYPE_CHECKING:
     from flipcost.tables.sql import Aggregate, Expression, Question, RowsWanted

@@ -21,8 +21,8 @@ from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.moments import fold_moments
 from flipcost.core.scoring import fold_confusions
+from flipcost.core.system import require
 from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.optional import require
 from flipcost.tables.rows import LabeledMoments, Labels
 from flipcost.tables.sample import LabelSample, Rows, draw_keys
 
@@ -319,3 +319,9 @@ def _finite_rows(layout: Layout, piece: Piece) -> PieceRows:
     if values.dtype.kind == "f" and not np.isfinite(values).all():
         raise rows.fault(ValueError("X must be finite."))
     return rows
+
+
+def cluster_module() -> Any:
+    """Return the module that knows Dask, which is an extra."""
+    require("dask")
+    return require("flipcost.tables.dask")

@@ -7,9 +7,9 @@ from urllib.parse import unquote, urlsplit
 
 import pyarrow as pa
 
+from flipcost.core.system import require
 from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.engine import ColumnKind, SqlEngine
-from flipcost.tables.optional import require
 from flipcost.tables.sql import PostgreSQLDialect
 
 _KINDS = {

@@ -5,24 +5,23 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 from weakref import finalize
 
+from flipcost.core.system import require
 from flipcost.exceptions import TableError
-from flipcost.tables.batches import BatchTable
 from flipcost.tables.engine import read_source
 from flipcost.tables.engine_table import EngineTable
-from flipcost.tables.files import CsvFiles, FileSet, FileTable, ParquetFiles
-from flipcost.tables.optional import cluster_module, require
-from flipcost.tables.paths import Paths, list_files
+from flipcost.tables.files import CsvFiles, FileTable, ParquetFiles, open_files
+from flipcost.tables.passes import cluster_module
 from flipcost.tables.rows import Layout
-from flipcost.tables.sniff import sniff
+from flipcost.tables.source import BatchTable
 
 if TYPE_CHECKING:
     from flipcost.tables.encoder import TableEncoder
     from flipcost.tables.engine import Engine, SqlEngine
     from flipcost.tables.passes import Progress
+    from flipcost.tables.paths import Paths
     from flipcost.tables.source import Table
 
     ProgressLike = Callable[[Progress], None] | str | None
@@ -273,77 +272,6 @@ def scan_dask(
     return table
 
 
-def open_files(
-    source: Paths,
-    *,
-    on_cluster: bool = False,
-    as_text: bool = False,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-) -> FileSet:
-    r"""Find out whether files are CSV or Parquet, and return the way to read them.
-
-    Parameters
-    ----------
-    source : path, or sequence of paths
-        Files of one kind, as in `scan_parquet`; a folder may hold others that are no tables, which
-        are passed over.
-    on_cluster : bool, default=False
-        Whether workers of a cluster read them, who run in folders of their own.
-    as_text : bool, default=False
-        Whether cells of CSV files stay text, for an `Encoder` to read.
-    delimiter, encoding : str, optional
-        Of text, as in `scan_csv`.
-
-    Returns
-    -------
-    FileSet
-
-    Examples
-    --------
-    >>> import tempfile, pathlib
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = pathlib.Path(folder, "a.csv")
-    ...     _ = path.write_text("x,late\n1,0\n3,1\n")
-    ...     open_files(path).names
-    ['x', 'late']
-    """
-    given = [source] if isinstance(source, (str, os.PathLike)) else list(source)
-    if on_cluster:
-        given = [_absolute(path) for path in given]
-    filesystem, paths = list_files(given, ParquetFiles.suffixes)
-    elsewhere = None if filesystem.type_name == "local" else filesystem
-    form = sniff(
-        paths[0], delimiter=delimiter, encoding=encoding, filesystem=elsewhere, may_be_empty=True
-    )
-    if form.kind == "parquet":
-        _refuse_others(given, filesystem)
-        return ParquetFiles(paths, filesystem)
-    _, paths = list_files(given, CsvFiles.suffixes)
-    known = {"delimiter": form.delimiter, "encoding": form.encoding}
-    return CsvFiles(paths, **known, as_text=as_text, filesystem=filesystem)
-
-
-def _refuse_others(given: list[str | os.PathLike[str]], filesystem: Any) -> None:
-    """Refuse a folder of Parquet and of CSV files: which are the table, only their owner knows."""
-    for path in given:
-        if Path(path).is_dir():
-            _, texts = list_files(path, CsvFiles.suffixes, filesystem)
-            texts = [text for text in texts if text.lower().endswith(CsvFiles.suffixes)]
-            if texts:
-                msg = (
-                    f"{path} holds CSV files beside Parquet files, as {Path(texts[0]).name!r}; "
-                    "give a pattern that one kind fits, as 'folder/*.parquet'."
-                )
-                raise TableError(msg)
-
-
-def _absolute(source: str | os.PathLike[str]) -> str:
-    """Return a path, or a pattern of paths, that means the same in the folder of a worker."""
-    path = os.fspath(source)
-    return path if "://" in path else os.path.abspath(path)  # noqa: PTH100 - patterns too
-
-
 def dask_client(address: str, timeout: float = 10.0) -> AbstractContextManager[Any]:
     """Connect to a Dask scheduler, on which `scan_dask` then works, for as long as a block lasts.
 
@@ -377,24 +305,8 @@ def dask_client(address: str, timeout: float = 10.0) -> AbstractContextManager[A
     return client
 
 
-def _layout(
-    target: str | None,
-    columns: Sequence[str] | None,
-    weight: str | None,
-    fold_by: str | None,
-    encoder: TableEncoder | None,
-    fold_seed: int,
-) -> Layout:
-    if isinstance(columns, str):
-        msg = f"`columns` must be a sequence of names; got the single text {columns!r}."
-        raise TypeError(msg)
-    named = None if columns is None else tuple(columns)
-    return Layout(target, named, weight, fold_by, encoder, fold_seed)
-
-
 _HERE = "flipcost.tables"
 _ADDRESSES = ("postgresql://", "postgres://")
-_RULES = ("hash", "modulus")
 
 
 def scan_sql(
@@ -466,10 +378,8 @@ def scan_sql(
     >>> model.chosen_, table.feature_names
     ('rule', ('x', 'z'))
     """
-    engine = sql_engine(connection, query_or_table)
-    return _table(
-        engine, target, columns, positive, sample_weight, fold_by, fold_rule, fold_seed, encoder
-    )
+    layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
+    return _engine_table(sql_engine(connection, query_or_table), layout, positive, fold_rule)
 
 
 def scan_lazy(
@@ -508,32 +418,27 @@ def scan_lazy(
     >>> scan_lazy(frame, "y").moments().mean.ravel()
     array([1., 4.])
     """
-    engine = _lazy_engine(frame)
-    return _table(
-        engine, target, columns, positive, sample_weight, fold_by, fold_rule, fold_seed, encoder
-    )
+    layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
+    return _engine_table(_lazy_engine(frame), layout, positive, fold_rule)
 
 
-def _table(
-    engine: Engine,
-    target: str,
+def _layout(
+    target: str | None,
     columns: Sequence[str] | None,
-    positive: Any,
     weight: str | None,
     fold_by: str | None,
-    rule: str,
-    fold_seed: int,
     encoder: TableEncoder | None,
-) -> EngineTable:
+    fold_seed: int,
+) -> Layout:
+    if isinstance(columns, str):
+        msg = f"`columns` must be a sequence of names; got the single text {columns!r}."
+        raise TypeError(msg)
+    named = None if columns is None else tuple(columns)
+    return Layout(target, named, weight, fold_by, encoder, fold_seed)
+
+
+def _engine_table(engine: Engine, layout: Layout, positive: Any, rule: str) -> EngineTable:
     try:
-        if rule not in _RULES:
-            msg = f"`fold_rule` must be 'hash' or 'modulus'; got {rule!r}."
-            raise ValueError(msg)
-        if isinstance(columns, str):
-            msg = f"`columns` must be a sequence of names; got the single text {columns!r}."
-            raise TypeError(msg)
-        named = None if columns is None else tuple(columns)
-        layout = Layout(target, named, weight, fold_by, encoder, fold_seed)
         return EngineTable(engine, layout, positive, rule)
     except Exception:
         engine.close()
@@ -601,42 +506,6 @@ def open_engine(address: str, source: str) -> SqlEngine:
     module = require(f"{_HERE}.duckdb")
     engine = module.DuckDBEngine(module.open_file(address), source, owned=True)
     return engine
-
-
-def draw_rows(
-    connection: Any, query_or_table: str, max_rows: int, seed: int = 0
-) -> tuple[Any, int]:
-    """Take rows out of a database: all of them, or so many drawn at random there.
-
-    Parameters
-    ----------
-    connection, query_or_table
-        As in `scan_sql`; what was opened here is closed again.
-    max_rows : int
-        Rows to take at most.
-    seed : int, default=0
-        Of the draw.
-
-    Returns
-    -------
-    table : pyarrow.Table
-        The rows.
-    n_rows : int
-        How many there are in the database.
-
-    Examples
-    --------
-    >>> import duckdb
-    >>> table, n_rows = draw_rows(duckdb.connect(), "SELECT i FROM range(500) t(i)", 100)
-    >>> table.num_rows, n_rows
-    (100, 500)
-    """
-    engine = sql_engine(connection, query_or_table)
-    try:
-        n_rows = engine.count()
-        return engine.rows(max_rows if n_rows > max_rows else None, n_rows, seed), n_rows
-    finally:
-        engine.close()
 
 
 def _lazy_engine(frame: Any) -> Engine:

@@ -179,7 +179,7 @@ def test_the_summary_and_the_report_say_the_same(rate):
     result = audit(noisy_table(800), "ill", PRICES, drop=["truth"], noise_rate=rate)
     model, found = result.model[-1], result.information
     worth = result.unit * found.value_of_rate
-    assert worth == pytest.approx(model.value_of_rate_)
+    assert worth == pytest.approx(model.value_of_information_)
     assert (found.value_of_rate == 0) == (rate is not None)
     if rate is None:
         assert f"about {figure(worth)} per row" in " ".join(model.summary().split())

@@ -50,7 +50,7 @@ def test_costs_are_the_classifiers_in_prices(result):
 def test_information_is_the_classifiers(result):
     """The value of the rate is the classifier's; labels needed follow from its rate."""
     found, classifier = result.summary()["information"], result.model[-1]
-    assert found["value_of_knowing_rate"] == pytest.approx(classifier.value_of_rate_)
+    assert found["value_of_knowing_rate"] == pytest.approx(classifier.value_of_information_)
     rate = classifier.noise_rate_
     assert found["second_labels_needed"] == min(labels_needed(rate), result.n_rows)
     assert found["trusted_labels_needed"] == min(labels_needed(rate, trusted=True), result.n_rows)

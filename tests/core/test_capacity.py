@@ -28,7 +28,7 @@ def call_within(gain, capacity, groups=None):
     for name, size in sizes.items():
         rows = np.flatnonzero(names == name)
         top = TopRows.none(size).seen(values[rows], rows)
-        called[rows] = top.are_called(values[rows], rows)
+        called[rows] = top.are_flagged(values[rows], rows)
     return called
 
 
@@ -47,7 +47,7 @@ def test_any_order_and_any_pieces_call_the_same_rows(values, size, random):
     cut = random.randint(0, len(values))
     parts = [TopRows.none(size).seen(gain[p], position[p]) for p in (order[:cut], order[cut:])]
     top = parts[0].merge(parts[1])
-    np.testing.assert_array_equal(top.are_called(gain, position), whole)
+    np.testing.assert_array_equal(top.are_flagged(gain, position), whole)
 
 
 def test_the_best_rows_are_called():

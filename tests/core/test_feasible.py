@@ -8,7 +8,12 @@ from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import confusion_cells
-from flipcost.core.feasible import not_identified, possible_limits, rows_to_identify, tells_nothing
+from flipcost.core.feasible import (
+    clip_interval,
+    not_identified,
+    rows_to_identify,
+    why_uninformative,
+)
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.rates import NoiseRate
 
@@ -20,7 +25,7 @@ def test_limits_contain_what_is_cut():
     for _ in range(500):
         value = float(rng.normal())
         low, high = np.where(rng.random(2) < 0.2, rng.choice(strange, 2), rng.normal(size=2))
-        value, low, high = possible_limits(value, low, high, 0.0, 0.8)
+        value, low, high = clip_interval(value, low, high, 0.0, 0.8)
         assert 0 <= low <= value <= high <= 0.8
 
 
@@ -60,9 +65,9 @@ def test_a_rate_that_leaves_nothing_identifies_nothing():
 
 def test_an_estimate_that_may_be_one_half_tells_nothing():
     """One rate whose interval reaches one half is no rate; pairs are left to their sum."""
-    assert tells_nothing(NoiseRate(0.43, 0.38, 0.5, "two labels")) is not None
-    assert tells_nothing(NoiseRate(0.43, 0.38, 0.49, "two labels")) is None
-    assert tells_nothing(NoiseRate((0.3, 0.2), (0.1, 0.1), (0.6, 0.5), "three labels")) is None
+    assert why_uninformative(NoiseRate(0.43, 0.38, 0.5, "two labels")) is not None
+    assert why_uninformative(NoiseRate(0.43, 0.38, 0.49, "two labels")) is None
+    assert why_uninformative(NoiseRate((0.3, 0.2), (0.1, 0.1), (0.6, 0.5), "three labels")) is None
 
 
 def test_checks_contradict_by_count_or_by_odds():

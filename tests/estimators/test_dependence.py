@@ -6,7 +6,7 @@ import sklearn
 from sklearn.model_selection import GroupKFold, cross_validate
 
 from flipcost import FlipCostClassifier, UnevenMarginClassifierCV
-from flipcost.core.clean_means import told_costs
+from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import clean_cost
 from flipcost.core.dependence import mean_design
@@ -193,7 +193,7 @@ def test_costs_of_calls_at_prices_by_row_cover_with_groups(rates):
         noisy, prices = clean ^ (rng.random(600) < np.where(clean, *rates)), RowCosts(*given.T)
 
         def by_group(called, posterior, noisy=noisy, prices=prices, groups=groups):
-            values = told_costs(noisy, called, prices, tuple(posterior.mean))
+            values = unbiased_costs(noisy, called, prices, tuple(posterior.mean))
             return mean_design(values, groups)
 
         for k, design in enumerate((by_group, None)):

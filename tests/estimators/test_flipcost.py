@@ -44,7 +44,7 @@ def test_attributes(fitted):
     assert set(model.constant_costs_) == {"all_negative", "all_positive"}
     assert model.oof_probability_.shape == (len(X),)
     assert model.scorer_weights_.sum() == pytest.approx(1.0)
-    assert model.value_of_rate_ >= 0
+    assert model.value_of_information_ >= 0
 
 
 @pytest.mark.parametrize("cost", [0.15, 0.5, 0.8])

@@ -87,7 +87,7 @@ def test_scalar_prices_are_money_and_a_number_is_a_share():
     money = clone(share).set_params(cost=Costs(fn=40, fp=10)).fit(FRAME, NOISY)
     assert money.cost_estimate_ == pytest.approx(50 * share.cost_estimate_)
     assert money.cost_interval_ == pytest.approx([50 * x for x in share.cost_interval_])
-    assert money.value_of_rate_ == pytest.approx(50 * share.value_of_rate_)
+    assert money.value_of_information_ == pytest.approx(50 * share.value_of_information_)
     assert money.rule_cost_.high == pytest.approx(50 * share.rule_cost_.high)
     np.testing.assert_array_equal(money.predict(FRAME), share.predict(FRAME))
     regret = [clone(m).set_params(noise_rate="minimax").fit(FRAME, NOISY).regret_.worst

@@ -89,7 +89,7 @@ def test_strange_fits_say_nothing_that_cannot_be():
         rates, limits = np.ravel(model.noise_rate_), np.reshape(model.noise_rate_interval_, (-1, 2))
         assert np.all((limits[:, 0] <= rates) & (rates <= limits[:, 1]))
         assert np.all((limits >= 0) & (limits <= 1))
-        assert 0 <= model.value_of_rate_ <= dearest
+        assert 0 <= model.value_of_information_ <= dearest
         assert 0 < model.n_effective_ <= len(y)
         probability = model.predict_proba(X)
         assert np.all((probability >= 0) & (probability <= 1))

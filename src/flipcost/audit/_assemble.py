@@ -207,7 +207,7 @@ def _information(data: AuditData, wrong: Array) -> Information:
         second_labels=min(labels_needed(rate, level=level), n_rows),
         trusted_labels=min(labels_needed(rate, trusted=True, level=level), n_rows),
         precision=PRECISION,
-        value_of_rate=model.value_of_rate_ / data.options.unit,
+        value_of_rate=model.value_of_information_ / data.options.unit,
         wrong_labels=rows.number_of(of_rows),
         wrong_in_first_100=float(np.sort(wrong)[::-1][:100].sum()),
     )

@@ -12,7 +12,7 @@ from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import BandCurve, net_benefit_curve, price_curve
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.feasible import possible_limits
+from flipcost.core.feasible import clip_interval
 from flipcost.core.gains import (
     MEASURES,
     Capacity,
@@ -333,7 +333,7 @@ def _range(data: AuditData, name: str) -> RangeFound:
         design = rows.design(best, at, posterior, middle)
         saved = sums.thinned(design).mean(posterior, rows.level)
         # Knowing the cost is never worse: one may still do as at the middle.
-        limits = possible_limits(saved.value, saved.low, saved.high, least=0.0)
+        limits = clip_interval(saved.value, saved.low, saved.high, least=0.0)
         return Interval(*(limit / unit for limit in limits))
 
     def changed(best: NDArray[np.bool_]) -> float:

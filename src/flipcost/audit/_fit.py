@@ -13,7 +13,7 @@ from sklearn.linear_model import LogisticRegression
 from flipcost._threads import thread_limits
 from flipcost.audit._sources import ScoreTask
 from flipcost.core.checked_rows import CheckedRows
-from flipcost.core.clean_means import told_costs
+from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import bayes_calls
@@ -126,7 +126,7 @@ class EvaluationRows:
         if self.groups is None:
             return 1.0
         labels = self.positive if labels is None else labels
-        values = told_costs(labels, called, costs, tuple(posterior.mean), rival)
+        values = unbiased_costs(labels, called, costs, tuple(posterior.mean), rival)
         return mean_design(values, self.groups, self.weight, self.level)
 
     def cell_design(self, cells: NDArray[np.intp]) -> float:

@@ -11,7 +11,7 @@ import pyarrow as pa
 
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.recheck import draw_rows, leading_directions, spread_order, value_checks
-from flipcost.estimators.flipcost import way_so_far
+from flipcost.estimators.flipcost import check_history
 from flipcost.exceptions import TableError
 from flipcost.recheck import (
     POOL_ROWS,
@@ -27,7 +27,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._explain import Effect, Suspect
     from flipcost.audit._fit import AuditData, EvaluationRows
-    from flipcost.estimators.flipcost import WayPoint
+    from flipcost.estimators.flipcost import CheckRound
 
 # Columns that files of rows to check show.
 _COLUMNS_SHOWN = 8
@@ -41,7 +41,7 @@ class Recheck:
 
     Attributes
     ----------
-    way : list of WayPoint
+    way : list of CheckRound
         What was known with no checked row, and after each round of them.
     batch : Batch or None
         Rows to check next; None if none is left.
@@ -53,7 +53,7 @@ class Recheck:
         What one check costs, in the user's prices, if that was told.
     """
 
-    way: list[WayPoint]
+    way: list[CheckRound]
     batch: Batch | None = None
     suspects: Sequence[RowToCheck] = ()
     pool: CheckPool | None = None
@@ -68,7 +68,7 @@ def plan_recheck(
     `effects` and `suspects` have the largest first.
     """
     rows, options = data.rows, data.options
-    way = [] if rows.scored is None else way_so_far(*rows.scored, _rounds(rows))
+    way = [] if rows.scored is None else check_history(*rows.scored, _rounds(rows))
     n_known = 0 if rows.checked is None else len(rows.checked.rows)
     if n_known >= len(rows.positive):
         return Recheck(way, cost_check=options.cost_check)

@@ -103,7 +103,7 @@ def mark_within(
     for batch in pq.ParquetFile(spill).iter_batches():
         called = np.zeros(batch.num_rows, dtype=bool)
         for name, places, row, gain in _parts(batch):
-            called[places] = best[name].are_called(gain[places], row[places])
+            called[places] = best[name].are_flagged(gain[places], row[places])
         columns = {name: batch.column(name) for name in batch.schema.names}
         columns["called_positive"] = pa.array(called)
         columns["prediction"] = text.take(pa.array(called.astype(int)))

@@ -30,7 +30,7 @@ from flipcost.core import priors
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import agreement, possible_limits
+from flipcost.core.feasible import agreement, clip_interval
 
 N_SCORE_BINS = 16
 _DRAWS = 2_000
@@ -288,7 +288,7 @@ class CheckedRows:
         drawn = base + slope * told.drawn_shares(cells, weight)
         value = float((drawn @ cells.share).mean())
         low, high = told._limits(drawn, cells, weight, level)  # noqa: SLF001 - of this class
-        return Interval(*possible_limits(value, low, high, 0.0, float(cells.share @ paid)))
+        return Interval(*clip_interval(value, low, high, 0.0, float(cells.share @ paid)))
 
     def mistakes(
         self,
@@ -541,7 +541,7 @@ def rates_by_score_band(
 def _wrong_share(wrong: Array, total: Array, level: float) -> Interval:
     drawn = wrong.sum(axis=1) / np.maximum(total.sum(axis=1), 1e-300)
     low, high = np.quantile(drawn, [(1 - level) / 2, (1 + level) / 2])
-    return Interval(*possible_limits(float(drawn.mean()), float(low), float(high), 0.0, 1.0))
+    return Interval(*clip_interval(float(drawn.mean()), float(low), float(high), 0.0, 1.0))
 
 
 def furthest_apart(bands: Sequence[RateBand]) -> tuple[str, RateBand, RateBand] | None:

@@ -18,7 +18,7 @@ from numpy.typing import ArrayLike
 from flipcost.core.arrays import Array
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import possible_bands, possible_limits
+from flipcost.core.feasible import clip_interval, clip_intervals
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.noise_posterior import RatePosterior, mixture_intervals
 
@@ -250,12 +250,12 @@ class LabelSums:
         unmix, weight = posterior.unmixings(self.noisy_share, wide=True)
         least, most = np.moveaxis(self._limits(), -1, 0)
         if posterior.doubt(self.n_effective) is not None:
-            return possible_bands(value, least, most, least, most)
+            return clip_intervals(value, least, most, least, most)
         values, errors = self.smooth().at(unmix)
         errors = np.minimum(errors, ((most - least) / 2)[..., None])
         flat = (-1, len(weight))
         low, high = mixture_intervals(values.reshape(flat), errors.reshape(flat), weight, level)
-        return possible_bands(
+        return clip_intervals(
             value, low.reshape(value.shape), high.reshape(value.shape), least, most
         )
 
@@ -309,7 +309,7 @@ def denoised_mean(sums: LabelSums, noise_rate: NoiseRateLike, level: float = 0.9
     known = RatePosterior(np.array([rate_pair(noise_rate)]), np.ones(1))
     around = sums.mean(known, level)
     value = unbiased_mean(sums, noise_rate)
-    return Interval(*possible_limits(value, around.low, around.high, *sums.limits()))
+    return Interval(*clip_interval(value, around.low, around.high, *sums.limits()))
 
 
 def cost_sums(
@@ -345,7 +345,7 @@ def cost_sums(
     return replace(sums, usual=np.stack(usual, axis=-1))
 
 
-def told_costs(
+def unbiased_costs(
     positive: ArrayLike,
     called: ArrayLike,
     prices: RowCosts,
@@ -360,7 +360,7 @@ def told_costs(
     Examples
     --------
     >>> prices = RowCosts(np.array([9.0, 9.0]), np.array([1.0, 1.0]))
-    >>> told_costs([True, False], [False, False], prices, 0.25)
+    >>> unbiased_costs([True, False], [False, False], prices, 0.25)
     array([13.5, -4.5])
     """
     labels, ours = (np.asarray(part, dtype=bool) for part in (positive, called))
@@ -440,4 +440,4 @@ def paired_saving(
     errors = np.minimum(both.at(unmix)[1], apart / 2)
     low, high = mixture_intervals(values[None], errors[None], share, level)
     saving = float(at_theirs - at_ours)
-    return Interval(*possible_limits(saving, float(low[0]), float(high[0]), -apart, apart))
+    return Interval(*clip_interval(saving, float(low[0]), float(high[0]), -apart, apart))

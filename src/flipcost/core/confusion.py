@@ -31,7 +31,7 @@ from scipy.special import ndtri
 
 from flipcost.core.arrays import Array, as_flags
 from flipcost.core.costs import CostLike, cost_share, margin_value
-from flipcost.core.feasible import not_identified, possible_limits
+from flipcost.core.feasible import clip_interval, not_identified
 from flipcost.core.noise import NoiseRateLike, unmixing_matrix
 
 Measure: TypeAlias = Literal["accuracy", "am", "f", "cost"]
@@ -194,11 +194,11 @@ class ConfusionCounts:
         if not self.counts.sum() > 0:
             msg = "An interval needs at least one row with a positive weight; got none."
             raise ValueError(msg)
-        unmix, (smooth, squares) = unmixing_matrix(noise_rate), half_a_row_more(self)
+        unmix, (smooth, squares) = unmixing_matrix(noise_rate), smoothed(self)
         gradient = unmix.T @ measure_gradient(unmix @ smooth, name, cost, margin)
         error = float(np.sqrt((gradient**2 * squares).sum()))
         value, centre = (
-            float(measure(cut_to_calls(unmix @ counts, counts), name, cost, margin))
+            float(measure(clip_counts(unmix @ counts, counts), name, cost, margin))
             for counts in (self.counts, smooth)
         )
         if not_identified(noise_rate, self.n_effective) is not None:
@@ -208,7 +208,7 @@ class ConfusionCounts:
         if name == "cost":
             share = cost_share(cost)
             largest = max(1 - share, share / margin_value(margin))
-        return Interval(*possible_limits(value, centre - reach, centre + reach, 0.0, largest))
+        return Interval(*clip_interval(value, centre - reach, centre + reach, 0.0, largest))
 
 
 def measure(counts: ArrayLike, name: Measure, cost: CostLike = 0.5, margin: float = 1.0) -> Array:
@@ -275,7 +275,7 @@ def measure_gradient(
     return np.asarray(found.reshape(*found.shape[:-1], 2, 2))
 
 
-def possible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
+def feasible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
     """Return denoised counts cut to what can be: of each call, from none to all rows are positive.
 
     Parameters
@@ -288,19 +288,19 @@ def possible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
     Examples
     --------
     >>> table = ConfusionCounts.from_labels([1, 1, 1, 0, 0, 0], [1, 1, 1, 0, 0, 0])
-    >>> possible_counts(table, 0.25)
+    >>> feasible_counts(table, 0.25)
     array([[3., 0.],
            [0., 3.]])
     """
-    return cut_to_calls(table.denoised(noise_rate), table.counts)
+    return clip_counts(table.denoised(noise_rate), table.counts)
 
 
-def cut_to_calls(denoised: Array, counts: Array) -> Array:
+def clip_counts(denoised: Array, counts: Array) -> Array:
     """Cut denoised counts to what can be, given the counts that they were made of.
 
     Examples
     --------
-    >>> cut_to_calls(np.array([[4.0, -1.0], [-1.0, 4.0]]), np.array([[3.0, 0.0], [0.0, 3.0]]))
+    >>> clip_counts(np.array([[4.0, -1.0], [-1.0, 4.0]]), np.array([[3.0, 0.0], [0.0, 3.0]]))
     array([[3., 0.],
            [0., 3.]])
     """
@@ -309,13 +309,13 @@ def cut_to_calls(denoised: Array, counts: Array) -> Array:
     return np.stack([called - positive, positive], axis=-2)
 
 
-def half_a_row_more(table: ConfusionCounts) -> tuple[Array, Array]:
+def smoothed(table: ConfusionCounts) -> tuple[Array, Array]:
     """Return counts and squares with half a row of typical weight added to each cell.
 
     Examples
     --------
     >>> counts = np.array([[60.0, 20.0], [0.0, 30.0]])
-    >>> half_a_row_more(ConfusionCounts(counts, counts))[0]
+    >>> smoothed(ConfusionCounts(counts, counts))[0]
     array([[60.5, 20.5],
            [ 0.5, 30.5]])
     """

@@ -20,7 +20,7 @@ from scipy.special import ndtri
 
 from flipcost.core.arrays import Array
 from flipcost.core.clean_means import LabelSums
-from flipcost.core.confusion import ConfusionCounts, half_a_row_more, possible_counts
+from flipcost.core.confusion import ConfusionCounts, feasible_counts, smoothed
 from flipcost.core.costs import CostLike, RowCosts, cost_share
 from flipcost.core.feasible import not_identified
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
@@ -104,8 +104,8 @@ def confusion_cells(
     array([0.25 , 0.173, 0.327])
     """
     unmix = unmixing_matrix(noise_rate)
-    smooth, squares = half_a_row_more(table)
-    value = possible_counts(table, noise_rate) / table.counts.sum()
+    smooth, squares = smoothed(table)
+    value = feasible_counts(table, noise_rate) / table.counts.sum()
     centre = unmix @ smooth / smooth.sum()
     # Slope of the share of (clean label, call) in the observed counts of (label, call).
     slope = np.einsum("ij,kl->ikjl", unmix, np.eye(2)) - centre[..., None, None]

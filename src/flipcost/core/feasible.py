@@ -2,7 +2,7 @@ r"""What can be: the one place that keeps figures to it.
 
 Inverting noise is unbiased, and so can leave the range of what it estimates: a cost below nothing,
 more positives than rows. Every estimate that is shown is cut to what can be, and every interval
-contains its estimate (`possible_limits`).
+contains its estimate (`clip_interval`).
 
 Inverting also multiplies the standard error of a share by :math:`1/k`, with
 :math:`k = 1 - \rho_+ - \rho_-`. A share of :math:`n` rows then has a standard error of up to
@@ -32,7 +32,7 @@ _SMALLEST, _LOOK_ROWS = 1e-140, 1_000
 _NOISY = 0.5
 
 
-def possible_limits(
+def clip_interval(
     value: float, low: float, high: float, least: float = -np.inf, most: float = np.inf
 ) -> tuple[float, float, float]:
     """Return an estimate cut to what can be, and limits that contain it.
@@ -50,7 +50,7 @@ def possible_limits(
 
     Examples
     --------
-    >>> possible_limits(-0.1, 0.2, np.nan, 0.0, 0.8)
+    >>> clip_interval(-0.1, 0.2, np.nan, 0.0, 0.8)
     (0.0, 0.0, 0.8)
     """
     low, high = (least if np.isnan(low) else low), (most if np.isnan(high) else high)
@@ -58,10 +58,10 @@ def possible_limits(
     return value, min(low, value), max(high, value)
 
 
-def possible_bands(
+def clip_intervals(
     value: Array, low: Array, high: Array, least: ArrayLike, most: ArrayLike
 ) -> Array:
-    """Return estimates cut to what can be, with limits that contain them, as `possible_limits`.
+    """Return estimates cut to what can be, with limits that contain them, as `clip_interval`.
 
     Parameters
     ----------
@@ -77,7 +77,7 @@ def possible_bands(
 
     Examples
     --------
-    >>> possible_bands(np.array([-0.1]), np.array([0.2]), np.array([np.nan]), [0.0], [0.8])
+    >>> clip_intervals(np.array([-0.1]), np.array([0.2]), np.array([np.nan]), [0.0], [0.8])
     array([[0. , 0. , 0.8]])
     """
     least, most = np.asarray(least, dtype=float), np.asarray(most, dtype=float)
@@ -175,16 +175,16 @@ def agreement(table: ArrayLike) -> float:
     return float(np.log(a * d / (b * c)) / np.sqrt(1 / a + 1 / b + 1 / c + 1 / d))
 
 
-def tells_nothing(rate: NoiseRate) -> str | None:
+def why_uninformative(rate: NoiseRate) -> str | None:
     """Return why an estimated rate tells nothing of the noise, or None if it does.
 
     One rate that may be one half leaves open whether labels say anything at all.
 
     Examples
     --------
-    >>> tells_nothing(NoiseRate(0.2, 0.1, 0.3, "two labels")) is None
+    >>> why_uninformative(NoiseRate(0.2, 0.1, 0.3, "two labels")) is None
     True
-    >>> print(tells_nothing(NoiseRate(0.46, 0.4, 0.5, "two labels")))
+    >>> print(why_uninformative(NoiseRate(0.46, 0.4, 0.5, "two labels")))
     A noise rate of 0.460, 95% interval 0.400 to 0.500 (two labels) is not identified: at one \
 half labels say nothing. It played no part.
     """

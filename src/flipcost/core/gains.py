@@ -26,7 +26,7 @@ from flipcost.core.arrays import Array, Flags, Indices, Keys
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import possible_bands
+from flipcost.core.feasible import clip_intervals
 from flipcost.core.folds import hash_keys
 from flipcost.core.noise_posterior import RatePosterior, mixture_intervals
 
@@ -147,7 +147,7 @@ class TopRows:
     Examples
     --------
     >>> top = TopRows.none(2).seen([1.0, 5.0], [0, 1]).seen([3.0, -1.0], [2, 3])
-    >>> top.gain, top.are_called([1.0, 5.0, 3.0, -1.0], [0, 1, 2, 3])
+    >>> top.gain, top.are_flagged([1.0, 5.0, 3.0, -1.0], [0, 1, 2, 3])
     (array([5., 3.]), array([False,  True,  True, False]))
     """
 
@@ -175,7 +175,7 @@ class TopRows:
         order = np.lexsort((keys, -gain))[: self.size]
         return TopRows(self.size, gain[order], keys[order])
 
-    def are_called(self, gain: ArrayLike, position: ArrayLike) -> Flags:
+    def are_flagged(self, gain: ArrayLike, position: ArrayLike) -> Flags:
         """Return which rows are among these."""
         values = np.asarray(gain, dtype=float)
         if not len(self.gain):
@@ -295,7 +295,7 @@ def gains_curve(
     for name, (least, most) in sums.limits().items():
         error = np.minimum(errors[name], (most - least) / 2)
         low, high = mixture_intervals(centre[name].T, error.T, wide_mass, level)
-        clean[name] = possible_bands(mass @ values[name], low, high, least, most)
+        clean[name] = clip_intervals(mass @ values[name], low, high, least, most)
     clean["lift"] = clean["recall"] / q[:, None]
     observed = {name: found[0] for name, found in _values(sums, np.array([[0.0, 1.0]])).items()}
     observed["lift"] = observed["recall"] / q

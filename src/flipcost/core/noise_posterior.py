@@ -45,7 +45,7 @@ from flipcost.core.calibration import (
 from flipcost.core.confusion import (
     Interval,
 )
-from flipcost.core.feasible import not_identified, possible_limits
+from flipcost.core.feasible import clip_interval, not_identified
 from flipcost.core.noise import unmixing_matrices
 
 NoiseModel: TypeAlias = Literal[
@@ -727,7 +727,7 @@ class RatePosterior:
         low, high = weighted_interval(_wrong(rates, noisy_share), weight, level)
         if n_rows is not None and self.doubt(n_rows) is not None:
             low, high = self.rates.min(), self.rates.max()
-        return Interval(*possible_limits(value, low, high, 0.0, 1.0))
+        return Interval(*clip_interval(value, low, high, 0.0, 1.0))
 
 
 def _wrong(rates: Array, noisy_share: float) -> Array:

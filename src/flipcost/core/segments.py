@@ -27,7 +27,7 @@ from flipcost.core.arrays import Array
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import possible_limits
+from flipcost.core.feasible import clip_interval
 from flipcost.core.noise import clean_eta, noisy_eta
 from flipcost.core.noise_posterior import RatePosterior, mixture_interval, weighted_interval
 
@@ -268,7 +268,7 @@ def _wrong(
 
     value, values = float(own.weight @ at(own.rates)), at(wide.rates)
     low, high = weighted_interval(values, np.maximum(wide.weight, 1e-300), level)
-    return Interval(*possible_limits(value, low, high, 0.0, 1.0)), values
+    return Interval(*clip_interval(value, low, high, 0.0, 1.0)), values
 
 
 def _chance_worst(values: list[Array], posteriors: list[RatePosterior]) -> list[float]:
@@ -335,7 +335,7 @@ def _pooled(
     for j in range(len(values)):
         low, high = mixture_interval(means[:, j], sds[:, j], mass, level)
         value = float(mass @ means[:, j])
-        result.append(Interval(*possible_limits(value, low, high, least, most)))
+        result.append(Interval(*clip_interval(value, low, high, least, most)))
     return result
 
 

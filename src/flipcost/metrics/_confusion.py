@@ -16,8 +16,8 @@ from sklearn.utils import column_or_1d
 
 from flipcost._validation import Scorer, value_codes
 from flipcost.core.arrays import Array, Flags, Indices
-from flipcost.core.clean_means import cost_sums, denoised_mean, told_costs, unbiased_mean
-from flipcost.core.confusion import ConfusionCounts, Interval, measure, possible_counts
+from flipcost.core.clean_means import cost_sums, denoised_mean, unbiased_costs, unbiased_mean
+from flipcost.core.confusion import ConfusionCounts, Interval, feasible_counts, measure
 from flipcost.core.costs import CostLike, Costs, RowCosts, cost_share, prices_of, takes_prices
 from flipcost.core.dependence import cell_design, design_effect, mean_design
 from flipcost.core.feasible import not_identified
@@ -115,7 +115,7 @@ def am_score(
     0.625
     """
     table = confusion(y_true, y_pred, pos_label, sample_weight)
-    return float(measure(possible_counts(table, noise_rate), "am"))
+    return float(measure(feasible_counts(table, noise_rate), "am"))
 
 
 def f_score(
@@ -154,7 +154,7 @@ def f_score(
     0.75
     """
     table = confusion(y_true, y_pred, pos_label, sample_weight)
-    return float(measure(possible_counts(table, noise_rate), "f"))
+    return float(measure(feasible_counts(table, noise_rate), "f"))
 
 
 def weighted_cost(
@@ -250,7 +250,7 @@ def denoised_confusion(
            [0.5, 2.5]])
     """
     table = confusion(y_noisy, y_pred, pos_label, sample_weight)
-    return table.denoised(noise_rate) if unbiased else possible_counts(table, noise_rate)
+    return table.denoised(noise_rate) if unbiased else feasible_counts(table, noise_rate)
 
 
 def denoised_cost(
@@ -339,7 +339,7 @@ def denoised_cost(
     design = 1.0
     if groups is not None:
         codes = value_codes(groups, len(labels), "groups")
-        told = None if prices is None else told_costs(labels, calls, prices, noise_rate)
+        told = None if prices is None else unbiased_costs(labels, calls, prices, noise_rate)
         design = _design(2 * labels.astype(np.intp) + calls, told, codes, weight, level)
         table = ConfusionCounts(table.counts, design * table.squares)
     doubt = not_identified(noise_rate, table.n_effective)

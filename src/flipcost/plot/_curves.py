@@ -10,7 +10,7 @@ from sklearn.utils import column_or_1d
 
 from flipcost._validation import positive_index
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.confusion import ConfusionCounts, measure, possible_counts
+from flipcost.core.confusion import ConfusionCounts, feasible_counts, measure
 from flipcost.core.costs import Costs, RowCosts, prices_of
 from flipcost.core.curves import confusions_at_costs, net_benefit_curve, price_curve
 from flipcost.core.gains import gains_curve
@@ -241,12 +241,12 @@ class CostCurveDisplay(ProbabilityDisplay):
         positive = read_positive(y, pos_label)
         probability = read_probability(y_prob, len(positive))
         tables = confusions_at_costs(positive, probability, _COSTS, sample_weight)
-        clean = possible_counts(tables, noise_rate)
+        clean = feasible_counts(tables, noise_rate)
         values = np.array(
             [float(measure(t, "cost", c)) for t, c in zip(clean, _COSTS, strict=True)]
         )
         total = ConfusionCounts.from_labels(positive, np.ones(len(positive), bool), sample_weight)
-        share = possible_counts(total, noise_rate)[:, 1] / total.counts.sum()
+        share = feasible_counts(total, noise_rate)[:, 1] / total.counts.sum()
         constants = np.minimum((1 - _COSTS) * share[1], _COSTS * share[0])
         return cls(_COSTS, values, constants, name).plot(ax, **kwargs)
 

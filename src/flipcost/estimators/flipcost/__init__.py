@@ -7,15 +7,15 @@ scores out of fold and scores new rows; `boosting` is one of them, whose trees `
 scores mean, and what to answer. `check_history` goes back over rounds of checked rows.
 """
 
-from flipcost.estimators.flipcost.check_history import WayPoint, way_so_far
+from flipcost.estimators.flipcost.check_history import CheckRound, check_history
 from flipcost.estimators.flipcost.classifier import FlipCostClassifier, fit_drawn
 from flipcost.estimators.flipcost.memory import TableSample, check_not_swapped
 
 __all__ = [
+    "CheckRound",
     "FlipCostClassifier",
     "TableSample",
-    "WayPoint",
+    "check_history",
     "check_not_swapped",
     "fit_drawn",
-    "way_so_far",
 ]

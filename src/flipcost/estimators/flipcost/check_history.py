@@ -18,11 +18,11 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.result import FitResult
 
 # More rounds than these are not all gone through again.
-_MOST_POINTS = 12
+_MOST_ROUNDS = 12
 
 
 @dataclass(frozen=True)
-class WayPoint:
+class CheckRound:
     """What was known once some rows were checked.
 
     Attributes
@@ -43,7 +43,9 @@ class WayPoint:
     cost: Interval
 
 
-def way_so_far(rows: ScoredRows, result: FitResult, rounds: NDArray[np.intp]) -> list[WayPoint]:
+def check_history(
+    rows: ScoredRows, result: FitResult, rounds: NDArray[np.intp]
+) -> list[CheckRound]:
     """Return what was known with no checked row, and after each round of them.
 
     Scores are those of all rounds; what they mean is found again with the rows of the first
@@ -60,7 +62,7 @@ def way_so_far(rows: ScoredRows, result: FitResult, rounds: NDArray[np.intp]) ->
 
     Returns
     -------
-    list of WayPoint
+    list of CheckRound
 
     Examples
     --------
@@ -73,18 +75,18 @@ def way_so_far(rows: ScoredRows, result: FitResult, rounds: NDArray[np.intp]) ->
     >>> checked = CheckedRows(np.arange(100), clean[:100])
     >>> rows = ScoredRows.from_scores(scores, noisy, None, checked)
     >>> result = fit_scores(rows, FitOptions(0.3, "integrate", "auto", 0.95))
-    >>> way = way_so_far(rows, result, np.repeat([0, 1], 50))
-    >>> [point.n_checked for point in way]
+    >>> rounds = check_history(rows, result, np.repeat([0, 1], 50))
+    >>> [one.n_checked for one in rounds]
     [0, 50, 100]
     """
     if rows.checked is None:
-        return [_point(result)]
+        return [_round_of(result)]
     last = np.unique(rounds)[:-1]
-    if len(last) > _MOST_POINTS:
-        last = last[np.linspace(0, len(last) - 1, _MOST_POINTS).round().astype(int)]
+    if len(last) > _MOST_ROUNDS:
+        last = last[np.linspace(0, len(last) - 1, _MOST_ROUNDS).round().astype(int)]
     kept = [np.zeros(len(rounds), dtype=bool), *(rounds <= number for number in last)]
-    before = [_point(fit_scores(only_checked(rows, some), result.options)) for some in kept]
-    return [*before, _point(result)]
+    before = [_round_of(fit_scores(only_checked(rows, some), result.options)) for some in kept]
+    return [*before, _round_of(result)]
 
 
 def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
@@ -127,10 +129,10 @@ def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
     return replace(rows, bins=bins, checked=told)
 
 
-def _point(result: FitResult) -> WayPoint:
+def _round_of(result: FitResult) -> CheckRound:
     rates = result.posterior.interval(result.options.level)
     of_positives, of_negatives = np.broadcast_to(rates, (2, 2)).tolist()
-    return WayPoint(
+    return CheckRound(
         result.n_checked,
         result.wrong_share,
         (tuple(of_positives), tuple(of_negatives)),

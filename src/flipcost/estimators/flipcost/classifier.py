@@ -67,7 +67,7 @@ _FOUND = (
     "noise_by_score",
     "scorer_weights",
     "state",
-    "value_of_rate",
+    "value_of_information",
     "wrong_share",
     "wrong_share_bound",
     "wrong_share_if_random",
@@ -185,7 +185,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         A constant when the rule is not estimated to beat the better one.
     rule_cost_ : Interval
         The same for the rule, whether it was chosen or not.
-    value_of_rate_ : float
+    value_of_information_ : float
         What knowing the rate would save a row, on average over its posterior.
     cost_share_ : float
         Share of the cost that a false positive bears; by mean prices, where they differ by row.

@@ -12,7 +12,7 @@ from scipy.special import logit
 
 from flipcost._validation import value_codes
 from flipcost.core.calibration import calibrate
-from flipcost.core.clean_means import told_costs
+from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.dependence import (
     design_effect,
     drift,
@@ -89,7 +89,7 @@ class Dependence:
         design = design_effect(own[used], groups[used], level)
 
         def cost_design(called: Flags, posterior: RatePosterior) -> float:
-            values = told_costs(positive, called, costs, tuple(posterior.mean))
+            values = unbiased_costs(positive, called, costs, tuple(posterior.mean))
             return mean_design(values, groups, weight, level)
 
         return replace(

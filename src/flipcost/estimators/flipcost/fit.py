@@ -156,7 +156,7 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     >>> calibration.rates, source
     (array([[0.1, 0.2]]), 'given')
     """
-    rate = options.told_rate
+    rate = options.given_rate
     if options.prevalence is not None and rate not in ("integrate", "minimax"):
         msg = (
             "`prevalence` counts where the noise rate is open; with `noise_rate` as given it "
@@ -254,7 +254,7 @@ def fit_scores(
     >>> scores, options = rng.normal(size=(1, 2000)), FitOptions(0.3, 0.1, "symmetric", 0.95)
     >>> noisy = (rng.random(2000) < 1 / (1 + np.exp(-3 * scores[0]))) ^ (rng.random(2000) < 0.1)
     >>> result = fit_scores(ScoredRows.from_scores(scores, noisy, None), options)
-    >>> result.chosen, result.value_of_rate
+    >>> result.chosen, result.value_of_information
     ('rule', 0.0)
     """
     calibration, source = calibrate_scores(rows, options)
@@ -301,7 +301,7 @@ def fit_scores(
         scorer_weights=weight.sum(axis=1),
         curves=curves,
         correction=correction,
-        value_of_rate=unit * _value_of_rate(rows, calibration, posterior, options.cost),
+        value_of_information=unit * _value_of_rate(rows, calibration, posterior, options.cost),
         bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
         wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_effective),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),

@@ -11,7 +11,7 @@ from flipcost.core import priors
 from flipcost.core.additive import CurveTables
 from flipcost.core.arrays import Array
 from flipcost.core.calibration import TABLE
-from flipcost.core.feasible import tells_nothing
+from flipcost.core.feasible import why_uninformative
 from flipcost.core.label_errors import State, most_wrong
 from flipcost.core.rates import NoiseRate
 
@@ -64,15 +64,15 @@ class FitOptions:
     prevalence: PrevalencePrior | None = None
 
     @property
-    def told_rate(self) -> Any:
+    def given_rate(self) -> Any:
         """The rate that was given; "integrate" where it is an estimate that tells nothing."""
         rate = self.noise_rate
-        return "integrate" if isinstance(rate, NoiseRate) and tells_nothing(rate) else rate
+        return "integrate" if isinstance(rate, NoiseRate) and why_uninformative(rate) else rate
 
     @property
     def model_in_doubt(self) -> NoiseModel | None:
         """The noise model whose rates were inferred, or None when they were given."""
-        rate = self.told_rate
+        rate = self.given_rate
         inferred = isinstance(rate, str) and rate in ("integrate", "minimax")
         return self.noise_model if inferred else None
 
@@ -143,7 +143,7 @@ class FitResult:
         Posterior weight of each score.
     curves : ScoreCurves
         What gives the probability of new rows.
-    value_of_rate : float
+    value_of_information : float
         What knowing the rate would save a row.
     bounds : NoiseRate
         Upper bounds of both rates that hold whatever the curve.
@@ -173,7 +173,7 @@ class FitResult:
     probability: Array
     scorer_weights: Array
     curves: ScoreCurves
-    value_of_rate: float
+    value_of_information: float
     bounds: NoiseRate
     wrong_share: Interval
     n_checked: int = 0
@@ -231,7 +231,7 @@ class FitResult:
     def doubt(self) -> str | None:
         """Why a rate that was given identifies nothing, or None where it does."""
         if isinstance(self.options.noise_rate, NoiseRate):
-            return tells_nothing(self.options.noise_rate)
+            return why_uninformative(self.options.noise_rate)
         return self.posterior.doubt(self.n_effective or self.n_rows)
 
     @property

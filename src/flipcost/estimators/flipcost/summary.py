@@ -187,10 +187,10 @@ def _next(fit: FitResult) -> str:
     if fit.state == "no_signal":
         return "Next: add columns that separate the classes."
     cost = fit.costs[fit.chosen].value
-    if n < 1 or (fit.state in ("clean", "noisy") and fit.value_of_rate < _LITTLE * cost):
+    if n < 1 or (fit.state in ("clean", "noisy") and fit.value_of_information < _LITTLE * cost):
         return "Next: deploy it."
-    worth = f"; knowing the rate would save about {figure(fit.value_of_rate)} per row"
+    worth = f"; knowing the rate would save about {figure(fit.value_of_information)} per row"
     told = fit.n_checked or fit.options.prevalence is not None
-    if told or fit.options.told_rate not in ("integrate", "minimax"):
+    if told or fit.options.given_rate not in ("integrate", "minimax"):
         return f"{check}{worth}."
     return f"{check}, or the true share of positives as `prevalence`{worth}."

@@ -233,14 +233,13 @@ def test_boosting_and_saved_models(rich_table, tmp_path, capsys):
 
 
 def test_large_tables_are_sampled(tmp_path, capsys):
-    """More rows than --max-rows are sampled, and that is said."""
+    """More rows than --max-rows are drawn from, all count, and that is said."""
     path = tmp_path / "large.csv"
     lines = GOOD.read_text().splitlines()
     path.write_text("\n".join([lines[0], *(lines[1:] * 5)]) + "\n")
     found = summary_of(capsys, tmp_path, path, *OPTIONS, "--max-rows", 150)
-    assert found["data"]["rows"] == 150
-    assert found["data"]["rows_in_table"] == 300
-    assert any("sample of 150" in warning for warning in found["warnings"])
+    assert found["data"]["rows"] == found["data"]["rows_in_table"] == 300
+    assert any("Learned from 150 of 300 rows" in warning for warning in found["warnings"])
 
 
 def test_rows_without_a_label_are_left_out(tmp_path, capsys):

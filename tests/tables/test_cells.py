@@ -13,7 +13,7 @@ from flipcost.core.folds import hash_folds
 from flipcost.tables import files as csv_files
 from flipcost.tables.encoder import Encoder
 from flipcost.tables.files import FileTable, open_files
-from flipcost.tables.reading import read_batches, read_sample, read_table
+from flipcost.tables.reading import read_batches, read_table
 from flipcost.tables.roles import read_labels
 from flipcost.tables.rows import Layout
 from flipcost.tables.scan import scan_csv, scan_dask
@@ -75,7 +75,6 @@ def numbered(frames):
 ROUTES = {
     "memory": lambda path: numbered([read_table(path)]),
     "predict": lambda path: numbered(map(pa.table, read_batches(path))),
-    "sample": lambda path: [read_sample(path, N)[1::-1]],
     "passes": by_passes,
     "passes on a cluster": lambda path: by_passes(path, on_cluster=True),
     "scan_csv": lambda path: scan_csv(path, "ill").reduce(Pieces()).found,

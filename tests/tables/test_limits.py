@@ -13,7 +13,7 @@ import pytest
 
 from flipcost.exceptions import TableError
 from flipcost.tables.files import open_files
-from flipcost.tables.reading import read_batches, read_sample, read_table
+from flipcost.tables.reading import read_batches, read_table
 
 N = 200
 
@@ -83,7 +83,7 @@ def test_what_may_come_out_can_be_said(tmp_path):
     path.write_bytes(gzip.compress(b"a,b\n" + b"1,2\n" * 300_000))
     assert read_table(path).num_rows == 300_000
     with pytest.raises(TableError, match="holds more than 1,000,000 bytes once it is unpacked"):
-        read_sample(path, 100, max_bytes=1_000_000)
+        read_table(path, max_bytes=1_000_000)
     (tmp_path / "b.csv").write_bytes(b"a,b\n" + b"1,2\n" * 300)
     with pytest.raises(TableError, match="more than 1,000 bytes"):
         read_table(tmp_path / "b.csv", max_bytes=1_000)

@@ -7,7 +7,7 @@ import pytest
 
 from flipcost.exceptions import TableError
 from flipcost.scale import scan_parquet
-from flipcost.tables.reading import read_sample, read_table
+from flipcost.tables.reading import read_table
 
 
 def latin(kind):
@@ -29,8 +29,6 @@ def test_parquet_text_that_is_not_utf8(kind, name, tmp_path):
     said = f"'{name}' holds text that is not UTF-8"
     with pytest.raises(TableError, match=said):
         read_table(path)
-    with pytest.raises(TableError, match=said):
-        read_sample(path, 10)
     if name == "ill":
         with pytest.raises(TableError, match=said):
             scan_parquet(path, "ill", columns=["x"]).moments()

@@ -13,7 +13,7 @@ import pytest
 from flipcost.exceptions import TableError
 from flipcost.tables.columns import describe_column
 from flipcost.tables.encoder import Encoder, TableEncoder
-from flipcost.tables.reading import read_batches, read_sample, read_table
+from flipcost.tables.reading import read_batches, read_table
 from flipcost.tables.roles import read_labels, two_classes
 from flipcost.tables.sniff import sniff
 
@@ -174,42 +174,6 @@ def test_the_positive_label_is_the_second_in_order():
     labels = np.array(["10", "9", "9"], dtype=object)
     assert two_classes(labels, "y") == ("9", "10")
     assert two_classes(labels, "y", "9.0") == ("10", "9")
-
-
-def test_a_sample_is_of_rows_of_the_file_in_order(tmp_path):
-    """A file of several blocks is sampled evenly; rows are where they are said to be."""
-    path = tmp_path / "t.csv"
-    n = 600_000
-    path.write_text("a,b\n" + "".join(f"{k},xxxxx\n" for k in range(n)))
-    table, rows, total = read_sample(path, 2000, seed=1)
-    assert total == n
-    assert table["a"].to_pylist() == [str(k) for k in rows]
-    assert np.all(np.diff(rows) > 0)
-    assert len(rows) == 2000
-    # Even over the file: the mean place of 2,000 rows has a standard error of n / sqrt(12 * 2000).
-    assert abs(rows.mean() - n / 2) < 4 * n / np.sqrt(12 * 2000)
-    again = read_sample(path, 2000, seed=1)[1]
-    np.testing.assert_array_equal(rows, again)
-
-
-def test_a_small_file_is_not_sampled(tmp_path):
-    """A file with fewer rows than asked for is read whole."""
-    path = tmp_path / "t.csv"
-    path.write_text("a,b\n1,2\n3,4\n")
-    table, rows, total = read_sample(path, 10)
-    assert table.equals(read_table(path))
-    assert rows.tolist() == [0, 1]
-    assert total == 2
-
-
-def test_the_sample_does_not_depend_on_how_labels_were_drawn(tmp_path):
-    """Labels drawn with numpy's generator and the same seed are sampled evenly all the same."""
-    path = tmp_path / "t.csv"
-    labels = np.random.default_rng(0).random(20_000) < 0.3
-    path.write_text("a,b\n" + "".join(f"{int(v)},x\n" for v in labels))
-    table, _, _ = read_sample(path, 2000, seed=0)
-    share = np.mean([v == "1" for v in table["a"].to_pylist()])
-    assert abs(share - labels.mean()) < 4 * np.sqrt(0.21 / 2000)
 
 
 def test_every_type_of_parquet_becomes_numbers():

@@ -42,7 +42,7 @@ from flipcost.report import render_report
 from flipcost.tables.files import exceeds_memory, expected_rows
 from flipcost.tables.limits import check_sizes
 from flipcost.tables.paths import is_many
-from flipcost.tables.reading import column_names, read_sample, read_table
+from flipcost.tables.reading import column_names, read_table
 from flipcost.tables.spreadsheet import guard_cell
 
 # Rows of a file that are held; where there are more, all are read in passes.
@@ -83,7 +83,7 @@ def run_audit(
     inputs = [path for path in given if path is not None]
     check_folder(out, RESULTS, overwrite=overwrite, inputs=inputs)
     options = read_given(AuditOptions, asked)
-    max_rows, seed = asked["max_rows"], asked["random_state"]
+    seed = asked["random_state"]
     text = {"delimiter": delimiter, "encoding": encoding}
     run: Callable[..., Findings]
     prices: Costs | None
@@ -118,8 +118,7 @@ def run_audit(
                 path,
                 partial(_audit_files, path, target, prices, dask=dask, **text),
                 partial(audit, target=target, cost=prices),
-                {"seed": seed, "max_bytes": max_bytes, **text},
-                max_rows,
+                {"max_bytes": max_bytes, **text},
                 others,
                 always=dask is not None or is_many(path) or _too_large(path, memory_share),
             )
@@ -152,25 +151,20 @@ def _reading(
     in_passes: Callable[..., Findings],
     held: Callable[..., Findings],
     bounded: dict[str, Any],
-    max_rows: int | None,
     others: set[str | None],
     *,
     always: bool,
 ) -> Callable[..., Findings]:
     """Return what audits a file: of more rows than are held, piece by piece."""
-    whole = max_rows is None
-    if always or (whole and path.is_file() and expected_rows(path) > _HELD_ROWS):
+    if always or (path.is_file() and expected_rows(path) > _HELD_ROWS):
         check_sizes(path, bounded["max_bytes"])
         return in_passes
-    most = _HELD_ROWS if max_rows is None else max_rows
     # Of very many columns the header tells, without reading the rows.
     text = {name: bounded[name] for name in ("delimiter", "encoding")}
     names = set(column_names(path, **text)) - others
     check_width(len(names), readable_name(path))
-    found, rows, n_rows = read_sample(path, most, **bounded)
-    if whole and n_rows > len(rows):
-        return in_passes
-    return partial(held, found, rows=rows, n_rows=n_rows)
+    table = read_table(path, **bounded)
+    return in_passes if table.num_rows > _HELD_ROWS else partial(held, table)
 
 
 def _too_large(data: Path, share: float) -> bool:

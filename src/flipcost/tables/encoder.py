@@ -226,14 +226,6 @@ class Encoder:
         return np.asarray(first[np.array(known, dtype=bool)])
 
     @cached_property
-    def number_cells(self) -> Indices:
-        """The cell that each number is made of."""
-        levels = [
-            np.full(len(column.levels) + column.has_other, k) for k, column in self._categories
-        ]
-        return np.concatenate([self._plain, self._flagged, *levels]).astype(np.intp)
-
-    @cached_property
     def number_names(self) -> tuple[str, ...]:
         """Names of the numbers."""
         names = [self.cell_names[k] for k in self._plain]

@@ -16,10 +16,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from pyarrow import csv
 
-from flipcost.core.arrays import Array
 from flipcost.exceptions import TableError
 from flipcost.tables.columns import UNIT
 from flipcost.tables.limits import Unpacked, parquet_batches
@@ -36,9 +34,6 @@ from flipcost.tables.sniff import (
 _BLOCK_BYTES = 1 << 22
 # What decompressors raise on damaged files.
 _UNREADABLE = (EOFError, OSError, lzma.LZMAError, zlib.error, pa.ArrowException)
-# Keeps our random numbers apart from those of a user who made labels with the same seed: a sample
-# by the same numbers would be a sample by label.
-_STREAM = 0x666C6970
 
 
 def read_table(
@@ -79,83 +74,6 @@ def read_table(
     if not batches or not sum(batch.num_rows for batch in batches):
         raise no_rows(path)
     return pa.Table.from_batches(batches)
-
-
-def read_sample(
-    path: Any,
-    max_rows: int,
-    *,
-    seed: int = 0,
-    delimiter: str | None = None,
-    encoding: str | None = None,
-    max_bytes: int | None = None,
-) -> tuple[Any, NDArray[np.int64], int]:
-    r"""Read a random sample of the rows of a file, without holding more than a few of them.
-
-    Every row gets a random key, and the rows with the smallest keys are kept, in their order: a
-    file of any size is sampled in one pass and in constant memory.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    max_rows : int
-        Rows to keep; a smaller file is read whole.
-    seed : int, default=0
-        Seed of the keys.
-    delimiter, encoding, max_bytes
-        As in `read_table`.
-
-    Returns
-    -------
-    table : pyarrow.Table
-        The sample.
-    rows : ndarray of int
-        Which rows of the file they are, the first being 0.
-    n_rows : int
-        Rows in the file.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> from pathlib import Path
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder) / "a.csv"
-    ...     _ = path.write_text("age,ill\n" + "50,yes\n" * 1000)
-    ...     table, rows, n_rows = read_sample(path, 100)
-    >>> table.num_rows, len(rows), n_rows
-    (100, 100, 1000)
-    """
-    rng = np.random.default_rng([seed, _STREAM])
-    kept: list[tuple[Any, Array, NDArray[np.int64]]] = []
-    n_rows = held = 0
-    limit = 1.0
-    for batch in read_batches(path, delimiter=delimiter, encoding=encoding, max_bytes=max_bytes):
-        keys = rng.random(batch.num_rows)
-        kept.append(_filter(batch, keys, n_rows + np.arange(batch.num_rows), limit))
-        n_rows += batch.num_rows
-        held += kept[-1][0].num_rows
-        if held > 2 * max_rows:
-            limit, held = _limit(kept, max_rows), max_rows
-            kept = [_filter(*part, limit) for part in kept]
-    if not n_rows:
-        raise no_rows(path)
-    if held > max_rows:
-        kept = [_filter(*part, _limit(kept, max_rows)) for part in kept]
-    table = pa.Table.from_batches([batch for batch, _, _ in kept])
-    return table, np.concatenate([rows for _, _, rows in kept]), n_rows
-
-
-def _limit(kept: list[tuple[Any, Any, Any]], max_rows: int) -> float:
-    keys = np.concatenate([keys for _, keys, _ in kept])
-    return float(np.partition(keys, max_rows - 1)[max_rows - 1])
-
-
-def _filter(batch: Any, keys: Any, rows: Any, limit: float) -> tuple[Any, Any, Any]:
-    inside = keys <= limit
-    if inside.all():
-        return batch, keys, rows
-    return batch.filter(pa.array(inside)), keys[inside], rows[inside]
 
 
 def column_names(

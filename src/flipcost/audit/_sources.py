@@ -297,12 +297,12 @@ class TableInEngine:
             raise NeedsRowsError(msg)
         self.name, self.names = name, self._table.names
         self.notes: list[str] = []
-        self.reading = f"drawn and scored by queries in {engine.said_name}"
+        self.reading = f"drawn and scored by queries in {engine.title}"
         self._options, self._say, self._n_rows = options, say, n_rows
         if options.id is None and not engine.dialect.counts_rows:
             self.notes.append(
-                f"Rows of {engine.said_name} have no numbers that stay, and are told by where they "
-                "lie; give `id` to have them named."
+                f"Rows of {engine.title} have no permanent numbers, and are named by their "
+                "place; give `id` to name them."
             )
 
     @property

@@ -60,7 +60,7 @@ def without_views(frame: Any) -> Any:
 
 
 def take_column(table: Any, name: str, where: str) -> Any:
-    """Return a column as one Arrow array, dictionaries decoded, or say which one was meant.
+    """Return a column as one Arrow array, dictionaries decoded; suggest a name if there is none.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def _without_empty(column: Any) -> Any:
 
 
 def as_text(column: Any, name: str, what: str) -> Any:
-    """Return a column as strings, or say that it cannot serve as what it is to be.
+    """Return a column as strings; refuse types that have no text.
 
     Examples
     --------

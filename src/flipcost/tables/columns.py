@@ -22,7 +22,7 @@ NUMBER_STYLES = {
     "1 234.5": ("[ \u00a0\u202f]", r"\."),
     "1'234.5": ("['\u2019]", r"\."),
 }
-# Signs around a number that say what it counts.
+# Signs of a unit around a number.
 UNIT = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)"
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 TRUE_WORDS = ("true", "yes", "t", "y")
@@ -72,7 +72,7 @@ def describe_column(name: str, column: Any, *, categorical: bool = False) -> dic
     -------
     dict
         ``name``, ``kind`` (``"number"``, ``"boolean"``, ``"date"``, ``"category"``, or ``"empty"``
-        and ``"constant"`` for columns that say nothing), and what is needed to read it again:
+        and ``"constant"`` for columns without information), and what is needed to read it again:
         ``levels`` or ``format``.
 
     Examples
@@ -119,7 +119,7 @@ def _is_constant(column: Any) -> bool:
 
 
 def text_kind(distinct: Any) -> tuple[str, Any]:
-    """Find out what the distinct cells of a column of text stand for.
+    """Find out what the distinct cells of a column of text hold.
 
     Parameters
     ----------

@@ -28,7 +28,7 @@ class DuckDBEngine(SqlEngine):
     """A table or a query of a DuckDB connection."""
 
     dialect = DuckDBDialect()
-    said_name = "DuckDB"
+    title = "DuckDB"
 
     def __init__(self, connection: Any, source: str, *, owned: bool = False):
         super().__init__(source)

@@ -35,8 +35,8 @@ _LEVEL_ROWS = 5
 # a linear score would follow them. Give Me Some Credit, splines only: 0.845 of the constant's cost
 # unclipped, 0.574 clipped.
 _OUTER_QUANTILES, _REACH = (0.005, 0.995), 2.0
-# Codes that more rows hold, as 999: at least so many times as far from all other values as these
-# are, a tenth on either side left out, from each other.
+# Codes such as 999 that many rows hold: further from all other values than this many times the
+# range of these, a tenth on either side left out.
 _APART = 3.0
 # Quantiles are taken from about this many rows.
 _QUANTILE_ROWS = 20_000
@@ -180,7 +180,7 @@ class Encoder:
     def of_described(
         cls, table: Any, described: Sequence[dict[str, Any]], sample_weight: Array | None = None
     ) -> Encoder:
-        """Learn the columns of an Arrow table of which `describe` has told what they hold."""
+        """Learn the columns of an Arrow table, given what `describe` found in them."""
         found = [Column(one["name"], one["kind"], one.get("format")) for one in described]
         n_categories = sum(column.kind == "category" for column in found)
         most = int(np.clip(_ALL_LEVELS // max(n_categories, 1), _LEAST_LEVELS, _MOST_LEVELS))
@@ -262,7 +262,7 @@ class Encoder:
     def cells(self, X: Any) -> Array:
         """Return rows as numbers and codes, NaN where a value is missing, shape (n, n_cells).
 
-        The code after the last level stands for every other level. An array is returned as it is.
+        Every other level has the code after the last. An array is returned as it is.
         """
         if not hasattr(X, "columns"):
             return np.asarray(X)
@@ -345,7 +345,7 @@ def is_mixed(X: Any) -> bool:
 
 
 def _is_coded(table: Any, name: str) -> bool:
-    """Tell whether a column was made a category by whoever made the table."""
+    """Tell whether a column arrives as a category."""
     kind = table.schema.field(name).type
     return bool(pa.types.is_dictionary(kind))
 

@@ -1,4 +1,4 @@
-"""Engines: whoever holds a table and answers questions about it."""
+"""Engines that hold a table and answer questions about it."""
 
 from __future__ import annotations
 
@@ -29,11 +29,11 @@ _PART = re.compile(r'"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^."`]+')
 class ColumnKind:
     """What a column holds, and the engine's word for it.
 
-    One of "number", "whole", "truth", "text", "date" and "other".
+    `kind` is "number", "whole", "truth", "text", "date" or "other".
     """
 
     kind: str
-    said: str
+    type: str
 
 
 @dataclass(frozen=True)
@@ -81,10 +81,10 @@ class Engine(ABC):
 
     @abstractmethod
     def fault(self, error: Exception) -> SourceError | None:
-        """Return what is wrong in one sentence, if the engine said so."""
+        """Return an error of the engine in one sentence; None if it is not the engine's."""
 
     def ask(self, question: Question) -> list[Answer]:
-        """Answer a question; what goes wrong is said in one sentence."""
+        """Answer a question; errors of the engine become one sentence."""
         with self.guarded():
             found = self._answers(question)
         self.n_questions += 1
@@ -126,7 +126,7 @@ class SqlEngine(Engine):
     """
 
     dialect: Dialect = Dialect()
-    said_name = "The engine"
+    title = "The engine"
 
     def __init__(self, source: str):
         self._source, where = read_source(source, self.dialect)
@@ -139,7 +139,7 @@ class SqlEngine(Engine):
 
     @abstractmethod
     def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
-        """Return rows as an Arrow table: so many of all, drawn at random, or all when None."""
+        """Return `size` of the rows, drawn at random, as an Arrow table; all when None."""
 
     @abstractmethod
     def arrow(self, statement: str) -> Any:
@@ -169,7 +169,7 @@ class SqlEngine(Engine):
     def has_row_numbers(self) -> bool:
         """Tell whether rows have numbers of the engine's own: those of tables may, not of queries.
 
-        They stay while nobody writes to the table.
+        They stay the same while the table is not written to.
         """
         if self._source.startswith("("):
             return False
@@ -198,25 +198,25 @@ class SqlEngine(Engine):
     def refused(self, said: str) -> SourceError:
         """Return the engine's own complaint in a sentence."""
         line = next((line.strip() for line in said.splitlines() if line.strip()), "no reason given")
-        return SourceError(f"{self.where}: {self.said_name} could not answer ({line.rstrip('.')}).")
+        return SourceError(f"{self.where}: {self.title} could not answer ({line.rstrip('.')}).")
 
     def no_table(self) -> SourceError:
         """Return the error for a table that is not there."""
-        msg = f"{self.said_name} has no {self.where}; check its name, and its schema if it has one."
+        msg = f"{self.title} has no {self.where}; check its name, and its schema if it has one."
         return SourceError(msg)
 
     def no_right(self) -> SourceError:
         """Return the error for a table that may not be read."""
         msg = (
-            f"{self.said_name} does not let this user read {self.where}; ask for the right to "
-            "SELECT from it, or connect as somebody who has it."
+            f"{self.title} does not let this user read {self.where}; ask for the right to "
+            "SELECT from it, or connect as a user who has it."
         )
         return SourceError(msg)
 
     def lost(self) -> SourceError:
         """Return the error for a connection that is gone."""
         msg = (
-            f"{self.said_name}: the connection was lost while {self.where} was read; connect again "
+            f"{self.title}: the connection was lost while {self.where} was read; connect again "
             "and start anew."
         )
         return SourceError(msg)

@@ -41,7 +41,7 @@ class EngineColumns:
     Parameters
     ----------
     engine : Engine
-        Who holds it.
+        The engine that holds the table.
     layout : Layout
         Roles of the columns; the features are named.
     rule : {"hash", "modulus"}
@@ -86,7 +86,7 @@ class EngineColumns:
         return [(value - number(mean)) / number(scale) for value, mean, scale in scaled]
 
     def kind(self, name: str) -> ColumnKind:
-        """Return what a column holds, or say which one was meant."""
+        """Return what a column holds; suggest a name where there is no such column."""
         if name not in self.kinds:
             raise unknown_column(name, list(self.kinds), _capital(self.engine.where))
         return self.kinds[name]
@@ -100,7 +100,7 @@ class EngineColumns:
             return case([(yes, number(1.0)), (no, number(0.0))])
         if kind.kind not in ("number", "whole"):
             msg = (
-                f"{self.engine.where}: column {name!r} must hold numbers; got {kind.said}. Leave "
+                f"{self.engine.where}: column {name!r} must hold numbers; got {kind.type}. Leave "
                 "it out of `columns`, make numbers of it in a SELECT, or, for a category, read the "
                 "table `with_encoder`."
             )
@@ -137,7 +137,7 @@ class EngineColumns:
             return column(name)
         msg = (
             f"{self.engine.where}: column {name!r} must hold text, integers or booleans to be a "
-            f"category; got {kind.said}. Leave it out of `columns`."
+            f"category; got {kind.type}. Leave it out of `columns`."
         )
         raise SourceError(msg)
 
@@ -153,7 +153,7 @@ class EngineColumns:
             return self.plain_level(name)
         if kind.kind == "number":
             return column(name).as_double()
-        msg = f"{self.engine.where}: labels must be numbers, text or booleans; got {kind.said}."
+        msg = f"{self.engine.where}: labels must be numbers, text or booleans; got {kind.type}."
         raise SourceError(msg)
 
     def label_code(self, labels: tuple[Any, ...]) -> Expression:
@@ -185,7 +185,7 @@ class EngineColumns:
         wanted = "integers or text" if self.rule == "hash" else "integers"
         msg = (
             f"{self.engine.where}: column {name!r} must hold {wanted} to make folds by its "
-            f"{self.rule}; got {kind.said}."
+            f"{self.rule}; got {kind.type}."
         )
         raise SourceError(msg)
 

@@ -39,7 +39,7 @@ _CODES = 4
 
 
 def gather(rows: EngineRows) -> tuple[ClassMoments, ...]:
-    """Gather the moments of every fold; say what is wrong with the rows if anything is."""
+    """Gather the moments of every fold; refuse rows that cannot be used."""
     shifts = np.repeat(_first_means(rows)[None], 2 * rows.n_folds, axis=0)
     sums = _sums(rows, shifts)
     far = sums.too_far()

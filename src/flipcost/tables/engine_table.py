@@ -76,7 +76,7 @@ class EngineTable(Table):
     Parameters
     ----------
     engine : Engine
-        Who holds the rows.
+        The engine that holds the rows.
     layout : Layout
         Roles of the columns.
     positive : label, optional

@@ -161,7 +161,7 @@ class FileSet(ABC):
 
     @abstractmethod
     def look(self, columns: Sequence[str], n_rows: int) -> list[Any]:
-        """Read about so many rows, of places at even distances, without a pass over the files.
+        """Read about `n_rows` rows, from places at even distances, without a pass over the files.
 
         Returns tables of consecutive rows each.
         """
@@ -335,7 +335,7 @@ class CsvFiles(FileSet):
     delimiter, encoding : str, optional
         Of all files, when they are not to be found out from the first lines.
     missing : sequence of str, optional
-        What stands for a missing value, when it is not the usual.
+        Spellings of missing values, when not the usual.
     as_text : bool, default=False
         Whether cells stay text, for a reader that comes after.
     filesystem : pyarrow.fs.FileSystem, optional
@@ -521,7 +521,7 @@ class ParquetFiles(FileSet):
         return sum(int(footer.num_rows) for footer in self._footers.values())
 
     def units(self, reading: Reading) -> list[Unit]:
-        """Return row groups, joined to some so many rows of one file.
+        """Return row groups, small ones of one file joined.
 
         For other processes each carries what is known of its own file only, and reads the footer
         anew.
@@ -565,7 +565,7 @@ class ParquetFiles(FileSet):
         return found
 
     def _spans(self, n_rows: int) -> Iterator[Span]:
-        """Yield row groups of one file, joined to some so many rows."""
+        """Yield row groups, joined within a file until they hold `n_rows` rows."""
         start = 0
         for path in self.paths:
             footer = self._footers[path]
@@ -581,7 +581,7 @@ class ParquetFiles(FileSet):
                     groups, start, held = [], start + held, 0
 
     def unit(self, span: Span, reading: Reading, *, threads: bool = False) -> Unit:
-        """Return the way to read row groups."""
+        """Return the unit that reads row groups."""
         read = partial(self._batches, span, reading, threads=threads)
         return Unit(f"file {span.path!r}", read)
 
@@ -636,7 +636,7 @@ def open_files(
     delimiter: str | None = None,
     encoding: str | None = None,
 ) -> FileSet:
-    r"""Find out whether files are CSV or Parquet, and return the way to read them.
+    r"""Find out whether files are CSV or Parquet, and open them.
 
     Parameters
     ----------
@@ -644,7 +644,7 @@ def open_files(
         Files of one kind, as in `scan_parquet`; a folder may hold others that are no tables, which
         are passed over.
     on_cluster : bool, default=False
-        Whether workers of a cluster read them, who run in folders of their own.
+        Whether workers of a cluster read them, which run in folders of their own.
     as_text : bool, default=False
         Whether cells of CSV files stay text, for an `Encoder` to read.
     delimiter, encoding : str, optional
@@ -762,7 +762,7 @@ def expected_rows(path: Any) -> int:
         with filesystem.open_input_stream(name, compression="detect") as file:
             head = file.read(_HEAD)
     except (pa.ArrowException, OSError, UnicodeDecodeError):
-        return 0  # whoever reads it will say what is wrong
+        return 0  # reading it will raise the error
     lines = int(head.count(b"\n"))
     return lines if len(head) < _HEAD else round(size * lines / _HEAD)
 
@@ -773,6 +773,6 @@ def _size_in_memory(path: str, filesystem: Any) -> int:
         try:
             footer = pq.read_metadata(path, filesystem=filesystem)
         except (pa.ArrowException, OSError, UnicodeDecodeError):
-            return size  # whoever reads it will say what is wrong
+            return size  # reading it will raise the error
         return 8 * int(footer.num_rows) * int(footer.num_columns)
     return (5 if path.lower().endswith((".gz", ".bz2", ".zst", ".xz", ".lz4")) else 1) * size

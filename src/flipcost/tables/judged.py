@@ -23,7 +23,7 @@ def read_judged(path: Any, *, delimiter: str | None = None, encoding: str | None
 
     JSON becomes the columns ``judge``, ``human`` and ``confidence`` beside those of the data: of
     Label Studio the prediction, the annotation (that of the ground truth, or else the last) and the
-    prediction's score; of promptfoo whether the output passed, what somebody rated it in the web
+    prediction's score; of promptfoo whether the output passed, how it was rated in the web
     viewer, and its score, with `` 2`` after the names for a second prompt or provider.
     """
     path = Path(path)
@@ -38,7 +38,7 @@ def read_judged(path: Any, *, delimiter: str | None = None, encoding: str | None
 
 
 def read_json(path: Path) -> Any:
-    """Return what a JSON file holds, or say what is wrong with it."""
+    """Return the content of a JSON file."""
     try:
         check_regular(path)
         return json.loads(path.read_bytes())
@@ -72,7 +72,7 @@ def _promptfoo_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
     for number, result in enumerate(results if isinstance(results, list) else ()):
         if not isinstance(result, dict) or not isinstance(result.get("success"), bool):
             continue
-        # The failures of a provider are no answers, and nobody can judge them.
+        # Failures of a provider are not answers.
         if result.get("failureReason") == _FAILED:
             continue
         place = result.get("promptIdx") or 0
@@ -119,7 +119,7 @@ def _label_studio_rows(found: Any, path: Path) -> list[dict[str, Any]]:
 
 
 def _annotations(task: dict[str, Any], path: Path) -> Iterator[tuple[str, str]]:
-    """Yield who answered a task and what, without what was skipped."""
+    """Yield annotator and label of each answer that was not skipped."""
     for answer in task.get("annotations") or task.get("completions") or ():
         if not isinstance(answer, dict) or answer.get("was_cancelled"):
             continue

@@ -1,4 +1,4 @@
-"""How much of a file may come out of it: small files that unpack to very much are refused."""
+"""Limits on what a file unpacks to: small files that would fill the memory are refused."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from flipcost.exceptions import TableError
 from flipcost.tables.arrow import without_views
 from flipcost.tables.paths import list_files
 
-# A file may unpack to so many times its size, or to so many bytes if that is more.
+# A file may unpack to this many times its size, or to this many bytes if that is more.
 MOST_TIMES, ALWAYS_BYTES = 100, 1 << 28
 # Bytes of one column in a batch, and the rows of a batch at least.
 _COLUMN_BYTES, _LEAST_ROWS = 1 << 26, 16
@@ -70,13 +70,13 @@ class _Counted:
         self._file, self._unpacked = file, unpacked
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to so many bytes."""
+        """Read up to `size` bytes."""
         block = self._file.read(size)
         self._unpacked.add(len(block))
         return block
 
     def close(self) -> None:
-        """Leave the file to whoever opened it."""
+        """Do nothing: the file is closed where it was opened."""
 
 
 def check_sizes(source: Any, max_bytes: int | None) -> None:

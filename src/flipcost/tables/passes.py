@@ -176,7 +176,7 @@ def merge_at(total: Any, result: Any, where: str) -> Any:
 
 
 def thread_count(n_threads: int | None) -> int:
-    """Return the number of threads: as many as this process may use, unless told."""
+    """Return the number of threads: as many as this process may use when None."""
     if n_threads is None:
         if hasattr(os, "sched_getaffinity"):
             return len(os.sched_getaffinity(0))

@@ -135,7 +135,7 @@ def _inside_elsewhere(path: str, filesystem: Any) -> list[str]:
 
 
 def is_many(path: Any) -> bool:
-    """Tell whether a path stands for several files: a folder, or a pattern.
+    """Tell whether a path names several files: a folder, or a pattern.
 
     Examples
     --------

@@ -30,7 +30,7 @@ class PostgreSQLEngine(SqlEngine):
     """A table or a query of a PostgreSQL connection."""
 
     dialect = PostgreSQLDialect()
-    said_name = "PostgreSQL"
+    title = "PostgreSQL"
 
     def __init__(self, connection: Any, source: str, *, owned: bool = False, secret: str = ""):
         super().__init__(source)
@@ -62,7 +62,7 @@ class PostgreSQLEngine(SqlEngine):
         with self.guarded():
             if size is not None:
                 self.run(f"SELECT setseed({seed % 1_000_003 / 1_000_003:.9f})")
-                # A few more than are wanted, and of these so many at random.
+                # A few more than are wanted, and `size` of these at random.
                 share = 1.05 * size / n_rows + 20 / n_rows
                 some = f" WHERE random() < {share:.12f} ORDER BY random() LIMIT {size}"
             return self.arrow(f"SELECT source.* FROM {self._source} AS source{some}")
@@ -136,7 +136,7 @@ def open_address(address: str) -> tuple[Any, str]:
             )
         raise TableError(msg) from None
     connection.execute("SET default_transaction_read_only = on")
-    # All queries see the table as it was at the first: nobody who writes to it disturbs.
+    # All queries see the table as it was at the first, whatever is written meanwhile.
     connection.execute("BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY")
     return connection, secret
 

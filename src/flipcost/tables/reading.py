@@ -437,14 +437,14 @@ class _Bounded:
         self._file, self._left = file, length
 
     def read(self, size: int = -1) -> bytes:
-        """Read up to so many bytes."""
+        """Read up to `size` bytes."""
         wanted = self._left if size is None or size < 0 else min(size, self._left)
         block = self._file.read(wanted)
         self._left -= len(block)
         return block
 
     def close(self) -> None:
-        """Leave the file to whoever opened it."""
+        """Do nothing: the file is closed where it was opened."""
 
 
 def can_be_cut(form: FileFormat) -> bool:
@@ -462,7 +462,7 @@ def can_be_cut(form: FileFormat) -> bool:
 def split_text(
     path: Any, form: FileFormat, n_bytes: int, filesystem: Any = None
 ) -> list[TextRange]:
-    r"""Cut a CSV file into ranges of about so many bytes.
+    r"""Cut a CSV file into ranges of about `n_bytes` bytes.
 
     Cuts are made at line breaks outside of quotes: where the text that follows reads as rows. Where
     it does not, there is no cut.
@@ -519,8 +519,8 @@ def read_places(
     Parameters
     ----------
     path : path-like
-        The file. Of one that is compressed, in wide characters, or in which rows cannot be told
-        from the middle, the beginning is read.
+        The file. Where it is compressed, or in wide characters, or rows cannot be found from the
+        middle, its beginning is read.
     n_rows : int
         About how many rows to read in all.
     form : FileFormat, optional
@@ -559,7 +559,7 @@ def read_places(
             rows = _parse_place(block[start : block.rfind(b"\n") + 1], form) if start else None
             if rows is not None:
                 found.append(rows.slice(0, each))
-    if len(found) < _PLACES // 2:  # rows cannot be told from the middle: more of the beginning
+    if len(found) < _PLACES // 2:  # rows cannot be found from the middle: more of the beginning
         return _first_rows(path, form, n_rows, filesystem)
     return found
 

@@ -21,7 +21,7 @@ from flipcost.tables.columns import read_any_numbers
 _NUMBER = re.compile(r"[+-]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][+-]?[0-9]{1,4})?")
 _LONGEST_NUMBER = 100
 _EXACT = Context(prec=4 * _LONGEST_NUMBER)
-# Longer labels are text that somebody put into the wrong column.
+# Longer labels are a sign of the wrong column.
 _LONGEST_LABEL = 1000
 
 
@@ -38,7 +38,7 @@ class Roles:
     trusted : str or None
         Labels known to be right, on some rows.
     second_label : tuple of str
-        Labels given again, independently, each column by somebody else.
+        Labels given again, independently, each column by another annotator.
     sample_weight : str or None
         Weights of rows.
     group, time : str or None
@@ -117,7 +117,7 @@ def read_labels(column: Any, name: str) -> NDArray[Any]:
 
 
 def label_codes(column: Any, name: str) -> tuple[NDArray[np.int32], list[str]]:
-    """Return labels as codes, -1 where one is missing, and the texts that these stand for.
+    """Return labels as codes, -1 where one is missing, and the text of each code.
 
     Examples
     --------
@@ -217,7 +217,7 @@ def read_numbers(column: Any, name: str, *, what: str) -> Array:
 def two_classes(
     labels: Iterable[str | None], name: str, positive: str | None = None
 ) -> tuple[str, str]:
-    """Return the negative and the positive label, or say why there are not two.
+    """Return the negative and the positive label; refuse other than two.
 
     Examples
     --------

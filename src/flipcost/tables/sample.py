@@ -1,4 +1,4 @@
-"""Rows that stand for a table: which are drawn, and of how many rows each is one.
+"""Samples of a table: which rows are drawn, and how many rows each represents.
 
 Rows are drawn by a hash of their position, the same in files, on clusters and in databases, and
 however they are cut into pieces: those with the smallest hashes of each label. Samples of parts
@@ -27,17 +27,17 @@ from flipcost.tables.arrow import concatenate
 SAMPLE_ROWS = 200_000
 # Fewer where rows are wide: this many values are 1.6 GB. But never fewer rows than these.
 _MOST_VALUES, _FEWEST_ROWS = 200_000_000, 20_000
-# Rows that somebody checked are all kept, up to this number.
+# Checked rows are all kept, up to this number.
 CHECKED_ROWS = 20_000
 # Folds of the closed form must not be made by the hash that draws: the smallest are in fold 0.
 SAMPLE_SEED = 1_000_003
-# What a part on another machine may send: so many times its share of the rows that are wanted, so
-# that parts may differ in what they hold, but never less than so many.
+# What a part on another machine may send: this many times its share of the rows that are wanted,
+# since parts may differ in what they hold, and at least this number of rows.
 _PART_SHARE, _PART_ROWS = 4, 10_000
-# Kept rows are sorted out when there are so many times as many as are wanted.
+# Kept rows are sorted out when there are this many times as many as are wanted.
 _SLACK = 1.5
 _NO_BOUND = np.iinfo(np.int64).max
-# Of fewer rows nothing can be said.
+# Fewer rows are not enough to learn from.
 FEWEST = 50
 
 
@@ -112,7 +112,7 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Rows of a table: features, labels, and the weights that make them stand for all rows."""
+    """Rows of a table: features, labels, and weights that sum to the whole table."""
 
     X: Array
     y: NDArray[Any]
@@ -169,7 +169,7 @@ class Kept:
 
 @dataclass(frozen=True, eq=False)
 class LabelSample:
-    """Rows of each label of a part of a table, those that somebody checked apart; merges."""
+    """Rows of each label of a part of a table, checked rows apart; merges."""
 
     kept: dict[tuple[Any, bool], Kept]
 
@@ -196,7 +196,7 @@ class LabelSample:
         return LabelSample(merged)
 
     def standing_for(self, n_rows: Mapping[Any, int], where: str) -> LabelSample:
-        """Return the sample of a table of which so many rows of each label were counted."""
+        """Return the same sample, given how many rows of each label the table has."""
         kept = {}
         for (label, is_checked), own in self.kept.items():
             checked = self.kept.get((label, True))
@@ -250,10 +250,10 @@ class LabelSample:
 
 @dataclass(frozen=True, eq=False)
 class Drawn:
-    """The rows that stand for a table.
+    """The sample of a table.
 
-    `codes` say which of the labels each has, `stands_for` of how many rows of the table it is one,
-    and `n_rows` how many rows that has.
+    `codes` are places in `labels`; `stands_for` is how many rows of the table each row represents,
+    and `n_rows` how many the table has.
     """
 
     rows: Rows
@@ -271,7 +271,7 @@ class Drawn:
 def choose_rows(
     positive: Flags, size: int, seed: int, always: Indices | None = None
 ) -> tuple[Indices, Array]:
-    """Choose rows in memory as they are drawn of a table; return them, and what each stands for.
+    """Draw rows in memory as of a table; return them, and how many rows each represents.
 
     Examples
     --------
@@ -290,11 +290,11 @@ def choose_rows(
 
 
 def fit_weight(stands_for: Array, positive: Flags, weight: Array | None) -> Array | None:
-    """Return the weights to learn by: shares of the table, on the scale of the rows that tell.
+    """Return the weights to learn by: shares of the table, scaled to the information in the sample.
 
-    Rows of a sample tell as much as they are, not as much as they stand for. A comparison of the
-    labels has the variance 1/n of rows of each, so that all weights together are scaled by how much
-    larger that is in the sample than in the table.
+    A sample carries the information of its own rows, not of those it represents. A comparison of
+    the labels has variance 1/n for n rows of each, so all weights are scaled by the ratio of this
+    variance in the table to that in the sample.
     """
     if np.all(stands_for == 1.0):
         return weight

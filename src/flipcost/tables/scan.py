@@ -330,7 +330,7 @@ def scan_sql(
     Parameters
     ----------
     connection : DuckDB connection, psycopg connection, SparkSession, or str
-        Who is asked. Text is the path of a DuckDB file, or an address such as
+        What is asked. Text is the path of a DuckDB file, or an address such as
         ``"postgresql://user:password@host:5432/name"``; the connection is then opened for reading
         only, and the address is kept nowhere.
     query_or_table : str
@@ -451,7 +451,7 @@ def _root(value: Any) -> str:
 
 
 def sql_engine(connection: Any, source: str) -> SqlEngine:
-    """Return who answers for a table or a query, given a connection or where to open one.
+    """Return the engine for a table or a query, given a connection or where to open one.
 
     Examples
     --------
@@ -494,7 +494,7 @@ def open_engine(address: str, source: str) -> SqlEngine:
         read_source(source, module.PostgreSQLEngine.dialect)  # before anything is opened
         connection, secret = module.open_address(address)
         engine = module.PostgreSQLEngine(connection, source, owned=True, secret=secret)
-        finalize(engine, connection.close)  # for tables that nobody closes
+        finalize(engine, connection.close)  # for tables that are never closed
         return engine
     if "://" in address:
         msg = (
@@ -526,7 +526,7 @@ def _lazy_engine(frame: Any) -> Engine:
 
 
 def _ibis_engine(frame: Any) -> Engine | None:
-    """Return who answers for an Ibis table in SQL, if it is one of ours."""
+    """Return the engine for an Ibis table, if its backend is one of ours."""
     backend = frame.get_backend()
     if backend.name not in ("duckdb", "postgres", "pyspark"):
         return None

@@ -29,7 +29,7 @@ _DELIMITERS = (",", ";", "\t", "|", "^", "~", ":", " ")
 _DECIMAL_COMMA = re.compile(r"\D{0,5}(\d+|\d{1,3}(\.\d{3})+),\d+\D{0,5}")
 _DECIMAL_POINT = re.compile(r"\D{0,5}\d+\.\d+\D{0,5}")
 _GROUPED_BY_POINT = re.compile(r"\D{0,5}[1-9]\d{0,2}\.\d{3}\D{0,5}")
-# What stands for a missing value in text.
+# Spellings of missing values in text.
 MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "NaT")
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 # Files that people take for tables, by their first bytes.
@@ -65,7 +65,7 @@ class FileFormat:
     names : tuple of str
         Header of text; empty for Parquet, which holds it itself.
     missing : tuple of str
-        What stands for a missing value in text.
+        Spellings of missing values in text.
     header_lines : int
         Lines of text up to the first row: blank ones before the header, and those of the header,
         whose names may hold line breaks in quotes.
@@ -102,7 +102,7 @@ def sniff(
     encoding : str, optional
         Of text; UTF-8 when not given.
     missing : sequence of str, optional
-        What stands for a missing value, when it is not the usual.
+        Spellings of missing values, when not the usual.
     filesystem : pyarrow.fs.FileSystem, optional
         Where the file is, if not on this machine.
     may_be_empty : bool, default=False

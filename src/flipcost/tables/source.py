@@ -189,7 +189,7 @@ class Table(ABC):
         return counts
 
     def draw(self, size: int | None = None) -> Drawn:
-        """Draw the rows that stand for the table, in one pass.
+        """Draw a sample of the rows, in one pass.
 
         Parameters
         ----------
@@ -231,7 +231,7 @@ class Table(ABC):
         Returns
         -------
         RowSample
-            With attributes X, y and weight; the weights make the rows stand for the table.
+            With attributes X, y and weight; the weights sum to the rows of the table.
 
         Examples
         --------
@@ -252,7 +252,7 @@ class Table(ABC):
         return RowSample(X, y, weight if given is None else weight * given)
 
     def required(self, result: Any) -> Any:
-        """Return the result of a pass, or say that there were no rows."""
+        """Return the result of a pass; refuse a source without rows."""
         if result is None:
             msg = f"{self._name()} must hold rows to learn from; got none."
             raise SourceError(msg)

@@ -29,7 +29,7 @@ class SparkEngine(SqlEngine):
     """A table or a query of a Spark session."""
 
     dialect = SparkDialect()
-    said_name = "Spark"
+    title = "Spark"
 
     def __init__(self, session: Any, source: str):
         super().__init__(source)

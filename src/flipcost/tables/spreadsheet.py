@@ -1,7 +1,7 @@
 """Cells that a spreadsheet would take for formulas, written so that it does not, and read back.
 
 Text that begins with ``=``, ``+``, ``-``, ``@``, a tab or a line break is run as a formula when a
-CSV file is opened in a spreadsheet, with the rights of whoever opens it. Files that we write for
+CSV file is opened in a spreadsheet, with the rights of the user. Files that we write for
 people have an apostrophe before such text. Numbers, whose sign means what it says, are left alone.
 """
 

@@ -250,7 +250,7 @@ class Dialect:
     fence = ""
     # Whether the engine's own numbers of rows count them from the first.
     counts_rows = False
-    # Most sums in one statement: 200 columns have so many products, and themselves.
+    # Most sums in one statement: those of 200 columns and of all their products.
     most_sums = 20_500
 
     def name(self, name: str) -> str:

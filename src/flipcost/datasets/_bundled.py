@@ -93,73 +93,14 @@ def german_number(cell: str) -> float:
     return float(cell.removeprefix("A"))
 
 
-# Meanings as documented by the donor; see the note on Groemping (2019) in the description.
-GERMAN_CODES: dict[str, dict[str, str]] = {
-    "checking_status": {
-        "A11": "below 0 DM",
-        "A12": "0 to below 200 DM",
-        "A13": "200 DM or more, or salary assigned for at least a year",
-        "A14": "no checking account",
-    },
-    "credit_history": {
-        "A30": "no credits taken, or all paid back duly",
-        "A31": "all credits at this bank paid back duly",
-        "A32": "existing credits paid back duly till now",
-        "A33": "delay in the past",
-        "A34": "critical account, or other credits elsewhere",
-    },
-    "purpose": {
-        "A40": "new car",
-        "A41": "used car",
-        "A42": "furniture or equipment",
-        "A43": "radio or television",
-        "A44": "domestic appliances",
-        "A45": "repairs",
-        "A46": "education",
-        "A47": "vacation",
-        "A48": "retraining",
-        "A49": "business",
-        "A410": "others",
-    },
-    "savings": {
-        "A61": "below 100 DM",
-        "A62": "100 to below 500 DM",
-        "A63": "500 to below 1000 DM",
-        "A64": "1000 DM or more",
-        "A65": "unknown or none",
-    },
-    "employment": {
-        "A71": "unemployed",
-        "A72": "below 1 year",
-        "A73": "1 to below 4 years",
-        "A74": "4 to below 7 years",
-        "A75": "7 years or more",
-    },
-    "personal_status": {
-        "A91": "male, divorced or separated",
-        "A92": "female, divorced, separated or married",
-        "A93": "male, single",
-        "A94": "male, married or widowed",
-        "A95": "female, single",
-    },
-    "other_debtors": {"A101": "none", "A102": "co-applicant", "A103": "guarantor"},
-    "property": {
-        "A121": "real estate",
-        "A122": "savings agreement or life insurance",
-        "A123": "car or other",
-        "A124": "unknown or none",
-    },
-    "other_instalment_plans": {"A141": "bank", "A142": "stores", "A143": "none"},
-    "housing": {"A151": "rent", "A152": "own", "A153": "free"},
-    "job": {
-        "A171": "unemployed, or unskilled and not resident",
-        "A172": "unskilled, resident",
-        "A173": "skilled employee or official",
-        "A174": "management, self-employed, highly qualified, officer",
-    },
-    "telephone": {"A191": "none", "A192": "registered under the customer's name"},
-    "foreign_worker": {"A201": "yes", "A202": "no"},
-}
+def german_codes() -> dict[str, dict[str, str]]:
+    """Return what the codes of the German Credit table mean, by column.
+
+    As documented by the donor; see the note on Groemping (2019) in the description.
+    """
+    content = (files("flipcost.datasets") / "german_codes.json").read_bytes()
+    codes: dict[str, dict[str, str]] = json.loads(content)
+    return codes
 
 
 def import_pandas() -> Any:
@@ -432,9 +373,10 @@ def load_german_credit(
     """
     _check_coding(coding)
     entry, rows, features = _load("german_credit")
+    codes = german_codes()
     data: NDArray[Any]
     if coding == "raw":
-        cells = [[row[f] if f in GERMAN_CODES else float(row[f]) for f in features] for row in rows]
+        cells = [[row[f] if f in codes else float(row[f]) for f in features] for row in rows]
         data = np.array(cells, dtype=object)
     else:
         data = np.array([[german_number(row[f]) for f in features] for row in rows])
@@ -446,10 +388,10 @@ def load_german_credit(
         _class_is(rows, "2"),
         return_X_y=return_X_y,
         as_frame=as_frame,
-        categories={f: (tuple(codes), False) for f, codes in GERMAN_CODES.items()}
+        categories={f: (tuple(own), False) for f, own in codes.items()}
         if coding == "raw"
         else None,
-        codes={f: dict(codes) for f, codes in GERMAN_CODES.items()},
+        codes=codes,
     )
 
 

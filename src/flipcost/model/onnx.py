@@ -10,10 +10,11 @@ from flipcost.core.arrays import Array
 from flipcost.core.expressions import Expression
 from flipcost.exceptions import ExportError
 from flipcost.model.convert import formula_to_write
-from flipcost.model.parts import WEEK_DAYS, YEAR_DAYS, Forest, TreeData
+from flipcost.model.steps import Steps
 
 if TYPE_CHECKING:
     from flipcost.model.formula import Formula
+    from flipcost.model.parts import Forest, TreeData
 
 # What `TreeEnsemble` in double precision needs; onnxruntime has it since 1.20.
 _OPSET, _ML_OPSET, _IR = 17, 5, 9
@@ -60,8 +61,13 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
     return _Graph(formula_to_write(model, decision=decision), onnx).model(decision=decision)
 
 
-# What steps of arithmetic are called.
+# What steps are called.
 _STEPS = {
+    ">": "Greater",
+    "floor": "Floor",
+    "sin": "Sin",
+    "cos": "Cos",
+    "exp": "Exp",
     "+": "Add",
     "-": "Sub",
     "*": "Mul",
@@ -73,14 +79,14 @@ _STEPS = {
 }
 
 
-class _Graph:
-    """Put a graph together, node by node."""
+class _Graph(Steps[str]):
+    """Put a graph together, node by node; a value is the name of what a node gives."""
 
     def __init__(self, formula: Formula, onnx: Any) -> None:
-        self.formula, self.onnx = formula, onnx
+        super().__init__(formula)
+        self.onnx = onnx
         self.nodes: list[Any] = []
         self.constants: list[Any] = []
-        self.cells: dict[tuple[int, int], str] = {}
         self.standards: dict[int, str] = {}
         self.codes: dict[int, str] = {}
 
@@ -142,39 +148,25 @@ class _Graph:
     def _flat(self, value: str, name: str | None = None) -> str:
         return self.node("Reshape", value, self.constant([-1], np.int64), name=name)
 
-    def cell(self, column: int, part: int) -> str:
-        """Return a cell of a column, NaN where it is missing."""
-        if (column, part) not in self.cells:
-            value = self.formula.columns[column].name
-            if part:
-                period = self.constant(YEAR_DAYS if part < 3 else WEEK_DAYS)
-                if part >= 3:
-                    turns = self.node("Floor", self.node("Div", value, period))
-                    value = self.node("Sub", value, self.node("Mul", turns, period))
-                turned = self.node("Mul", value, self.constant(2 * np.pi))
-                turned = self.node("Div", turned, period)
-                value = self.node("Sin" if part % 2 else "Cos", turned)
-            self.cells[column, part] = value
-        return self.cells[column, part]
+    def apply(self, step: str, *values: str) -> str:
+        return self.node(_STEPS[step], *values)
 
-    def number(self, index: int) -> str:
-        """Return a number filled, clipped and standardized, shape (n, 1)."""
+    def filled(self, value: str, fill: float) -> str:
+        return self.node("Where", self.node("IsNaN", value), self.constant(fill), value)
+
+    def between(self, value: str, low: float | None, high: float | None) -> str:
+        # Unlike Clip, these keep what is missing in all runtimes.
+        for kind, end in (("Less", low), ("Greater", high)):
+            if end is not None:
+                limit = self.constant(end)
+                value = self.node("Where", self.node(kind, value, limit), limit, value)
+        return value
+
+    def standard(self, index: int) -> str:
+        """Return a number of the formula, shape (n, 1)."""
         if index not in self.standards:
             number = self.formula.numbers[index]
-            value = self.cell(number.column, number.part)
-            if number.fill is not None:
-                gone = self.node("IsNaN", value)
-                value = self.node("Where", gone, self.constant(number.fill), value)
-            # Unlike Clip, these keep what is missing in all runtimes.
-            for kind, end in (("Less", number.low), ("Greater", number.high)):
-                if end is not None:
-                    limit = self.constant(end)
-                    value = self.node("Where", self.node(kind, value, limit), limit, value)
-            if number.centre:
-                value = self.node("Sub", value, self.constant(number.centre))
-            if number.scale != 1:
-                value = self.node("Div", value, self.constant(number.scale))
-            self.standards[index] = value
+            self.standards[index] = self.number(number, self.formula.columns[number.column].name)
         return self.standards[index]
 
     def code(self, column: int) -> str:
@@ -193,7 +185,7 @@ class _Graph:
                     default_int64=n,
                 )
             else:
-                gone = self.node("IsNaN", self.cell(column, 0))
+                gone = self.node("IsNaN", found.name)
                 self.codes[column] = self.node("Cast", gone, to=self.onnx.TensorProto.INT64)
         return self.codes[column]
 
@@ -207,7 +199,7 @@ class _Graph:
         formula, m = self.formula, len(self.formula.bias)
         columns, slopes = [], []
         for term in formula.number_terms:
-            z = self.number(term.number)
+            z = self.standard(term.number)
             columns.append(z)
             slopes.append(np.array([term.slopes]))
             if term.knots:
@@ -237,7 +229,7 @@ class _Graph:
 
     def _probability(self, scores: str) -> str:
         if self.formula.curves is None:
-            return self._link(scores)
+            return self.link(scores)
         curves = np.array(self.formula.curves)
         m, n_places = curves.shape
         # What is no number has no place: it is looked up anywhere, and is none again in the end.
@@ -256,50 +248,25 @@ class _Graph:
         axes = self.constant([1], np.int64)
         return self.node("ReduceSum", value, axes, keepdims=0)
 
-    def _link(self, score: str) -> str:
-        link, one = self.formula.link, self.constant(1.0)
-        assert link is not None  # noqa: S101 - there are curves otherwise
-        if link.kind == "logistic":
-            s = self.node("Exp", self.node("Neg", score))
-            found = self.node("Div", one, self.node("Add", one, s))
-        else:
-            s = self.node("Clip", score, self.constant(-1 / link.margin), one)
-            above = self.node("Mul", s, self.constant(link.margin * link.cost))
-            above = self.node("Add", above, self.constant(link.cost))
-            below = self.node("Mul", self.node("Sub", one, s), self.constant(1 - link.cost))
-            found = self.node("Div", above, self.node("Add", above, below))
-        if (link.low, link.high) == (0, 1):
-            return found
-        clean = self.node("Sub", found, self.constant(link.low))
-        clean = self.node("Div", clean, self.constant(link.high - link.low))
-        return self.node("Clip", clean, self.constant(0.0), one)
-
     def _decide(self, probability: str, scores: str) -> None:
-        decision = self.formula.decision
+        decision, costs = self.formula.decision, None
         if decision.by in ("always", "never"):
             like = self.node("IsNaN", probability)
-            other = self.node("Not", like)
             kind = "Or" if decision.by == "always" else "And"
-            self.node(kind, like, other, name="called_positive")
-        elif decision.by == "score":
-            self.node("Greater", self._flat(scores), self.constant(0.0), name="called_positive")
-        elif decision.is_by_row:
-            fn, fp, tp, tn = map(self._arithmetic, decision.expressions)
-            below = self.node("Sub", self.constant(1.0), probability)
-            saved = self.node("Mul", self.node("Sub", fn, tp), probability)
-            lost = self.node("Mul", self.node("Sub", fp, tn), below)
-            gain = self.node("Sub", saved, lost)
-            self.node("Greater", gain, self.constant(0.0), name="called_positive")
+            called = self.node(kind, like, self.node("Not", like))
         else:
-            limit = self.constant(decision.threshold)
-            self.node("Greater", probability, limit, name="called_positive")
+            if decision.is_by_row:
+                fn, fp, tp, tn = map(self._arithmetic, decision.expressions)
+                costs = self.apply("-", fn, tp), self.apply("-", fp, tn)
+            called = self.flagged(probability, self._flat(scores), costs)
+        self.node("Identity", called, name="called_positive")
         no, yes = (self._text(label) for label in self.formula.labels)
         self.node("Where", "called_positive", yes, no, name="prediction")
 
     def _arithmetic(self, expression: Expression) -> str:
         """Return a cost, shape (n,) or ()."""
         return expression.fold(
-            self.constant, self._flat, lambda name, values: self.node(_STEPS[name], *values)
+            self.constant, self._flat, lambda name, values: self.apply(name, *values)
         )
 
     def _text(self, text: str) -> str:
@@ -316,7 +283,7 @@ class _Graph:
         columns = []
         for key in trees.columns:
             if isinstance(key, int):
-                columns.append(self.number(key))
+                columns.append(self.standard(key))
             else:  # flags: 0 goes left
                 number, flags = key
                 right = 1.0 - np.array(flags, dtype=float)[:, None]
@@ -329,7 +296,7 @@ class _Graph:
         }
         found = self.node(
             "TreeEnsemble",
-            self._block(columns or [self.cell(self.formula.used[0], 0)]),
+            self._block(columns or [self.formula.columns[self.formula.used[0]].name]),
             domain="ai.onnx.ml",
             n_targets=1,
             aggregate_function=1,  # the sum

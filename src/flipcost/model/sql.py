@@ -13,19 +13,17 @@ from flipcost.core.expressions import Expression
 from flipcost.exceptions import ExportError, LargeQueryWarning
 from flipcost.model.convert import formula_to_write
 from flipcost.model.dialects import TRANSPILED, Dialect, DialectName, dialect_of
-from flipcost.model.parts import (
-    WEEK_DAYS,
-    YEAR_DAYS,
-    Column,
-    LevelTerm,
-    Number,
-    NumberTerm,
-    TreeData,
-)
+from flipcost.model.steps import Steps
 from flipcost.tables.columns import FALSE_WORDS, TRUE_WORDS
 
 if TYPE_CHECKING:
     from flipcost.model.formula import Formula
+    from flipcost.model.parts import (
+        Column,
+        LevelTerm,
+        NumberTerm,
+        TreeData,
+    )
 
 # What BigQuery reads of a query; other engines read more.
 MOST_BYTES = 1_000_000
@@ -118,11 +116,36 @@ def _transpiled(query: str, dialect: str) -> str:
     return str(sqlglot.transpile(query, read="duckdb", write=dialect, pretty=True)[0]) + "\n"
 
 
-class _Writer:
+# What a step is called, where it is no sign between two values.
+_FUNCTIONS = {"min": "LEAST", "max": "GREATEST", "negate": "-"}
+
+
+class _Writer(Steps[str]):
     """Write the parts of a query: columns read, encoded, scored, looked up."""
 
     def __init__(self, formula: Formula, dialect: Dialect) -> None:
-        self.formula, self.dialect = formula, dialect
+        super().__init__(formula)
+        self.dialect = dialect
+
+    def constant(self, value: float) -> str:
+        return self.dialect.number(value)
+
+    def apply(self, step: str, *values: str) -> str:
+        if len(values) == 2 and step not in _FUNCTIONS:
+            return f"({values[0]} {step} {values[1]})"
+        found = f"{_FUNCTIONS.get(step, step.upper())}({', '.join(values)})"
+        return f"({found})" if step == "negate" else found
+
+    def filled(self, value: str, fill: float) -> str:
+        return f"COALESCE({value}, {self.constant(fill)})"
+
+    def between(self, value: str, low: float | None, high: float | None) -> str:
+        # Unlike GREATEST, which some engines make skip NULL, this leaves NULL what is NULL.
+        cases = ""
+        for sign, end in (("<=", low), (">=", high)):
+            if end is not None:
+                cases += f" WHEN {value} {sign} {self.constant(end)} THEN {self.constant(end)}"
+        return f"CASE{cases} ELSE {value} END" if cases else value
 
     def query(self, table: str, keep: Sequence[str], *, decision: bool) -> str:
         kept = [self.dialect.name(name) for name in keep]
@@ -196,44 +219,24 @@ class _Writer:
 
     def _arithmetic(self, expression: Expression) -> str:
         names = {name: f"fc_p{k}" for k, name in enumerate(self.formula.cost_columns)}
-        return expression.fold(self.dialect.number, names.__getitem__, self._operation)
 
-    def _operation(self, name: str, values: list[str]) -> str:
-        if name in ("min", "max"):
-            # Nothing is NULL here that counts: whether a column is, is asked before.
-            return f"{'LEAST' if name == 'min' else 'GREATEST'}({', '.join(values)})"
-        if name in ("abs", "negate"):
-            return f"ABS({values[0]})" if name == "abs" else f"(-{values[0]})"
-        left, right = values
-        # What is divided by nothing is no cost, rather than an error of some engines.
-        return f"({left} {name} {f'NULLIF({right}, 0)' if name == '/' else right})"
+        def apply(name: str, values: list[str]) -> str:
+            if name == "/":  # by nothing: no cost, rather than an error of some engines
+                values = [values[0], f"NULLIF({values[1]}, 0)"]
+            return self.apply(name, *values)
+
+        return expression.fold(self.constant, names.__getitem__, apply)
 
     def encoded(self) -> dict[str, str]:
         """Return the columns again, and numbers filled, clipped and standardized."""
         own = {f"fc_c{k}": f"fc_c{k}" for k in self.formula.used}
         numbers = {
-            f"fc_z{j}": self._number(number)
+            f"fc_z{j}": self.number(number, f"fc_c{number.column}")
             for j, number in enumerate(self.formula.numbers)
             if number.column in self.formula.used
             and self.formula.columns[number.column].kind != "category"
         }
         return own | numbers
-
-    def _number(self, feature: Number) -> str:
-        number, value = self.dialect.number, f"fc_c{feature.column}"
-        if feature.part:
-            period = number(YEAR_DAYS if feature.part < 3 else WEEK_DAYS)
-            turn = "SIN" if feature.part % 2 else "COS"
-            if feature.part >= 3:
-                value = f"({value} - {period} * FLOOR({value} / {period}))"
-            value = f"{turn}({number(2 * np.pi)} * {value} / {period})"
-        if feature.fill is not None:
-            value = f"COALESCE({value}, {number(feature.fill)})"
-        if feature.low is not None or feature.high is not None:
-            value = self._between(value, feature.low, feature.high)
-        if feature.centre:
-            value = f"({value} - {number(feature.centre)})"
-        return value if feature.scale == 1 else f"{value} / {number(feature.scale)}"
 
     def scored(self) -> dict[str, str]:
         """Return the scores without trees, and the sums of trees."""
@@ -321,23 +324,14 @@ class _Writer:
                 if forest.share[m]:
                     score += f" + {number(forest.share[m])} * fc_forest{k}"
             if self.formula.curves is not None:
-                score = self._between(score, 0.0, len(self.formula.curves[m]) - 1.0)
+                score = self.between(score, 0.0, len(self.formula.curves[m]) - 1.0)
             found[f"fc_q{m}"] = score
         return found
-
-    def _between(self, value: str, low: float | None, high: float | None) -> str:
-        # Unlike GREATEST, which some engines make skip NULL, this leaves NULL what is NULL.
-        cases = ""
-        for sign, end in (("<=", low), (">=", high)):
-            if end is not None:
-                limit = self.dialect.number(end)
-                cases += f" WHEN {value} {sign} {limit} THEN {limit}"
-        return f"CASE{cases} ELSE {value} END"
 
     def probability(self) -> str:
         """Return the sum of the curves, or what the link makes of the score."""
         if self.formula.curves is None:
-            return self._link()
+            return self.link("fc_q0")
         parts = [
             self._curve(f"fc_q{m}", np.array(curve), 0, len(curve) - 1)
             for m, curve in enumerate(self.formula.curves)
@@ -356,35 +350,16 @@ class _Writer:
         left, right = self._curve(q, values, low, middle), self._curve(q, values, middle, high)
         return f"CASE WHEN {q} < {number(float(middle))} THEN {left} ELSE {right} END"
 
-    def _link(self) -> str:
-        number, link = self.dialect.number, self.formula.link
-        assert link is not None  # noqa: S101 - there are curves otherwise
-        if link.kind == "logistic":
-            # Beyond, nothing changes but that some engines would overflow.
-            s = self._between("fc_q0", -500.0, 500.0)
-            found = f"{number(1.0)} / ({number(1.0)} + EXP(-({s})))"
-        else:
-            s = f"({self._between('fc_q0', -1 / link.margin, 1.0)})"
-            above = f"({number(link.cost)} * ({number(1.0)} + {number(link.margin)} * {s}))"
-            found = f"{above} / ({above} + {number(1 - link.cost)} * ({number(1.0)} - {s}))"
-        if (link.low, link.high) == (0, 1):
-            return found
-        clean = f"(({found}) - {number(link.low)}) / {number(link.high - link.low)}"
-        return self._between(clean, 0.0, 1.0)
-
     def score_kept(self) -> dict[str, str]:
         """Return the score, where the decision is by it."""
         return {"fc_q0": "fc_q0"} if self.formula.decision.by == "score" else {}
 
     def decision(self) -> dict[str, str]:
         """Return whether a row is flagged, and its label."""
-        decision, number = self.formula.decision, self.dialect.number
-        fixed = {"always": "TRUE", "never": "FALSE", "score": f"fc_q0 > {number(0.0)}"}
-        p = "probability_positive"
-        called = f"{p} > {number(decision.threshold or 0.0)}"
-        if decision.is_by_row:
-            called = f"fc_miss * {p} - fc_alarm * ({number(1.0)} - {p}) > {number(0.0)}"
-        called = fixed.get(decision.by, called)
+        by, priced = self.formula.decision.by, ("fc_miss", "fc_alarm")
+        costs = priced if self.formula.decision.is_by_row else None
+        called = {"always": "TRUE", "never": "FALSE"}.get(by)
+        called = called or self.flagged("probability_positive", "fc_q0", costs)
         no, yes = map(self.dialect.string, self.formula.labels)
         prediction = f"CASE WHEN {called} THEN {yes} WHEN NOT ({called}) THEN {no} END"
         return {"called_positive": called, "prediction": prediction}

@@ -142,7 +142,7 @@ class CellError(TableError):
         return CellError, (str(self), self.row)
 
     def at(self, start: int) -> str:
-        """Return the message with the number of the row, so many rows having been read before."""
+        """Return the message with the number of the row, this many rows having been read before."""
         return f"{self} It is in row {start + self.row + 1:,}."
 
 

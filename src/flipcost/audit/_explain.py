@@ -36,9 +36,9 @@ _CELLS = 2**21
 _MOST_SUSPECTS = 1000
 # Labels that are wrong with less probability than this are not suspicious.
 _LEAST_WRONG = 0.01
-# The table is compared with itself in so many parts, one after the other.
+# The table is compared with itself in this many parts, one after the other.
 _PARTS = 5
-# Values are compared in so many groups at most.
+# Values are compared in this many groups at most.
 _GROUPS = 10
 # A column changes along the table when chance would say so for one table in a thousand.
 _SURE = 0.001

@@ -79,7 +79,7 @@ class TableFound:
     n_rows, n_rows_total, n_positive : int
         Rows audited, rows in the table, and positive labels among the former.
     n_judged : int
-        Rows on which models were compared: all that were audited, or a sample that stands for
+        Rows on which models were compared: all that were audited, or a sample that represents
         them.
     n_effective : float
         Rows that intervals count for: fewer than there are where these depend on each other.
@@ -265,7 +265,7 @@ class Findings:
 
     @property
     def state(self) -> State:
-        """What can be said of the labels; decides what is said first."""
+        """What is known about the labels; decides what is said first."""
         return self.labels.errors.state
 
     @property

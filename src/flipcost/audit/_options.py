@@ -22,7 +22,7 @@ if TYPE_CHECKING:
 
 MODELS = ("auto", "linear", "boosting")
 NOISE_MODELS = ("auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional")
-# A price that is so many times the other leaves nothing to weigh up.
+# A price that is this many times the other leaves nothing to weigh up.
 _MOST_UNEVEN = 1e9
 # Attributes of a model that name columns it reads.
 _READ = ("feature_names_in_", "cost_columns")
@@ -234,7 +234,7 @@ class AuditOptions:
     )
     cost_check: float | None = option(
         None,
-        "What checking one row costs, to be told when to stop.",
+        "What checking one row costs, to know when to stop.",
         COSTS,
         kind=float,
         show_default=False,

@@ -173,7 +173,7 @@ def _whole(data: AuditData, suspects: Sequence[Suspect]) -> list[RowToCheck]:
 
 
 def row_cells(data: AuditData, frame: Any) -> Any:
-    """Return rows of the table as text: what somebody who checks them may see."""
+    """Return rows of the table as text: what someone who checks them may see."""
     options = data.options
     hidden = {options.target, options.trusted, options.truth, options.sample_weight, options.id}
     hidden |= set(data.maker.added)

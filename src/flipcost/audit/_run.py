@@ -114,7 +114,7 @@ def audit_files(
     """Audit files of any size in constant memory, or on a cluster.
 
     The files are read once to draw the rows to learn from, all that were checked among them, and to
-    count labels. Rows of a sample are weighted to stand for all. Only where not all rows were drawn
+    count labels. Rows of a sample are weighted to represent all. Only where not all rows were drawn
     the files are read again, to find the most suspicious labels of all rows.
 
     Parameters
@@ -195,8 +195,8 @@ def audit_sql(
     """Audit a table of a database, or what a query gives.
 
     A table of at most `max_rows` rows is taken as it is. Of a larger one labels are counted by
-    queries, and so many rows are drawn, all that were checked among them, which are weighted to
-    stand for all. Then all rows come by once, to find the most suspicious labels. Of a query
+    queries, and this many rows are drawn, all that were checked among them, which are weighted to
+    represent all. Then all rows come by once, to find the most suspicious labels. Of a query
     without `id` only the drawn rows are audited, and the result says so.
 
     Parameters
@@ -299,7 +299,7 @@ def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]
     if not drawn.is_all:
         notes.append(
             f"Learned from {len(drawn.codes):,} of {drawn.n_rows:,} rows, drawn at random and "
-            "weighted to stand for all; every row was scored for its label."
+            "weighted to represent all; every row was scored for its label."
         )
     data = AuditData(
         options=options,

@@ -307,7 +307,7 @@ class TableInEngine:
 
     @property
     def has_places(self) -> bool:
-        """Whether rows are told by numbers."""
+        """Whether rows are given by numbers."""
         return self._table.has_numbers
 
     def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:

@@ -99,7 +99,7 @@ def main(args: list[str] | None = None) -> int:
             # What users must know is said in sentences of our own.
             warnings.simplefilter("ignore")
             code = _command()(args=args or ["--help"], prog_name="flipcost", standalone_mode=False)
-            sys.stdout.flush()  # while it can still be said that nobody takes it
+            sys.stdout.flush()  # while it can still be said that no one takes it
     except FlipCostError as error:
         return _complain(in_options(str(error)))
     except (KeyboardInterrupt, typer.Abort):
@@ -137,7 +137,7 @@ def _open_closed_streams() -> None:
 
 
 def _drop_output() -> None:
-    """Send what is left of standard output nowhere: nobody takes it."""
+    """Send what is left of standard output nowhere: no one takes it."""
     with contextlib.suppress(OSError, ValueError, AttributeError):
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
 

@@ -218,7 +218,7 @@ def _write(result: Findings, place: Path) -> None:
 
 
 def _clear_earlier(folder: Path, written: set[str], inputs: list[Path]) -> None:
-    """Remove what an earlier audit left that is not of this one: rows that nobody checked."""
+    """Remove what an earlier audit left that is not of this one: rows that no one checked."""
     earlier = unused_batches(folder, inputs)
     if POOL_FILE not in written:
         with suppress(FlipCostError):  # not a pool, and so not of an audit
@@ -226,7 +226,7 @@ def _clear_earlier(folder: Path, written: set[str], inputs: list[Path]) -> None:
             earlier.append(folder / POOL_FILE)
     for path in earlier:
         if path.name not in written:
-            with suppress(OSError):  # the results are there, and this is in nobody's way
+            with suppress(OSError):  # the results are there, and this is in no one's way
                 path.unlink()
 
 

@@ -1,4 +1,4 @@
-"""Databases on the command line: where a table is, and a connection that nobody shows."""
+"""Databases on the command line: where a table is, and a connection that no one shows."""
 
 from __future__ import annotations
 

@@ -10,7 +10,7 @@ _FILES, _COLUMN = "recheck*.csv", "checked"
 
 
 def is_filled_in(path: Path) -> bool:
-    r"""Tell whether a file holds answers that somebody wrote into it.
+    r"""Tell whether a file holds answers that someone wrote into it.
 
     Examples
     --------

@@ -78,7 +78,7 @@ def run_predict(
 
 
 def files_of(data: Path) -> list[Path]:
-    """Return the files that a path stands for: itself, or those of a folder or a pattern."""
+    """Return the files that a path represents: itself, or those of a folder or a pattern."""
     if not is_many(data):
         return [data]
     try:

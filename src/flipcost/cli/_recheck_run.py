@@ -107,7 +107,7 @@ def _write(path: Path, text: str) -> None:
     try:
         write_new(path, text)
     except FileExistsError as error:
-        msg = f"Somebody else has just written {path}; run this again."
+        msg = f"{path} was just created by another process; run this again."
         raise UserError(msg) from error
     except OSError as error:
         msg = f"{path} cannot be written: {(error.strerror or str(error)).lower()}."

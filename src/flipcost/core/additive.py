@@ -131,7 +131,7 @@ _BLOCK_ROWS, _BLOCK_NUMBERS = 2048, 80 << 10
 _TABLE_NUMBERS = 1 << 15
 # Rows that are repeated through a block to see whether their place in it matters.
 _TRIALS = 3
-# Up to so many scores are products with one vector each: with 80 columns, two took 25 ns a row as
+# Up to this many scores are products with one vector each: with 80 columns, two took 25 ns a row as
 # one product of matrices, 11 as two of vectors; four took 26 and 21.
 _FEW_SCORES = 3
 

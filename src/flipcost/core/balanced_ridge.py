@@ -44,18 +44,18 @@ _CONSTANT_ULPS = 16
 # Rows that are expanded at a time.
 _CHUNK_ROWS = 8_192
 # Sparse rows of more columns are never turned into a scatter of columns by columns; of dense ones
-# of so many columns it is tried without.
+# of this many columns it is tried without.
 _MOST_SCATTERED, _MANY_COLUMNS = 1_000, 500
 # Residual of conjugate gradients, relative to the right side, of sparse rows, where scikit-learn's
 # ridge stops too, and of dense ones, whose scatters could be factored as well; most steps of the
 # first.
 _SPARSE_TOLERANCE, _DENSE_TOLERANCE, _MOST_STEPS = 1e-4, 1e-8, 500
-# Scatters take as long as a step for so many columns each, and so do two factors for each penalty.
+# Scatters take as long as a step for this many columns each; so do two factors for each penalty.
 # Measured on 2,200 to 20,000 rows of 500 to 2,000 columns.
 _COLUMNS_OF_A_STEP = 60
 # Bytes of dense rows whose two products are made while they are in the cache.
 _DENSE_BLOCK = 1 << 20
-# A squared mean of so many variances costs four of the sixteen digits.
+# A squared mean of this many variances costs four of the sixteen digits.
 _FAR = 1e4
 # Systems whose residual has shrunk to this share are left alone.
 _SETTLED = 1e-12

@@ -153,7 +153,7 @@ class ScoreBins:
         return replace(self, positive=power * self.positive, negative=power * self.negative)
 
     def thinned(self, design: float) -> ScoreBins:
-        """Return the bins of rows that count for so many times fewer, checked ones too."""
+        """Return the bins of rows that count for this many times fewer, checked ones too."""
         fewer = self.tempered(1 / design)
         return fewer if self.checked is None else replace(fewer, checked=self.checked / design)
 

@@ -11,9 +11,9 @@ doubt, and what checked rows say:
 
 The doubt :math:`K` moves all cells of a label together, moves those of a label and a call, tilts
 the model, follows the score smoothly, and leaves something to each cell; so checked rows teach
-their own cell most, its neighbours much and others little, and a cell that nobody looked at stays
+their own cell most, its neighbours much and others little, and a cell that no one looked at stays
 uncertain. Sums over cells are post-stratified: rows may have been chosen for checking by label,
-call and score, as unevenly as one likes; within a cell they must stand for the others.
+call and score, as unevenly as one likes; within a cell they must represent the others.
 """
 
 from __future__ import annotations
@@ -257,7 +257,7 @@ class CheckedRows:
     weight : ndarray of shape (n_checked,) or None
         Their weights, where those of the rows count others too; theirs among all rows when None.
     design : float, default=1.0
-        Design effect of the rows (`flipcost.core.dependence`): they count for so many times fewer.
+        Design effect of the rows (`flipcost.core.dependence`), which divides their number.
     """
 
     rows: NDArray[np.intp]
@@ -301,7 +301,7 @@ class CheckedRows:
     ) -> tuple[float, float]:
         """Return what a row costs by misses and by false alarms under decisions.
 
-        If misses cost so many times as much, the first does: many costs of the same decisions need
+        If misses cost `factor` times as much, the first does: many costs of the same decisions need
         these two once.
         """
         cells, paid, told, weight = self._by_cost(

@@ -170,7 +170,7 @@ class LabelSums:
         Returns
         -------
         value, error : ndarray of shape (..., R)
-            Means are cut to what can be.
+            Means are clipped to the feasible range.
         """
         weight = self.first[..., 0].sum(axis=(-2, -1))[..., None]
         told = unmix[:, 1, :]
@@ -286,7 +286,7 @@ def unbiased_mean(sums: LabelSums, noise_rate: NoiseRateLike) -> float:
 
 
 def denoised_mean(sums: LabelSums, noise_rate: NoiseRateLike, level: float = 0.95) -> Interval:
-    """Return a mean on clean labels at a known noise rate, with an interval, cut to what can be.
+    """Return a mean on clean labels at a known noise rate, with an interval, both clipped.
 
     Parameters
     ----------

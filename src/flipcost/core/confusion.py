@@ -175,7 +175,7 @@ class ConfusionCounts:
         Returns
         -------
         Interval
-            Of denoised counts that were cut to what can be, with limits by the delta method that
+            Of denoised counts that were clipped, with limits by the delta method that
             contain it; all that can be where nothing is identified.
 
         Examples
@@ -276,7 +276,7 @@ def measure_gradient(
 
 
 def feasible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
-    """Return denoised counts cut to what can be: of each call, from none to all rows are positive.
+    """Return denoised counts clipped: of each call, from none to all rows are positive.
 
     Parameters
     ----------
@@ -296,7 +296,7 @@ def feasible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
 
 
 def clip_counts(denoised: Array, counts: Array) -> Array:
-    """Cut denoised counts to what can be, given the counts that they were made of.
+    """Clip denoised counts to the feasible range, given the counts that they were made of.
 
     Examples
     --------

@@ -2,7 +2,7 @@ r"""A score that checked rows correct where wrong labels follow the columns.
 
 Scores learned from labels say what is labelled positive. If labels go wrong more often in some
 rows than in others, that is not the order in which rows are positive, and no curve of the score
-mends it. So the clean log-odds are taken as linear in the scores that count and in the features,
+corrects it. So the clean log-odds are taken as linear in the scores that count and in the features,
 
 .. math:: \operatorname{logit} \eta = b + a f(x) + w^\top x,
 
@@ -23,9 +23,9 @@ from flipcost.core.arrays import Array, Flags, Indices
 
 # Nothing is learned of more columns, or from checked rows that count for fewer.
 _MOST_COLUMNS, _FEWEST_ROWS = 500, 30
-# Rows are put into so many ranges of the score by either label; checked rows stand for the others
+# Rows are put into this many ranges of the score by either label; checked rows represent the others
 # of their cell. Cells without a checked row may hold this share of all rows; a checked row stands
-# for at most so many times as many rows as the mean one.
+# for at most this many times as many rows as the mean one.
 _RANGES, _UNSEEN, _HEAVIEST = 4, 0.15, 10.0
 _SUREST = 1e-3
 _NEWTON_STEPS, _CONVERGED = 30, 1e-8

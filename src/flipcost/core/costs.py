@@ -84,7 +84,7 @@ class Costs:
     fn : float, str, array-like of shape (n,), callable or CostRange
         Price of a false negative (a missed positive). A text is a column of the frame, or
         arithmetic of columns such as ``"0.8*amount + 12"``; a callable gets the frame; a range,
-        ``CostRange(3, 8)`` or ``"3..8"``, stands for all prices in it.
+        ``CostRange(3, 8)`` or ``"3..8"``, represents all prices in it.
     fp : float, str, array-like of shape (n,), callable or CostRange
         Price of a false positive (a false alarm).
     tp, tn : float, str, array-like of shape (n,) or callable, default=0

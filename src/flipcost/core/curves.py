@@ -61,7 +61,7 @@ def confusions_at_costs(
     weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
     thresholds = np.asarray(costs, dtype=float)
     ascending = np.argsort(thresholds, kind="stable")
-    # A row is called positive at the costs below its probability: at the first so many.
+    # A row is called positive at the costs below its probability: which come first.
     below = np.searchsorted(thresholds[ascending], np.asarray(probability, dtype=float))
     n = len(thresholds) + 1
     tables = []
@@ -185,7 +185,7 @@ class LabelBins:
         return LabelBins(joined[2] / joined[:2].sum(axis=0), joined[:2])
 
     def share(self, noise_rate: NoiseRateLike = None) -> Array:
-        """Return the share of positives in each bin, denoised and cut to what can be.
+        """Return the share of positives in each bin, denoised and clipped to the feasible range.
 
         Examples
         --------
@@ -328,7 +328,7 @@ def price_curve(
     level: float = 0.95,
     design: float = 1.0,
 ) -> BandCurve:
-    """Return the cost of a row if misses cost so many times what they do, decided at that price.
+    """Return the cost of a row if misses cost this many times what they do, decided at that price.
 
     Parameters
     ----------
@@ -357,7 +357,7 @@ def price_curve(
 
 
 def break_even(probability: ArrayLike, costs: RowCosts) -> Array:
-    """Return how many times as dear misses must be for flagging a row to pay, more than that.
+    """Return the factor on the cost of misses above which flagging a row pays.
 
     Examples
     --------
@@ -410,7 +410,7 @@ def sums_at_factors(
 
 
 def _group(sums: Array, slope: Array, base: float) -> LabelSums:
-    """Return sums where slope and base of a row are so many times a price of it.
+    """Return sums where slope and base of a row are this many times a price of it.
 
     Parameters
     ----------

@@ -37,7 +37,7 @@ CONSTANTS: tuple[Answer, Answer] = ("all_negative", "all_positive")
 ANSWERS: tuple[Answer, ...] = ("rule", *CONSTANTS)
 # Gains below rounding are none: the rule and a constant that it equals differ by 1e-17 or so.
 _TIE = 1e-9
-# With so many checked rows the difference that they show weighs half of what it weighs with many.
+# With this many checked rows the difference that they show weighs half of what it weighs with many.
 # With 30 the noise tax of real labels was 0.162 when it weighed all, 0.147 so (five splits).
 _CHECKED_ROWS = 100.0
 
@@ -108,7 +108,7 @@ def count_calls(
     sample_weight: ArrayLike | None = None,
     call_squares: CallSquares | None = None,
 ) -> ConfusionCounts:
-    """Count labels against calls, also of rows that stand for more of them.
+    """Count labels against calls, also of rows that represent more than one.
 
     Parameters
     ----------
@@ -119,7 +119,7 @@ def count_calls(
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
     call_squares : callable, optional
-        From calls to the squared weights of their table, where rows stand for more of them and
+        From calls to the squared weights of their table, where rows represent more than one and
         the squared weights of these rows would not tell how uncertain the counts are.
 
     Examples
@@ -224,7 +224,7 @@ def choose_at_factors(
     sample_weight: ArrayLike | None = None,
     checked: CheckedRows | None = None,
 ) -> list[Answer]:
-    """Return what `decide` chooses if misses cost so many times as much, at each of many factors.
+    """Return what `decide` chooses if misses cost this many times as much, at each of many factors.
 
     Sums over rows that turn between two factors tell all; with checked rows, what a decision misses
     and flags in vain is found once for each set of flagged rows.
@@ -372,7 +372,7 @@ def fallback_to_constant(
         How far the denoised difference is believed, from 0 to 1: few checked rows tell little.
     no_signal : bool, default=False
         Whether the scores say nothing about the labels. What is left to decide by is the costs of
-        a row: where they differ, rows can be told apart by these at one probability for all, and
+        a row: where they differ, rows can be distinguished by these at one probability for all, and
         where they do not there is no rule to keep.
 
     Examples
@@ -528,7 +528,7 @@ def value_of_knowing_rate(
     :math:`\min(\sum_r w_r e_r, 0) - \sum_r w_r \min(e_r, 0)`.
 
     The probabilities are those that the calibration gives under each rate, since a classifier that
-    is told the rate decides by them. Two other ways were in use. Denoising one probability by each
+    is given the rate decides by them. Two other ways were in use. Denoising one probability by each
     rate holds the noisy probability fixed, but another rate also gives the scores other slopes and
     other shares, which moves more rows across the threshold. And comparing with the constant that a
     fallback may choose counts the price of distrusting the model, which is there when the rate is

@@ -31,7 +31,7 @@ _CELL = 1e-3
 _CHUNK_ROWS = 8_192
 # Fewer rows than this are not searched for copies, and fewer copies are none.
 _FEW_ROWS, _FEW_COPIES, _LEAST_SHARE = 100, 10, 0.01
-# Rows that coincide by chance are expected; copies are where there are so many times as many pairs.
+# Rows that coincide by chance are expected; copies are this many times as many.
 _BEYOND_CHANCE = 20.0
 # A pattern that more rows than this share is no copy of a row but a common row.
 _COMMON, _COMMON_ROWS = 0.05, 20

@@ -1,7 +1,7 @@
-r"""What can be: the one place that keeps figures to it.
+r"""Clip estimates and intervals to their feasible range.
 
 Inverting noise is unbiased, and so can leave the range of what it estimates: a cost below nothing,
-more positives than rows. Every estimate that is shown is cut to what can be, and every interval
+more positives than rows. Every estimate that is shown is clipped, and every interval
 contains its estimate (`clip_interval`).
 
 Inverting also multiplies the standard error of a share by :math:`1/k`, with
@@ -24,7 +24,7 @@ from flipcost.core.rates import NoiseRate
 
 # Standard error of a clean share from which on labels tell nothing of it.
 _USELESS = 0.25
-# What weights may add up to: fewer rows than the one say nothing, more than the other nobody has.
+# What weights may add up to: fewer rows than the one say nothing, more than the other no one has.
 _LEAST_WEIGHT, _MOST_WEIGHT = 1e-3, 1e12
 # The squares of smaller numbers lose digits, or vanish; and rows to look at for larger ones.
 _SMALLEST, _LOOK_ROWS = 1e-140, 1_000
@@ -35,14 +35,14 @@ _NOISY = 0.5
 def clip_interval(
     value: float, low: float, high: float, least: float = -np.inf, most: float = np.inf
 ) -> tuple[float, float, float]:
-    """Return an estimate cut to what can be, and limits that contain it.
+    """Return an estimate clipped to the feasible range, and limits that contain it.
 
     Parameters
     ----------
     value, low, high : float
-        The estimate and its limits; limits that are not numbers are those of what can be.
+        The estimate and its limits; limits that are not numbers are the feasible ones.
     least, most : float
-        What can be.
+        The feasible range.
 
     Returns
     -------
@@ -61,14 +61,14 @@ def clip_interval(
 def clip_intervals(
     value: Array, low: Array, high: Array, least: ArrayLike, most: ArrayLike
 ) -> Array:
-    """Return estimates cut to what can be, with limits that contain them, as `clip_interval`.
+    """Return estimates clipped, with limits that contain them, as `clip_interval`.
 
     Parameters
     ----------
     value, low, high : ndarray of shape (K,)
-        Estimates and their limits; limits that are not numbers are those of what can be.
+        Estimates and their limits; limits that are not numbers are the feasible ones.
     least, most : array-like of shape (K,)
-        What can be.
+        The feasible range.
 
     Returns
     -------
@@ -87,7 +87,7 @@ def clip_intervals(
 
 
 def check_total_weight(total: float, what: str) -> None:
-    """Refuse weights that add up to a number of rows that nobody has.
+    """Refuse weights that add up to a number of rows that no one has.
 
     Parameters
     ----------

@@ -45,7 +45,7 @@ class Capacity:
     Parameters
     ----------
     rows : int or None
-        So many.
+        This many.
     share : float or None
         Or such a share of the rows.
 
@@ -74,7 +74,7 @@ class Capacity:
         raise ValueError(msg)
 
     def of(self, n_rows: int, what: str = "rows") -> int:
-        """Return how many of so many rows can be called; refuse more than there are."""
+        """Return how many of this many rows can be called; refuse more than there are."""
         if self.share is not None:
             return int(np.floor(self.share * n_rows + 1e-9))
         assert self.rows is not None  # noqa: S101 - one of the two is given

@@ -116,7 +116,7 @@ def judge_strata(labels: Flags, confidence: Array | None, n_human: int) -> tuple
 def count_judged(
     strata: Indices, says: Flags, human: Array, inclusion: Array | None
 ) -> JudgeCounts:
-    """Count rows by stratum; ``human`` is 1, 0 or NaN where nobody looked."""
+    """Count rows by stratum; ``human`` is 1, 0 or NaN where no one looked."""
     seen = ~np.isnan(human)
     n = len(says)
     rows = np.bincount(strata, minlength=n).astype(float)

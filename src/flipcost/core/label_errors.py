@@ -36,7 +36,7 @@ class LabelErrors:
     Attributes
     ----------
     state : {"clean", "noisy", "undecided", "no_signal", "small"}
-        What can be said of the labels.
+        What is known about the labels.
     share : Interval
         Share of all labels that are wrong. The interval holds if errors are random: every true
         positive is equally likely to be mislabelled, and every true negative. With checked rows it
@@ -217,7 +217,7 @@ def _rise(labels: Flags, called: Flags, costs: RowCosts, weight: Array) -> tuple
 
 
 def _rows_to_tell(one: float, other: float) -> float:
-    """Return how many rows tell two shares apart, at one error in twenty either way."""
+    """Return how many rows distinguish two shares, at one error in twenty either way."""
     gap, far = other - one, float(ndtri(0.95))
     if gap <= 0:
         return np.inf

@@ -117,7 +117,7 @@ class UnevenSquared:
         return np.asarray((p - self.cost) / curvature)
 
     def inverse_link(self, f: ArrayLike) -> Array:
-        r"""Probability that a score stands for, the score clipped to :math:`[-1/\gamma, 1]`.
+        r"""Probability that a score represents, the score clipped to :math:`[-1/\gamma, 1]`.
 
         Inverting the minimizer gives
         :math:`\eta = \alpha(1+\gamma f) / (1 - (1-\alpha) f + \alpha\gamma f)`; scores beyond the

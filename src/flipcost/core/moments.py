@@ -663,7 +663,7 @@ def _check_rows(
         )
         raise ValueError(msg)
     if not (np.isfinite(weight).all() and (weight >= 0).all()):
-        msg = "`sample_weight` must be finite and non-negative; drop or mend the rows that are not."
+        msg = "`sample_weight` must be finite and non-negative; drop or fix the rows that are not."
         raise ValueError(msg)
     return weight
 
@@ -681,7 +681,7 @@ def _gather_dense(
     weights = np.zeros((n_groups, n_blocks))
     means = np.zeros((n_groups, n_blocks, d))
     scatters = np.zeros((n_groups, d, d))
-    # Memory that is used again need not be asked for again, which some processes pay dearly for.
+    # Memory that is used again need not be asked for again, which is expensive for some processes.
     buffer = np.empty((min(size, n), d))
     direct = X.dtype == float and X.flags.c_contiguous
     plain = np.empty((0 if direct else len(buffer), d))

@@ -51,7 +51,7 @@ from flipcost.core.noise import unmixing_matrices
 NoiseModel: TypeAlias = Literal[
     "auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional"
 ]
-# Rates stop short of the bound, where the classes could not be told apart at all.
+# Rates stop short of the bound, where the classes could not be distinguished at all.
 _REACH = 0.98
 # Cells of a line, and of the sides of a square. Coarse grids are for tempered labels, whose
 # posterior is never narrow.
@@ -77,7 +77,7 @@ _HIDDEN = 50.0
 _OUT_OF_REACH = 200.0
 # Shapes of scores this many nats behind the best, each at its own rate, are dropped.
 _FAR_BEHIND = 10.0
-# A score whose peak is so many nats higher than what it reaches in these cells lays its own.
+# A score whose peak is this many nats higher than what it reaches in these cells lays its own.
 _ELSEWHERE = 2.0
 
 
@@ -289,14 +289,14 @@ def integrate_rates(
 def tempered_posterior(
     bins: ScoreBins, rows: float, noise_model: NoiseModel, prevalence: PrevalencePrior | None = None
 ) -> Calibration:
-    """Calibrate one score with its labels tempered to so many rows of the rarer one; no curves."""
+    """Calibrate one score with its labels tempered to a number of rows of the rarer one."""
     tempered = bins.tempered(_power(bins, rows))
     prior = model_prior(noise_model, bins.rarer)
     return _Search([tempered], prior, prevalence=prevalence, coarse=True).integrate(curves=False)
 
 
 def _power(bins: ScoreBins, rows: float) -> float:
-    """Return the power that leaves at most so many rows of the rarer label, and the checked ones.
+    """Return the power that leaves at most this many rows of the rarer label, and the checked ones.
 
     Checked rows tell the right label given the label; what they tell together with it rests on the
     share of labels along the score, which must then count for as many rows at least.

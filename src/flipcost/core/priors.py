@@ -25,7 +25,7 @@ NOISE_MODELS: dict[str, float] = {
 # regret was 0.47 of the better constant's with this and 0.79 without.
 FEW_ROWS_NOISE = 20.0
 # Each free rate is Beta(1, b) a priori, cut at its bound: small bounds, as of symmetric flips of a
-# rare class, stay nearly flat, and only a rate of most of a class is dear (1/32 beyond one half at
+# rare class, stay nearly flat, only a rate of most of a class is costly (1/32 beyond one half at
 # b = 5). Chosen on eight ordinary tables and ten with real noise.
 RATE_BETA = 5.0
 # The flat curve's prior weight: insurance, since a signal worth having outweighs it by many nats.
@@ -43,12 +43,12 @@ CURVE_SHAPES = (-0.9, -0.45, 0.0, 0.45, 0.9)
 
 # How far the labels' curve is trusted
 # ------------------------------------
-# Labels count as if the rarer one had at most so many rows, with these prior weights. On ten tables
+# Labels count as if the rarer one had at most this many rows, with these weights. On ten tables
 # with real noise (five splits) the noise tax was 0.147 with 30 checked rows and 0.037 with 100;
 # with 10 rows in place of the last 30 it was 0.180 and 0.054, with labels at full power 0.190 and
 # 0.053. On injected noise it is the same either way.
 TEMPERED_ROWS = ((np.inf, 0.6), (100.0, 0.2), (30.0, 0.2))
-# Of the intervals without checked rows: the tempered posterior, of so many rows of the rarer label,
+# Of the intervals without checked rows: the posterior tempered to these rows of the rarer label,
 # and "anything goes". With these the rates of 10 of 10 tables with real noise were covered; with
 # the posterior alone those of 6 and 1.
 DOUBT_ROWS, DOUBT, ANYTHING = 30.0, 0.35, 0.3
@@ -71,9 +71,9 @@ CELL_LABEL, CELL_CALL, CELL_SLOPE, CELL_SMOOTH, CELL_OWN = 1.0, 0.5, 0.3, 0.7, 0
 CELL_REACH = 0.15
 # The model is never surer than this of a cell.
 CELL_SUREST = 0.002
-# Models may be off by more: the doubt is also taken so many times as large, with this prior weight.
+# Models may be off by more: the doubt is also taken this many times as large, at this prior weight.
 CELL_WIDER, CELL_WIDER_WEIGHT = 2.5, 0.25
-# Fewer checked rows than this may all be wrong by chance, and so many standard errors are chance.
+# Fewer checked rows than this may all be wrong by chance, and this many standard errors are chance.
 CONTRADICT_ROWS, CONTRADICT_ERRORS = 10, 3.0
 
 # What is said of the labels

@@ -15,7 +15,7 @@ expected to save
 Checks are dealt to cells, some at a time, where they raise this sum most; some go where they make
 the cost itself better known, some where labels are likely wrong, and some everywhere. That gives
 each row a probability to be drawn which is above zero and depends on its label and its score alone,
-so that within a cell the drawn rows stand for the others. The draw is systematic along cells and,
+so that within a cell the drawn rows represent the others. The draw is systematic along cells and,
 within these, along the features, which spreads it.
 """
 
@@ -45,9 +45,9 @@ if TYPE_CHECKING:
 # that were tried did alike within chance; of the better ones these ask for most rows everywhere.
 _DECISIONS, _COST, _WRONG, _ANYWHERE = 0.4, 0.2, 0.05, 0.35
 _DRAWS = 1_000
-# Checks are dealt to cells in so many steps: one at a time, a single one may be worth nothing.
+# Checks are dealt to cells in this many steps: one at a time, a single one may be worth nothing.
 _STEPS = 12
-# Of the rates that count, so many at most are looked at.
+# Of the rates that count, this many at most are looked at.
 _MOST_RATES = 60
 _SUREST = 0.002
 # Features that spread the draw, and levels of each.
@@ -114,7 +114,7 @@ def value_checks(
     checked : CheckedRows, optional
         Rows that were.
     sample_weight : array-like of shape (n_rows,), optional
-        How many rows each stands for.
+        How many rows each represents.
     level : float, default=0.95
         Level of the intervals.
     random : bool, default=False
@@ -122,7 +122,7 @@ def value_checks(
     rows : ndarray of int, optional
         Rows that would be checked for certain, in place of rows that are drawn.
     skip : array-like of bool, shape (n_rows,), optional
-        Rows that must not be drawn, though nobody may have checked them.
+        Rows that must not be drawn, though no one may have checked them.
 
     Returns
     -------

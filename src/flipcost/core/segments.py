@@ -51,7 +51,7 @@ class Segment:
     name : str
         The part.
     n_rows : float
-        Rows in it, or that these stand for.
+        Rows in it, or that these represent.
     wrong_share : Interval
         Share of its labels that are wrong, partially pooled.
     cost : Interval
@@ -211,7 +211,7 @@ def segment_posteriors(
 
 
 def _leading(posterior: RatePosterior, *, wide: bool) -> tuple[Array, Array]:
-    """Return a few rates that stand for all, and their weights: evenly drawn in order of size."""
+    """Return a few rates that represent all, and their weights: evenly drawn in order of size."""
     rates, mass = posterior.rates, posterior.weight
     if wide and posterior.wide_rates is not None and posterior.wide_weight is not None:
         rates, mass = posterior.wide_rates, posterior.wide_weight

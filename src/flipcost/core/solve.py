@@ -125,7 +125,7 @@ class DenoisedSystem:
 
     @property
     def n_clipped(self) -> int:
-        """Directions in which the denoised moments were impossible and were mended."""
+        """Directions in which the denoised moments were impossible and were corrected."""
         outside = np.maximum(-self.shares, self.shares - 1) > _SHARE_TOLERANCE
         return int(np.count_nonzero(outside))
 

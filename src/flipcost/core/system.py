@@ -39,7 +39,7 @@ def usable_memory() -> float:
 
 
 def read_regular(path: str | Path, most: int) -> bytes:
-    """Return the bytes of a file of at most so many bytes.
+    """Return the bytes of a file of at most this many bytes.
 
     What it is, and how large, is asked of the open file: it cannot be exchanged after that, and a
     pipe or a device is not read, nor waited for.

@@ -23,7 +23,7 @@ from flipcost.core.arrays import Array, Flags, Indices
 _BLOCK_ROWS = 16_384
 # Conditions that are tried at once: as bytes they stay in a second-level cache.
 _AT_ONCE = 32
-# A table holds the sums of as many trees as have their leaves numbered by so many bits.
+# A table holds the sums of as many trees as have their leaves numbered by this many bits.
 _TABLE_BITS = 8
 MOST_LEAVES = 1 << _TABLE_BITS
 # Nodes of the trees that are evaluated together, each at the size of the largest: what comes of a

@@ -46,9 +46,9 @@ def gaussian_eta(
     X : array-like of shape (n_samples, n_features)
         Points at which to evaluate.
     mean_pos, mean_neg : array-like of shape (n_features,)
-        Class means; one number stands for a constant vector.
+        Class means; one number represents a constant vector.
     cov_pos, cov_neg : array-like of shape (n_features, n_features)
-        Class covariances, symmetric and positive definite; one number stands for that multiple
+        Class covariances, symmetric and positive definite; one number represents that multiple
         of the identity.
     prior : float, default=0.5
         Probability of the positive class, in (0, 1).
@@ -401,7 +401,7 @@ def make_syn3d(n_samples: int = 1000, *, pi: float = 0.5, random_state: Seed = N
 def make_syn10d(n_samples: int = 1000, *, pi: float = 0.5, random_state: Seed = None) -> Bunch:
     """Draw from Syn10D, the third of three laws on which the paper compares estimates of eta.
 
-    Ten features, four of which tell the classes apart; variances 10, covariances 1.
+    Ten features, four of which distinguish the classes; variances 10, covariances 1.
 
     Parameters
     ----------

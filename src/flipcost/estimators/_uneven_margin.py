@@ -356,7 +356,7 @@ class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
     l2s : float or sequence of floats, default=(0.01, 0.1, 1.0, 10.0)
         Candidate penalties on the mean loss.
     noise_rates : None, float, or list of candidates, default=None
-        Candidate noise rates. A pair within the list stands for ``(rho_pos, rho_neg)``: one such
+        Candidate noise rates. A pair within the list represents ``(rho_pos, rho_neg)``: one such
         candidate is ``[(0.3, 0.1)]``.
     scoring : {"accuracy", "am", "f", "cost"}, default="accuracy"
         What to choose by: accuracy, the arithmetic mean of the two classes' recalls, the F measure

@@ -80,7 +80,7 @@ class LinearClassifier(BinaryClassifier, ABC):
     """Base of classifiers with a linear score.
 
     Subclasses find coefficients in terms of the positive class, and say in `_positive_eta` what
-    probability of it a score in its favour stands for.
+    probability of it a score in its favour represents.
     """
 
     def _orient(self, coefficients):
@@ -346,7 +346,7 @@ def check_positive(table: Any, positive: Any, pos_label: Any) -> None:
     if table.positive is not None and table.positive != positive:
         msg = (
             f"`pos_label` must be the positive label of the table, {table.positive!r}; got "
-            f"{pos_label!r}, which stands for {positive!r}. Set pos_label={table.positive!r}."
+            f"{pos_label!r}, which means {positive!r}. Set pos_label={table.positive!r}."
         )
         raise ValueError(msg)
 
@@ -397,7 +397,7 @@ def fold_numbers(cv: Any, codes: Any, rng: Any, groups: Any = None) -> Indices:
 def folds_or_splits(cv: Any, codes: Any, groups: Any = None) -> Any:
     """Return the fold of each row when test sets partition the rows, and any other splits as such.
 
-    A number stands for stratified folds in order of the rows, or of groups. Splits are pairs of how
+    A number represents stratified folds in order of the rows, or of groups. Splits are pairs of how
     often each row is trained on and tested on.
     """
     if isinstance(cv, Integral):

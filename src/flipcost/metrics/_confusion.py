@@ -221,7 +221,7 @@ def denoised_confusion(
 
     The estimate is unbiased when labels were flipped independently of the predictions given the
     clean class, so not on rows that the classifier was trained on. Sampling can then make a cell
-    negative, which no count can be; so the counts of each prediction are cut to what can be,
+    negative; so the counts of each prediction are clipped to the feasible range,
     unless the unbiased ones are asked for.
 
     Parameters
@@ -416,7 +416,7 @@ class _CostScorer(Scorer):
         )
 
 
-# Scores are averaged over folds and ranked by, so they are unbiased, not cut to what can be.
+# Scores are averaged over folds and ranked, so they are left unbiased, not clipped.
 def _am(
     y_true: ArrayLike,
     y_pred: ArrayLike,

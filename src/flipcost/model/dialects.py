@@ -22,7 +22,7 @@ _SPARK = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "s
 class Dialect:
     """An engine's way to write numbers, names, texts and dates.
 
-    `{}` stands for a value, `{format}` for how a date is written, whose `letters` stand for year,
+    `{}` represents a value, `{format}` for how a date is written, whose `letters` stand for year,
     month, ... (as in Python when empty). A `fence` after ``AS`` keeps a part from being computed
     anew wherever it is used.
     """

@@ -170,7 +170,7 @@ class _Graph(Steps[str]):
         return self.standards[index]
 
     def code(self, column: int) -> str:
-        """Return which row of a table of levels a value stands for, shape (n, 1)."""
+        """Return which row of a table of levels a value represents, shape (n, 1)."""
         if column not in self.codes:
             found = self.formula.columns[column]
             n = len(found.levels)

@@ -91,7 +91,7 @@ def judge(
     labels : array-like of shape (n,)
         The judge's labels: two values, none missing.
     human : array-like of shape (n,)
-        A person's labels, taken as right; missing (None, NaN, NA) where nobody looked.
+        A person's labels, taken as right; missing (None, NaN, NA) where no one looked.
     confidence : array-like of shape (n,), default=None
         How sure the judge is of its label, in any unit. Rows are then compared within bands of it
         too, which narrows intervals, and corrects for people having looked where it was low.
@@ -164,7 +164,7 @@ def judge_difference(
     a, b : array-like of shape (n,)
         The judge's labels of the answers of each system, by item; none missing.
     human_a, human_b : array-like of shape (n,)
-        A person's labels of the same answers, missing where nobody looked. Items count where both
+        A person's labels of the same answers, missing where no one looked. Items count where both
         answers have one; they must have been chosen at random, or at random among items that the
         judge labelled alike.
     level : float, default=0.95

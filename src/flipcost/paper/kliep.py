@@ -153,7 +153,7 @@ _ARMIJO = 1e-4
 # No row's likelihood may fall below this share of itself in one step, or a row given up for the
 # sake of the others would swamp the next model.
 _LARGEST_FALL = 1e-2
-# What sums of logarithms near zero can be off by; gains below it cannot be told from losses.
+# What sums of logarithms near zero can be off by; gains below it may be losses.
 _ROUNDING = 1e-15
 # Among some components Newton's method goes no further than this, whatever is asked: below it steps
 # are rounding, and there would be none left for components that join.

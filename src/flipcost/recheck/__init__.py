@@ -1,4 +1,4 @@
-"""Which rows somebody should check next, what that is expected to save, and files of such rows."""
+"""Which rows to check next, what that is expected to save, and files of such rows."""
 
 from flipcost.recheck._files import (
     FORMATS,

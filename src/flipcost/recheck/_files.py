@@ -115,7 +115,7 @@ def _csv(rows: Sequence[RowToCheck], columns: Sequence[str]) -> str:
 def write_new(path: Any, text: str) -> None:
     """Write a file that must not be there yet: whole or not at all, and never over another.
 
-    It is written aside, forced to the disk and then given its name, which fails if somebody else
+    It is written aside, forced to the disk and then given its name, which fails if someone else
     has taken it in the meantime.
 
     Parameters
@@ -278,7 +278,7 @@ def _is_as_written(path: Path) -> bool:
 
 
 def read_checked(path: Any, *, unanswered: bool = False) -> list[CheckedRow]:
-    r"""Read the rows that somebody checked.
+    r"""Read the rows that someone checked.
 
     A file as `flipcost audit` and `flipcost recheck` write it, with the column ``checked`` filled
     in (CSV with any delimiter), or an export of Label Studio (JSON, JSON-MIN or CSV) of the tasks
@@ -289,7 +289,7 @@ def read_checked(path: Any, *, unanswered: bool = False) -> list[CheckedRow]:
     path : path-like
         The file.
     unanswered : bool, default=False
-        Whether to return rows too that nobody checked yet.
+        Whether to return rows too that no one checked yet.
 
     Returns
     -------

@@ -234,7 +234,7 @@ def match_checked(
     ids: Sequence[str | None] | None = None,
     target: str = "the labels",
 ) -> NDArray[Any]:
-    """Return the right labels of rows that somebody checked, for `fit(..., trusted=)`.
+    """Return the right labels of rows that someone checked, for `fit(..., trusted=)`.
 
     Parameters
     ----------
@@ -273,7 +273,7 @@ def match_checked(
 
 
 def _same_label(text: str, classes: Sequence[str]) -> str | None:
-    """Return the label that a text stands for; programs change case, and write 1 as 1.0."""
+    """Return the label that a text represents; programs change case, and write 1 as 1.0."""
     if text in classes:
         return text
     if are_numbers(classes) and are_numbers([text]):

@@ -48,7 +48,7 @@ class NextRows:
     saving : float
         What decisions are expected to cost less for a row once these are checked, in the units of
         `FlipCostClassifier.cost_estimate_`. Times 1,000, for 1,000 rows. What learning from
-        mended labels saves comes on top.
+        corrected labels saves comes on top.
     saving_interval : pair of floats
         Interval of that saving, at the `level` of the classifier, over what may be true.
 
@@ -95,10 +95,10 @@ def next_rows(
     random: bool = False,
     random_state: int = 0,
 ) -> NextRows:
-    """Choose the rows that somebody should check next.
+    """Choose the rows that someone should check next.
 
     Those that are expected to save most once their right labels are known: they tell how many
-    rows are truly positive where decisions turn, what mistakes cost, and which labels to mend
+    rows are truly positive where decisions turn, what mistakes cost, and which labels to correct
     before learning. They are drawn at random, by probabilities that depend on label and score
     alone, so that `fit(..., trusted=)` learns from them without leaning.
 
@@ -116,7 +116,7 @@ def next_rows(
         The right label where a row was checked already, and missing elsewhere; these are not
         chosen again.
     sample_weight : array-like of shape (n_rows,), optional
-        How many rows each stands for.
+        How many rows each represents.
     random : bool, default=False
         Whether to draw a plain sample, all rows alike.
     random_state : int, default=0

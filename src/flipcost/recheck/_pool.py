@@ -29,7 +29,7 @@ if TYPE_CHECKING:
     Array = NDArray[np.float64]
 
 POOL_FILE = "recheck-pool.parquet"
-# Of a larger table so many rows can be chosen from.
+# Of a larger table this many rows can be chosen from.
 POOL_ROWS = 5_000
 _VERSION = 1
 _KEY = b"flipcost"
@@ -114,7 +114,7 @@ class CheckPool:
     probability : ndarray of shape (n,)
         Out-of-fold probability that the clean label is.
     weight : ndarray of shape (n,)
-        How many rows each stands for.
+        How many rows each represents.
     chance : ndarray of shape (n,)
         With which each came into the pool; it depends on label and score alone.
     directions : ndarray of shape (n, k)
@@ -157,7 +157,7 @@ class CheckPool:
         answers : sequence of sequences of CheckedRow
             What files say that came after the audit.
         handed_out : iterable of CheckedRow
-            Rows that somebody has already, answered or not.
+            Rows that someone has already, answered or not.
         random : bool, default=False
             Whether to draw a plain sample.
 

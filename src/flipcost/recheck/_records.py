@@ -1,4 +1,4 @@
-"""Rows on their way: to somebody who checks them, and back."""
+"""Rows on their way: to someone who checks them, and back."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 
 @dataclass(frozen=True)
 class RowToCheck:
-    """A row that somebody is asked to look at.
+    """A row that someone is asked to look at.
 
     Attributes
     ----------
@@ -39,7 +39,7 @@ class RowToCheck:
 
 @dataclass(frozen=True)
 class CheckedRow:
-    """A row that somebody looked at, as a file tells it.
+    """A row that someone looked at, as a file tells it.
 
     Attributes
     ----------
@@ -50,7 +50,7 @@ class CheckedRow:
     label : str
         The label that it had when it was handed out.
     checked : str
-        The right label; empty if nobody checked the row yet.
+        The right label; empty if no one checked the row yet.
     probability : float or None
         With which it was chosen, if that is known.
     where : str

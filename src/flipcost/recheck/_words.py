@@ -39,7 +39,7 @@ def reasons(
     random : bool, default=False
         Whether all rows were as likely.
     n_rows : int, optional
-        Rows of the table, where these stand for more.
+        Rows of the table, where these represent more.
 
     Examples
     --------
@@ -75,4 +75,4 @@ def _reason(
         alike = max(1, round(n_rows * float(choice.cells.share[cell])))
     seen = int(choice.posterior.checked[cell])
     checked = f"{seen:,} of them checked" if seen else "none of them checked"
-    return f"stands for {alike:,} rows labelled {label!r} with a similar score, {checked}"
+    return f"represents {alike:,} rows labelled {label!r} with similar scores, {checked}"

@@ -377,7 +377,7 @@ def segment_table(result: Findings) -> tuple[list[str], list[list[str]]]:
         ]
         for s in found.segments
     ]
-    if result.state == "no_signal":  # error rates cannot be told; the rest is by recorded labels
+    if result.state == "no_signal":  # error rates are unknown; the rest is by recorded labels
         return [*heads[:2], *heads[3:]], [[*row[:2], *row[3:]] for row in rows]
     return heads, rows
 

@@ -89,7 +89,7 @@ class _Sums:
         weight = np.where(self.weight > 0, self.weight, 1.0)
         variance = np.stack([np.diagonal(self.scatter(g)) for g in range(len(weight))])
         deviation = np.sqrt(variance / weight[:, None])
-        # What is left of a constant, or of numbers that doubles hardly tell apart, is rounding.
+        # What is left of a constant, or of numbers that doubles hardly distinguish, is rounding.
         rounding = 1e-12 * np.abs(self.shifts + means)
         far = np.abs(means) > np.maximum(_FAR * deviation, rounding)
         return self.shifts + means if far.any() else None

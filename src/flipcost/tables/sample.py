@@ -42,7 +42,7 @@ FEWEST = 50
 
 
 def sample_size(n_columns: int) -> int:
-    """Return how many rows to learn from, given how wide they are.
+    """Return how many rows to learn from, told how wide they are.
 
     Examples
     --------
@@ -196,7 +196,7 @@ class LabelSample:
         return LabelSample(merged)
 
     def standing_for(self, n_rows: Mapping[Any, int], where: str) -> LabelSample:
-        """Return the same sample, given how many rows of each label the table has."""
+        """Return the same sample, told how many rows of each label the table has."""
         kept = {}
         for (label, is_checked), own in self.kept.items():
             checked = self.kept.get((label, True))

@@ -98,7 +98,7 @@ def sniff(
     path : path-like
         The file.
     delimiter : str, optional
-        Between fields, when it cannot be told from the first lines.
+        Between fields, when it cannot be distinguished from the first lines.
     encoding : str, optional
         Of text; UTF-8 when not given.
     missing : sequence of str, optional

@@ -317,7 +317,7 @@ class Dialect:
         if not math.isfinite(value):
             msg = f"A number in a query must be finite; got {value}."
             raise ValueError(msg)
-        written = f"{value:.16e}"  # as many digits as tell doubles apart
+        written = f"{value:.16e}"  # as many digits as distinguish doubles
         return f"({written})" if value < 0 else written
 
     def _literal(self, value: Any) -> str:

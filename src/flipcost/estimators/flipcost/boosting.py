@@ -222,12 +222,12 @@ class Boosting:
 _Part = TypeVar("_Part")
 _Found = TypeVar("_Found")
 
-# Boosting learns from so many rows of the rarer label at least.
+# Boosting learns from this many rows of the rarer label at least.
 _FEWEST_FOR_TREES = 30
 # Numbers of trees that are tried, each if the one before it was better than that before.
 LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128)
-# So many pairs of halves, and boostings of them twice that; fewer of many rows, whose boostings
-# differ less. So many pairs choose the length. Regret on a law that only trees see, told the rates,
+# This many pairs of halves, and boostings of them twice that; fewer of many rows, whose boostings
+# differ less. This many choose the length. Regret where only trees see the signal, rates given,
 # with two, four and six pairs: 0.175, 0.153 and 0.143 on 5,000 rows, 0.070, 0.061 and 0.060 on
 # 30,000.
 _PAIRS, _FEW_PAIRS, _CHOOSING = 4, 2, 2
@@ -244,9 +244,9 @@ _RIVAL_BINS = 255
 _DRAWS = 20
 # What a row without weight is, beside 0 for negative and 1 for positive.
 _NEITHER = 2
-# What many would fit is scored out of so many folds, however many there are.
+# What many would fit is scored out of this many folds, however many there are.
 _FEW_FOLDS = 5
-# From so many rows on half of them teach plain classifiers what all do, and fits run beside each
+# From this many rows on half of them teach plain classifiers what all do, and fits run beside each
 # other; with fewer, threads wait for each other.
 MANY_ROWS = 20_000
 
@@ -358,7 +358,7 @@ class _Growing:
         self.scores = {0: np.full(len(cells), boosting.baseline)}
 
     def reach(self, length: int) -> None:
-        """Grow to so many trees, if there are fewer."""
+        """Grow to this many trees, if there are fewer."""
         have = len(self._trees)
         if length > have:
             more = self._boosting.grown(length - have)

@@ -75,7 +75,7 @@ _FOUND = (
 
 
 class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
-    r"""Cost-sensitive classifier from noisy labels whose noise rate nobody knows.
+    r"""Cost-sensitive classifier from noisy labels whose noise rate no one knows.
 
     The one to reach for. It learns scores whose ordering label noise does not disturb, calibrates
     them to the probability of the *clean* label with the unknown noise rate integrated out, and
@@ -120,7 +120,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         Level of all intervals.
     prevalence : float or pair of floats, default=None
         What is known, from elsewhere than the labels, of the share of rows that are truly positive:
-        about so many, or a range ``(low, high)`` that holds it with probability 0.95. Labels that
+        about this many, or a range ``(low, high)`` that holds it with probability 0.95. Labels that
         miss most positives cannot say so themselves; with this they need not.
     pos_label : label, default=None
         The positive class, which `cost` and the rates speak of; ``classes_[1]`` when None.
@@ -138,7 +138,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         Their intervals at `level`. Without checked rows these also count that the error model may
         be wrong, and are wide.
     noise_bounds_ : NoiseRate
-        What is identified whatever the curve: at most so many of the positives' labels are wrong,
+        What is identified whatever the curve: at most this many of the positives' labels are wrong,
         and of the negatives'. It supposes that mistakes do not follow the features.
     noise_models_ : dict
         Posterior weight of each noise model; "no_signal" where the columns say nothing.
@@ -165,7 +165,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
     groups_, folds_ : ndarray of int, shape (n,)
         Which rows depend on each other, None if none do, and their folds; after `fit` only.
     state_ : {"clean", "noisy", "undecided", "no_signal", "small"}
-        What can be said of the labels.
+        What is known about the labels.
     noise_rate_source_ : str
         Where the rate came from.
     rate_posterior_ : RatePosterior
@@ -206,12 +206,12 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
     Notes
     -----
     A fixed cost cannot be honoured without knowing something about the noise, and noisy labels
-    alone identify the rate only in part: large where classes overlap cannot be told from large
+    alone identify the rate only in part: classes that overlap much look like classes with much
     noise. What identifies it here is the shape of the calibration curve, which is assumed logistic
     in the score with weak priors (see `flipcost.core.calibration`). Labels that are wrong in ways
     that follow the features bend that curve, and nothing in the table shows it: of ten tables with
     real noise, two whose labels missed four positives in five were decided worse than by a constant
-    at one of two costs. With a hundred rows that somebody checked (`trusted`) none was, nor where
+    at one of two costs. With a hundred rows that someone checked (`trusted`) none was, nor where
     the share of positives was known (`prevalence`).
 
     References
@@ -307,9 +307,9 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
             Non-negative weights. A row of weight 2 counts as two rows: larger weights make
             intervals narrower.
         trusted : array-like of shape (n,), optional
-            The right label where somebody checked the row, and missing (None, NaN, NA) elsewhere.
+            The right label where someone checked the row, and missing (None, NaN, NA) elsewhere.
             Rows may have been chosen by looking at them and their labels, if not at what is right;
-            costs suppose that they stand for the rows of the same label and a similar score.
+            costs suppose that they represent the rows of the same label and a similar score.
         prices : array-like of shape (n, 2) or (n, 4), frame or Costs, optional
             What mistakes on each row cost: ``fn, fp`` or ``fn, fp, tp, tn``, columns of these names
             in a frame, or `Costs`. Counts in place of `cost`; give those of new rows to `predict`.
@@ -473,7 +473,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         Notes
         -----
         A table with fewer rows than `sample_rows` gives what `fit` gives. Of a larger one rows are
-        drawn by a hash, all of the rarer label up to half of them, and weighted to stand for all.
+        drawn by a hash, all of the rarer label up to half of them, and weighted to represent all.
         `oof_probability_` is of these rows, which `sample_` describes by ``position`` in the table,
         ``positive`` (the noisy label) and ``weight``. Rows in memory are drawn alike.
 
@@ -739,5 +739,5 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
 def fit_drawn(
     model: FlipCostClassifier, X: Any, y: Any, sample: TableSample | None, **given: Any
 ) -> tuple[ScoredRows, FitResult]:
-    """Fit to rows that may stand for more; return what a fit leaves besides the classifier."""
+    """Fit to rows that may represent more; return what a fit leaves besides the classifier."""
     return model._fit(X, y, drawn=sample, **given)  # noqa: SLF001 - one of us

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from flipcost.core.noise_posterior import RatePosterior
     from flipcost.estimators.flipcost.fit import ScoredRows
 
-# Forward folds when nobody says, and rows of each label that the first one is learned from.
+# Forward folds when no one says, and rows of each label that the first one is learned from.
 _FORWARD_FOLDS, _FIRST_ROWS = 5, 5
 _SUREST = 1e-6
 
@@ -102,7 +102,7 @@ class Dependence:
         )
 
     def note(self, n_effective: float, score: Array, positive: Flags) -> str | None:
-        """Return what to say of rows that count for so many, or None if there is nothing."""
+        """Return what to say of rows that count for this many, or None if there is nothing."""
         n_rows = len(self.folds)
         counted = f"they count for {n_effective:,.0f} in all intervals"
         if self.groups is None:

@@ -53,7 +53,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True, eq=False)
 class ScoredRows:
-    """Rows with their out-of-fold scores, or what stands for the rows.
+    """Rows with their out-of-fold scores, or what represents the rows.
 
     Attributes
     ----------
@@ -66,11 +66,11 @@ class ScoredRows:
     weight : ndarray of shape (n,) or None
         Weights.
     n_rows : int
-        How many rows there are, or these stand for.
+        How many rows there are, or these represent.
     positive_share : float
         Share of positive labels in all rows.
     call_squares : callable or None
-        As in `flipcost.core.decision.count_calls`, where these stand for more rows.
+        As in `flipcost.core.decision.count_calls`, where these represent more rows.
     checked : CheckedRows or None
         Those among them whose right label is known.
     prices : RowCosts or None
@@ -80,7 +80,7 @@ class ScoredRows:
     folds : ndarray of int, shape (n,), or None
         The folds that scores are held out by.
     design : float, default=1.0
-        Design effect (`flipcost.core.dependence`): rows count for so many times fewer.
+        Design effect (`flipcost.core.dependence`): rows count for this many times fewer.
     call_design : callable or None
         As in `flipcost.core.decision.decide`, where rows depend on each other and have prices.
     """

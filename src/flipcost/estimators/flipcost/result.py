@@ -204,7 +204,7 @@ class FitResult:
 
     @property
     def state(self) -> State:
-        """What can be said of the labels."""
+        """What is known about the labels."""
         bins = self.bins[0]
         if bins.rarer < priors.SMALL_ROWS:
             return "small"

@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 
 # Expanded columns: above this the moments cost more than they give.
 _MOST_COLUMNS = 100
-# Knots of a feature; or as many as make up so many columns, if that is more, but so many at most.
+# Knots of a feature; or, if more, as many as make up this many columns, up to the third number.
 # Of a ring in two columns with 20 % of the labels flipped three knots left 0.080 of the regret of a
 # constant, fifteen 0.049.
 _KNOTS, _FEW_COLUMNS, _MOST_KNOTS = 3, 40, 15

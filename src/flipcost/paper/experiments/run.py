@@ -104,7 +104,7 @@ class Unit:
 
 
 def all_units(trials: int) -> list[Unit]:
-    """Return every unit of so many trials, trial by trial, so that a part is a smaller whole."""
+    """Return every unit of this many trials, trial by trial, so that a part is a smaller whole."""
     return [unit for trial in range(trials) for unit in _units_of(trial)]
 
 

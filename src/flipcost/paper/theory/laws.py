@@ -17,7 +17,7 @@ clean probability with
 
 which is another threshold unless t is the fixed point :math:`\rho_-/(\rho_++\rho_-)` of the noise.
 Under symmetric noise that point is one half: even costs are safe, and no other cost is. Comparing
-the noisy probability with :math:`\rho_- + (1-\rho_+-\rho_-)t` mends it, and takes the rates.
+the noisy probability with :math:`\rho_- + (1-\rho_+-\rho_-)t` corrects it, and takes the rates.
 
 Four costs: correct decisions may cost too. What noise does to them, and what E-SC asks.
 
@@ -232,7 +232,7 @@ class BayesRules:
         return np.asarray(np.asarray(eta, dtype=float) > self.induced_threshold)
 
     def corrected(self, eta_noisy: ArrayLike) -> Flags:
-        """Return the decisions of the mended rule at *noisy* probabilities."""
+        """Return the decisions of the corrected rule at *noisy* probabilities."""
         return np.asarray(np.asarray(eta_noisy, dtype=float) > self.corrected_threshold)
 
     def costs(self, law: DiscreteLaw) -> tuple[float, float]:

@@ -1,7 +1,7 @@
 (function () {
   const { data, unmixing, setPoints } = window.flipcost, part = data.parts.calibration;
   const [negative, positive] = part.counts;
-  // The clean share of a bin, cut to what can be; see flipcost.core.curves.
+  // The clean share of a bin, clipped to the feasible range; see flipcost.core.curves.
   window.flipcost.onMove((_, r) => {
     const u = unmixing(r);
     const share = positive.map((p, i) =>

@@ -27,7 +27,7 @@
     return [u[0] * t[0] + u[1] * t[2], u[0] * t[1] + u[1] * t[3],
             u[2] * t[0] + u[3] * t[2], u[2] * t[1] + u[3] * t[3]];
   }
-  // The same, cut to what can be: of each call, from none to all rows are positive.
+  // The same, clipped to the feasible range: of each call, from none to all rows are positive.
   function possible(t, u) {
     const d = denoise(t, u);
     const fn = Math.min(Math.max(d[2], 0), t[0] + t[2]);
@@ -50,7 +50,7 @@
 
   // Value and limits of a linear share of the clean counts, by the delta method at counts with
   // half a row added to each cell; loss holds the weight of each clean cell.
-  // Where `cut`, limits lie around counts that were cut to what can be, as the library's do.
+  // Where `cut`, limits lie around clipped counts, as the library's do.
   function shareOf(counts, squares, loss, r, most, rows, cut) {
     const u = unmixing(r), typical = sum(squares) / sum(counts);
     const smooth = counts.map((x) => x + 0.5 * typical);

@@ -29,7 +29,7 @@ test-engines: $(VENV)/.engines
 	$(TEST_ENV) $(BIN)/python -m pytest -q tests/tables/engines tests/cli/test_engines.py \
 	  tests/audit/test_engine.py tests/export/test_sql.py
 
-# Made-up inputs for so many minutes; those that did harm are kept in fuzz-faults.
+# Made-up inputs for this many minutes; those that break something are kept in fuzz-faults.
 MINUTES ?= 30
 fuzz: $(VENV)/.dev
 	$(TEST_ENV) $(BIN)/python -m tests.fuzz --minutes $(MINUTES)
@@ -39,7 +39,7 @@ audit-deps: $(VENV)/.dev
 	-@$(BIN)/python -m pip install --quiet --disable-pip-version-check --editable ".[audit]"
 	$(BIN)/python tools/audit_deps.py
 
-# Old packages warn about newer ones below them; that is not ours to mend. Docstrings are left out:
+# Old packages warn about newer ones below them; that is not ours to fix. Docstrings are left out:
 # their examples show what today's versions print.
 test-lowest: $(LOWEST)/.done
 	$(TEST_ENV) $(LOWEST)/bin/python -m pytest -q -n $(WORKERS) -m "not slow" tests \

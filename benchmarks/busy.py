@@ -26,7 +26,7 @@ from benchmarks.timing import verdict, wall_and_busy
 if TYPE_CHECKING:
     from collections.abc import Iterator
 
-# Neighbours end by themselves after so many seconds, whatever becomes of us.
+# Neighbours end by themselves after this many seconds, whatever becomes of us.
 _LONGEST = 120
 _COUNT = (
     "import time; end = time.monotonic() + {}\nwhile time.monotonic() < end: sum(range(100000))"
@@ -40,7 +40,7 @@ FITS = {
 
 @contextmanager
 def neighbours(n: int) -> Iterator[None]:
-    """Keep so many processes counting."""
+    """Keep this many processes counting."""
     command = [sys.executable, "-c", _COUNT.format(_LONGEST)]
     started = [subprocess.Popen(command) for _ in range(n)]
     try:

@@ -4,7 +4,7 @@ Three tables: each row ten times; thirty groups of twenty rows, whose class is t
 groups of ten with half of what a row is in common. Printed is the share of runs whose intervals
 hold the true share of wrong labels, and the true cost of the rule that was fitted, on fresh rows:
 for rows taken as independent (``groups`` of one row each), and as `FlipCostClassifier` takes them
-when it is told the groups, or notices the copies.
+when it is given the groups, or notices the copies.
 """
 
 from __future__ import annotations

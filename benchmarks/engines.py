@@ -52,7 +52,7 @@ def make_rows(connection: Any, n_rows: int) -> None:
 
 
 def by_hand(keys: str) -> str:
-    """Return the query that somebody would write: sums of products by label."""
+    """Return the query that someone would write: sums of products by label."""
     products = ", ".join(f"sum({a} * {b})" for a, b in combinations_with_replacement(NAMES, 2))
     return f"SELECT {keys}, count(*), {products} FROM rows GROUP BY {keys}"
 

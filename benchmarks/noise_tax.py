@@ -94,7 +94,7 @@ def _flipcost(**options) -> Callable:
 
 
 def _closed_form(trial, rate):
-    """Fit the denoised closed form, told the rate; fixed penalty."""
+    """Fit the denoised closed form, given the rate; fixed penalty."""
     possible = ClassMoments.from_rows(trial.X, trial.noisy).is_possible(rate)
     model = UnevenMarginClassifier(cost=trial.cost, noise_rate=rate if possible else None)
     return model.fit(trial.X, trial.noisy).predict(trial.X_test)

@@ -1,6 +1,6 @@
 """Labels that were really wrong: noise tax, coverage and width, by number of checked rows.
 
-Takes a folder of tables, ``*.csv`` or ``*.csv.gz``, each with a column ``noisy`` (what somebody or
+Takes a folder of tables, ``*.csv`` or ``*.csv.gz``, each with a column ``noisy`` (what someone or
 something recorded, 0 or 1), a column ``gold`` (what is true) and columns of numbers to learn from.
 Methods learn from ``noisy``, and from ``gold`` on the rows that are said to be checked; they are
 judged by ``gold`` on the 40 % of rows that are held out.
@@ -12,7 +12,7 @@ costs averaged over splits,
 
 where the reference is logistic regression on standardized features and gold labels; it is cut to
 [-0.5, 2]. Checked rows are drawn at random, the fewer among the more. Peers get labels in which
-what was checked is mended.
+what was checked is corrected.
 
 Splits 0 to 4 were used while the method was developed; ``--final`` takes 1000 and up, by which
 nothing was chosen, ``--first`` any others. Such tables exist in public: the jira defect sets of
@@ -82,7 +82,7 @@ class Split(NamedTuple):
     y_test: np.ndarray
 
     def labels(self, n_checked: int) -> np.ndarray:
-        """Return the noisy labels with those that were checked mended."""
+        """Return the noisy labels with those that were checked corrected."""
         mended = self.noisy.copy()
         mended[self.order[:n_checked]] = self.gold[self.order[:n_checked]]
         return mended

@@ -146,7 +146,7 @@ def fit_dask(paths: list[str], gauge: Gauge, n_workers: int, *, frame: bool = Fa
 
 
 def search_rate(paths: list[str], gauge: Gauge) -> float:
-    """Fit the classifier that is not told the rate, linear and bent scores, in two passes."""
+    """Fit the classifier that is not given the rate, linear and bent scores, in two passes."""
     from flipcost import FlipCostClassifier
     from flipcost.tables.scan import scan_parquet
 
@@ -171,7 +171,7 @@ def audit_all(paths: list[str], gauge: Gauge) -> float:
 def fit_sgd(paths: list[str], gauge: Gauge) -> float:
     """Fit scikit-learn's SGDClassifier batch by batch, one epoch.
 
-    It is told the noise rate too: the weights a* = rho + (1 - 2 rho) cost of Natarajan et al.
+    It is given the noise rate too: the weights a* = rho + (1 - 2 rho) cost of Natarajan et al.
     """
     import pyarrow.dataset as ds
     from sklearn.linear_model import SGDClassifier

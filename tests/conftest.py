@@ -16,7 +16,7 @@ settings.register_profile(
 )
 settings.load_profile("repeatable")
 
-# Garbage is looked for after so many new objects, in place of 700: little of it is large.
+# Garbage is looked for after this many new objects, in place of 700: little of it is large.
 gc.set_threshold(10_000)
 
 

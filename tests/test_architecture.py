@@ -11,7 +11,7 @@ import flipcost
 
 ROOT = Path(flipcost.__file__).parent
 # From the bottom up: a file imports from its own layer and from those below. Every package and
-# module of flipcost stands here; a new one fails the tests until somebody decides where it belongs.
+# module of flipcost stands here; a new one fails the tests until someone decides where it belongs.
 LAYERS = [
     {"exceptions", "_options", "_version", "_staging", "_shadow", "_threads"},
     {"core"},

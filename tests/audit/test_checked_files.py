@@ -38,7 +38,7 @@ def first(hidden):
 
 
 def answer(rows, truth, where="a.csv"):
-    """Answer rows as somebody would who knows."""
+    """Answer rows as someone who knows would."""
     return [
         CheckedRow(r.row, r.id, r.label, truth[r.row - 1], r.probability, f"{where}, line {k + 2}")
         for k, r in enumerate(rows)

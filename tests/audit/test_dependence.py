@@ -110,7 +110,7 @@ def test_columns_that_cannot_be_used_are_refused(table, options, words):
 
 
 def test_gaps_in_groups_are_refused(table):
-    """A row of no group is of nobody knows which."""
+    """A row without a group may belong to any."""
     gaps = table.with_columns(who=pl.when(pl.col("a") > 1).then(None).otherwise(pl.col("who")))
     with pytest.raises(TableError, match="which group"):
         audit(gaps, "ill", PRICES, groups="who", model="linear")

@@ -96,7 +96,7 @@ def test_checks_of_suspicious_rows_are_taken(data, noisy):
 
 @pytest.mark.parametrize("share", [0.5, 0.15])
 def test_checks_of_top_suspects_are_taken(share):
-    """Of those that rank lowest out of fold, most are contradicted; nobody swapped anything."""
+    """Of those that rank lowest out of fold, most are contradicted; no one swapped anything."""
     contradicted = 0
     for seed in range(8):
         rng = np.random.default_rng([seed, int(100 * share)])
@@ -148,7 +148,7 @@ def test_bounds_and_a_given_rate_that_contradict_each_other_leave_it_undecided(d
 
 
 def test_measures_of_too_large_a_rate_stay_possible():
-    """Cost, counts, recall and F of denoised labels are cut to what can be."""
+    """Cost, counts, recall and F of denoised labels are clipped to the feasible range."""
     y, called = np.repeat([0, 1], 30), np.repeat([0, 1], 30)
     cost = denoised_cost(y, called, 0.2, 0.3, normalize=True)
     assert (cost.value, cost.low) == (0.0, 0.0)

@@ -74,7 +74,7 @@ def test_sliders_start_at_the_users_prices(result):
         money = (means[0] * paid[1, 0] + means[1] * paid[0, 1]) / n
         assert money == pytest.approx(candidate.observed.value)
     called = [c.table(k).counts[:, 1].sum() for c in result.candidates[:1] for k in (0, -1)]
-    assert called[0] > called[1]  # dear misses on the left, dear alarms on the right
+    assert called[0] > called[1]  # expensive misses on the left, expensive alarms on the right
 
 
 def test_words_and_report_say_how_rows_are_priced(result):

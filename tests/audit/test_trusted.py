@@ -1,4 +1,4 @@
-"""Rows that somebody checked: learned from, counted, and refused where they cannot be."""
+"""Rows that someone checked: learned from, counted, and refused where they cannot be."""
 
 from dataclasses import replace
 

@@ -123,7 +123,7 @@ def test_a_forbidden_folder(good, tmp_path, capsys):
 
 @pytest.mark.parametrize("name", ["stdout", "stderr"])
 def test_output_that_is_closed(name, monkeypatch):
-    """What nobody wants to see is not a fault."""
+    """What no one wants to see is not a fault."""
     monkeypatch.setattr(sys, name, None)
     assert main(["datasets"]) == 0
     getattr(sys, name).close()

@@ -47,7 +47,7 @@ def rows_of(path):
 
 
 def fill(path, truth, n=None):
-    """Fill in right labels, as somebody would."""
+    """Fill in right labels, as someone would."""
     rows = rows_of(path)
     for row in rows[:n]:
         row["checked"] = truth[int(row["row"]) - 1]

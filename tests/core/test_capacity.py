@@ -1,4 +1,4 @@
-"""So many rows and no more: which are called, how ties break, and what that brings."""
+"""Limited capacity: which rows are called, how ties break, and what that brings."""
 
 import numpy as np
 import pytest

@@ -99,7 +99,7 @@ def test_folds_keep_groups_together():
 
 
 def test_a_label_in_one_group_only_is_refused():
-    """Nobody can learn a label from other groups that have none of it."""
+    """No one can learn a label from other groups that have none of it."""
     with pytest.raises(ValueError, match="two groups"):
         group_folds([0, 0, 1, 1, 2, 2], [1, 1, 0, 0, 0, 0], 3, np.random.default_rng(0))
 

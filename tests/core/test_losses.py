@@ -103,7 +103,7 @@ def test_the_inverse_link_inverts_the_minimiser(name):
 
 @pytest.mark.parametrize("name", SMOOTH)
 def test_links_are_probabilities_of_any_score(name):
-    """Any score stands for a probability in [0, 1], the higher the higher."""
+    """Any score represents a probability in [0, 1], the higher the higher."""
     eta = SMOOTH[name].inverse_link(np.linspace(-50, 50, 1001))
     assert np.all((eta >= 0) & (eta <= 1))
     assert np.all(np.diff(eta) >= 0)

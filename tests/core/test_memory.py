@@ -8,7 +8,7 @@ from flipcost.core.moments import ClassMoments
 
 @pytest.fixture
 def group_limit(tmp_path, monkeypatch):
-    """Return a file that stands for the limit of a control group."""
+    """Return a file that represents the limit of a control group."""
     limit = tmp_path / "memory.max"
     monkeypatch.setattr(memory, "_GROUP_LIMITS", (str(limit), str(tmp_path / "none")))
     return limit

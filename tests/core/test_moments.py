@@ -229,7 +229,7 @@ def test_folds_are_gathered_in_one_pass():
 
 
 def test_many_folds():
-    """More folds than a byte can number are told apart."""
+    """More folds than a byte can number are distinguished."""
     X, positive = two_classes(n=400, d=1)
     parts = fold_moments(X, positive, np.arange(400) % 200, 200)
     assert all(moments.n_rows.sum() == 2 for moments in parts)

@@ -43,7 +43,7 @@ def test_intervals_cover_in_every_band(follows):
 
 
 def test_bands_are_told_apart_only_where_they_differ():
-    """Rates that are equal are told apart in at most 4 of 40 draws, those that follow in 36."""
+    """Rates that are equal are distinguished in at most 4 of 40 draws, those that follow in 36."""
     apart = {
         follows: sum(
             furthest_apart(draw(seed, follows=follows)[0]) is not None for seed in range(DRAWS)

@@ -90,7 +90,7 @@ def test_folds_merge_to_all_rows():
 
 
 def test_what_cannot_be_is_clipped():
-    """Denoised moments at too large a rate are mended: definite, and said to have been."""
+    """Denoised moments at too large a rate are corrected: definite, and said to have been."""
     moments = row_moments(X[:12], LABELS[:12], PRICES.take(slice(0, 12)))[0]
     rate = next(r for r in np.arange(0.45, 0.0, -0.01) if moments.is_possible(float(r)))
     system = denoised_systems(moments, [float(rate)])[0]

@@ -10,7 +10,7 @@ from flipcost.core.trees import OTHER_CODE, Tree, TreeSum, _transposed
 
 
 def grown(rng, n_leaves, n_columns, *, with_codes=False):
-    """Return a tree of so many leaves that is grown at random leaves."""
+    """Return a tree of this many leaves that is grown at random leaves."""
     size = 2 * n_leaves - 1
     left, right = np.zeros(size, np.intp), np.zeros(size, np.intp)
     ends = [0]
@@ -50,7 +50,7 @@ def followed(tree, row):
 @pytest.mark.parametrize("with_codes", [False, True], ids=["numbers", "codes"])
 @pytest.mark.parametrize("n_leaves", [1, 2, 3, 15, 16, 17, 90])
 def test_sums_are_those_of_rows_that_are_followed(n_leaves, with_codes):
-    """Missing values, values at a threshold and codes that nobody saw included."""
+    """Missing values, values at a threshold and codes that no one saw included."""
     rng = np.random.default_rng(n_leaves)
     some = [grown(rng, n_leaves, 4, with_codes=with_codes) for _ in range(7)]
     some.append(grown(rng, 1, 4))  # one leaf among larger trees

@@ -1,4 +1,4 @@
-"""Rows that somebody checked: what they tell, and that they never do harm."""
+"""Rows that someone checked: what they tell, and that they never do harm."""
 
 import numpy as np
 import pandas as pd

@@ -204,7 +204,7 @@ def test_costs_of_calls_at_prices_by_row_cover_with_groups(rates):
 
 
 def test_costs_of_models_at_prices_by_row_cover_with_groups():
-    """Nine in ten intervals of a fitted rule's cost hold it if told the groups, else far fewer.
+    """Nine in ten intervals of a fitted rule's cost hold it if given the groups, else far fewer.
 
     Not .95: calls are cut by a curve that was learned on the rows they are counted on. Over 150
     draws .92 held it, and .91 where rows are independent.

@@ -92,7 +92,7 @@ def test_any_two_labels(make, rows, kind):
 
 @pytest.mark.parametrize("dtype", ["category", "string", "boolean", "Int64"])
 def test_labels_in_pandas_own_types(make, rows, dtype):
-    """Labels in pandas' own types are told apart."""
+    """Labels in pandas' own types are distinguished."""
     X, y = rows
     values = pd.Series(y) if dtype in ("boolean", "Int64") else pd.Series(np.array(["a", "b"])[y])
     model = make().fit(X, values.astype(dtype))

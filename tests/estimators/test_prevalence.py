@@ -108,7 +108,7 @@ def test_what_is_no_share_is_refused(share):
 
 
 def test_the_summary_asks_for_the_share_until_it_is_told():
-    """And not of a table somebody checked rows of."""
+    """And not of a table someone checked rows of."""
     X, noisy, clean = missed_where_weak(1_000, 0)
     assert "`prevalence`" in fitted(X, noisy).summary()
     assert "as `prevalence`" not in fitted(X, noisy, prevalence=(0.2, 0.4)).summary()

@@ -133,7 +133,7 @@ def test_weights_are_repetitions_that_cost_the_same(name):
 
 
 def expected_flips(y, rates):
-    """Return labels and weights of rows that stand for all flips of each: first kept, then not."""
+    """Return labels and weights of rows that represent all flips of each: first kept, then not."""
     flipped = np.where(y == 1, *rates)
     return np.append(y, 1 - y), np.append(1 - flipped, flipped)
 
@@ -145,7 +145,7 @@ def test_expected_flips_are_undone_exactly(rates):
     No sampling: each row stands there twice, with either label, weighed by its probability.
     """
     prices = BY_ROW.copy()
-    # Thresholds between the limits where the unbiased loss is convex, so that nothing is mended.
+    # Thresholds between the limits where the unbiased loss is convex, so that nothing is corrected.
     prices[:, 0] = np.clip(prices[:, 0], 20 * 0.45, 20 * 2.0)
     labels, weight = expected_flips(CLEAN, rates)
     twice = np.vstack([X, X]), labels
@@ -272,7 +272,7 @@ def test_all_that_have_prices_are_saved(tmp_path):
 
 
 def test_drawing_keeps_rows_in_proportion_to_what_they_cost():
-    """The dearest row is drawn for certain, others with the ratio of their weights."""
+    """The most expensive row is drawn for certain, others with the ratio of their weights."""
     kept = np.zeros(len(X))
     for seed in range(200):
         model = CostResamplingClassifier(_Remember(), 0.5, 1.0, random_state=seed, relabel=None)

@@ -61,7 +61,7 @@ def test_each_row_is_compared_with_its_own_threshold(model):
     routed = clone(model).set_params(cost=0.5).fit(FRAME, NOISY, prices=prices.table())
     np.testing.assert_array_equal(routed.predict(FRAME, prices=prices.table()) == 1, called)
     assert routed.cost_estimate_ == model.cost_estimate_
-    # Cheap rows need more certainty than dear ones.
+    # Cheap rows need more certainty than expensive ones.
     swapped = model.predict(FRAME, prices=Costs(fn=1e9, fp=1))
     assert (swapped == 1).all()
 

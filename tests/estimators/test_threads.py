@@ -23,7 +23,7 @@ def blas_threads():
 
 @pytest.mark.parametrize("step", ["scores", "fit"])
 def test_linear_algebra_has_one_thread_within_a_fit(step, monkeypatch):
-    """Both ridge regression and the calibration see one thread, and nobody does afterwards."""
+    """Both ridge regression and the calibration see one thread, and no one does afterwards."""
     seen = []
     module, name = {"scores": (scores, "ridge_scores"), "fit": (memory, "fit_scores")}[step]
     original = getattr(module, name)

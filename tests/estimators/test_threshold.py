@@ -42,7 +42,7 @@ def test_threshold_is_on_the_noisy_probability(noisy, rate):
 
 
 def test_it_lowers_the_clean_cost_of_boosting():
-    """Told the rate, gradient boosting on noisy labels costs less on clean ones."""
+    """Given the rate, gradient boosting on noisy labels costs less on clean ones."""
     train, test = make_syn3d(2000, random_state=1), make_syn3d(4000, random_state=2)
     y = flip_labels(train.target, 0.3, random_state=3)
     trees = HistGradientBoostingClassifier(max_iter=20, random_state=0)

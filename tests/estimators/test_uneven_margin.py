@@ -165,7 +165,7 @@ def test_the_probability_crosses_the_cost_where_the_prediction_changes(name, pos
     called = model.predict(X) == pos_label
     assert 0 < called.sum() < 400
     np.testing.assert_array_equal(probability[:, pos_label] > cost, called)
-    # Rows on either side of the hyperplane, as near as the arithmetic can tell them apart.
+    # Rows on either side of the hyperplane, as near as the arithmetic can distinguish them.
     w = model.coef_[0]
     foot = -model.intercept_[0] * w / (w @ w)
     for step in (1e-9, -1e-9):

@@ -255,7 +255,7 @@ def test_impossible_rates_are_scored_nan_and_reported(rows):
 
 
 def test_when_nothing_can_be_scored(rows):
-    """When no candidate has a score, an error says what to mend."""
+    """When no candidate has a score, an error says what to fix."""
     X, y = rows
     message = r"At least one candidate.*none has.*noise rates \[0\.49\].*smaller.*fewer folds"
     with pytest.raises(ValueError, match=message):

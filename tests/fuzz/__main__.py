@@ -1,7 +1,7 @@
 """Attack flipcost for some minutes: ``python -m tests.fuzz --minutes 30``, or ``make fuzz``.
 
 Cases run in processes of their own, which may crash, hang or fill the memory. Inputs that did harm
-are kept in ``fuzz-faults``, to become files of ``tests/fuzz/corpus`` when they are mended.
+are kept in ``fuzz-faults``, to become files of ``tests/fuzz/corpus`` when they are fixed.
 """
 
 import argparse
@@ -20,7 +20,7 @@ from pathlib import Path
 from tests.fuzz.cases import CASES, good_files, run_case
 
 # Seconds that a case may take, bytes of addresses that the process may use, and bytes that it may
-# hold without somebody having to look.
+# hold without someone having to look.
 _LONGEST = 60
 _ADDRESSES = 6 << 30
 _HELD = 1_200 << 20

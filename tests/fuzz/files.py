@@ -1,4 +1,4 @@
-"""Model files and files of moments that somebody changed, from a seed."""
+"""Model files and files of moments that someone changed, from a seed."""
 
 import hashlib
 import json

@@ -1,4 +1,4 @@
-"""Fits on numbers that nobody expects, from a seed: features, labels, weights, prices, rates."""
+"""Fits on numbers that no one expects, from a seed: features, labels, weights, prices, rates."""
 
 import traceback
 import warnings

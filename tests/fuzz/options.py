@@ -1,4 +1,4 @@
-"""Options that nobody should give, from a seed."""
+"""Options that no one should give, from a seed."""
 
 NUMBERS = [
     "0", "1", "-1", "5", "0.5", "1e-300", "1e300", "1e12", "1e-12", "nan", "inf", "-inf", "1e400",

@@ -11,7 +11,7 @@ import numpy as np
 
 # What loading a file may not do, as Python's audit events call it.
 _EVENTS = ("os.", "subprocess.", "socket.", "shutil.", "ctypes.", "tempfile.", "urllib.", "winreg.")
-# Events while somebody watches; the hook itself stays for the life of the process.
+# Events while someone watches; the hook itself stays for the life of the process.
 _watched: dict[str, list[str]] = {}
 
 

@@ -1,4 +1,4 @@
-"""Tables as nobody should send them: CSV and Parquet files, made from a seed."""
+"""Tables as no one should send them: CSV and Parquet files, made from a seed."""
 
 import bz2
 import contextlib

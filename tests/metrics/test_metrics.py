@@ -132,7 +132,7 @@ def test_copies_in_groups_count_once(rate, by_row, weighted, copies):
     grouped, plain = found(often, groups=[f"row {k}" for k in often]), found(often)
     wider = stats.t.ppf(0.975, n - 1) / stats.norm.ppf(0.975) * np.sqrt(n / (n - 1))
     assert grouped.value == pytest.approx(once.value)
-    assert 0 < once.low < grouped.high  # not cut to what can be
+    assert 0 < once.low < grouped.high  # not clipped to the feasible range
     width = once.high - once.low
     # The half row that is added to each cell grows as the variance: by 0.6 %, among 300 rows.
     assert grouped.high - grouped.low == pytest.approx(wider * width, rel=1e-4)
@@ -164,7 +164,7 @@ def test_groups_must_be_known():
 
 
 def test_labels_of_any_kind_and_one_kind_only():
-    """Strings, booleans and signs work; a lone value is told by convention or by `pos_label`."""
+    """Strings, booleans and signs work; a lone value is decided by convention or by `pos_label`."""
     assert f_score(["b", "a", "b"], ["b", "b", "b"]) == pytest.approx(0.8)
     assert f_score([True, False], [True, True]) == pytest.approx(2 / 3)
     assert weighted_cost([-1, 1, 1], [1, 1, -1], 0.2) == pytest.approx(1.0)

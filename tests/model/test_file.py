@@ -270,7 +270,7 @@ def test_a_failed_save_leaves_the_old_file(tmp_path, monkeypatch):
 
 
 def test_other_forms_of_all_parts():
-    """A formula made by hand, which nobody fitted, is written too."""
+    """A formula made by hand, which no one fitted, is written too."""
     for parts in (PARTS, LINKED):
         assert to_sql(formula(parts))
         assert to_onnx(formula(parts))

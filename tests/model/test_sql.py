@@ -98,7 +98,7 @@ def test_other_engines_get_the_same_query(closed_form, fresh, expected_of, diale
 
 @pytest.fixture(scope="module", params=["bigquery", "snowflake"])
 def warehouse(request, model):
-    """Return an engine that nobody has at home, and the query of a model for it."""
+    """Return an engine that no one has at home, and the query of a model for it."""
     return request.param, *write_and_read(model, request.param)
 
 

@@ -355,7 +355,7 @@ def kliep_etas(X, y, fresh, rng):
     return etas
 
 
-# Mean squared errors that the paper prints, its misprints mended (by the root printed below the
+# Mean squared errors that the paper prints, its misprints corrected (by the root printed below the
 # figure in two dimensions; in ten, the row of the scaled forms stands one cell too far right). The
 # tables are truncated, so a printed .001 says no more than "below .002". Left out are pos_s, and
 # norm_s in two and three dimensions, which miss the printed figure: dividing by the largest "pos"

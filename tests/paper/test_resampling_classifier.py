@@ -155,7 +155,7 @@ def test_cost_by_own_margin_prefers_large_margins_for_equal_calls():
 
 
 def test_tuning_needs_the_rate_for_costs():
-    """Told the rate, threshold and choice of margin lead to a lower clean cost."""
+    """Given the rate, threshold and choice of margin lead to a lower clean cost."""
     train, test = make_syn3d(2000, random_state=1), make_syn3d(4000, random_state=2)
     y = flip_labels(train.target, 0.3, random_state=3)
     told, untold = (
@@ -188,7 +188,7 @@ def test_relabelling_swaps_the_cost_and_restores_the_labels():
 
 @pytest.mark.parametrize("cost", [0.2, 0.8])
 def test_even_margin_can_be_drawn_by_default(cost):
-    """Whichever class is dear, margin 1 is reached, and honours the cost."""
+    """Whichever class is expensive, margin 1 is reached, and honours the cost."""
     data = make_syn3d(4000, random_state=0)
     drawn = CostResamplingClassifier(cost=cost, margin=1.0, random_state=0)
     calls = drawn.fit(data.data, data.target).predict(data.data) == data.target.max()

@@ -131,7 +131,7 @@ def test_rate_slopes_are_derivatives(rate):
 
 @pytest.mark.parametrize("threshold", COSTS)
 def test_weighted_link_inverts_the_weighted_minimiser(threshold):
-    """The score at which the expected weighted slope vanishes stands for its own eta."""
+    """The score at which the expected weighted slope vanishes represents its own eta."""
     for eta in (0.05, 0.3, 0.9):
         score = np.array([np.log((1 - threshold) * eta / (threshold * (1 - eta)))])
         plus = weighted_logistic_rows([True], threshold)(score).slope

@@ -52,7 +52,7 @@ def test_the_page_holds_the_rows_as_the_file_does(result):
     assert not any(row["next"] for row in made["rows"][50:])
     numbers = [row["row"] for row in made["rows"]]
     assert len(set(numbers)) == len(numbers)
-    assert make_way(result) is None  # nobody has checked a row
+    assert make_way(result) is None  # no one has checked a row
 
 
 def test_text_from_the_table_is_escaped(page):

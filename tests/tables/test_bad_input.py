@@ -47,7 +47,7 @@ def test_kinds_of_numbers_may_differ_between_files(parquet, rows):
 
 
 def test_unnamed_columns_may_differ(parquet, rows):
-    """Files may differ in columns that nobody asked for, and give the moments of all rows."""
+    """Files may differ in columns that no one asked for, and give the moments of all rows."""
     rewrite(parquet / "05.parquet", lambda t: t.drop_columns(["w", "id"]))
     found = scan_parquet(parquet, "y", NAMES).moments()
     expected = ClassMoments.from_rows(rows.X[:960], rows.positive[:960])

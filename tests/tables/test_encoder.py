@@ -138,7 +138,7 @@ def test_an_encoder_is_the_first_step_of_a_pipeline(frame):
 
 
 def test_a_sample_of_an_encoded_table_has_its_features(frame):
-    """All of the rarer label up to half, weighted to stand for the table."""
+    """All of the rarer label up to half, weighted to represent the table."""
     table = scan_batches(split(frame), "y").with_encoder()
     found = table.sample(100)
     assert found.X.shape == (100, len(table.encoder.feature_names))

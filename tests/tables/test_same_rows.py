@@ -92,7 +92,7 @@ def test_predictions_have_a_row_for_each_row(tmp_path, capsys):
 
 
 def test_labels_keep_all_their_digits():
-    """Whole numbers that floats cannot tell apart are different labels."""
+    """Whole numbers that floats cannot distinguish are different labels."""
     labels = ["5", "9007199254740992", "9007199254740993"]
     for column in (pa.array(labels), pa.array([int(label) for label in labels])):
         found = read_labels(column, "y")

@@ -177,7 +177,7 @@ def test_the_positive_label_is_the_second_in_order():
 
 
 def test_every_type_of_parquet_becomes_numbers():
-    """Typed columns, with gaps, are read as the numbers that they stand for."""
+    """Typed columns, with gaps, are read as the numbers that they represent."""
     import datetime as dt
     from decimal import Decimal
 

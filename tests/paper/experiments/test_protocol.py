@@ -152,7 +152,7 @@ def test_fixed_margins_are_reported_beside_the_tuned_one():
 
 
 def test_baselines_know_the_rate():
-    """MUB and S-W0-1 tell the classes apart under noise, also where the rate is impossible."""
+    """MUB and S-W0-1 distinguish the classes under noise, also where the rate is impossible."""
     trial = draw_trial(0, "thyroid", 2, 0.4)
     found = dict(run_natarajan(trial, "mub_log", 0.4, generator(0, "z")))
     assert set(found) == {"Acc", "AM"}

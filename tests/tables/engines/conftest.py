@@ -13,7 +13,7 @@ import pyarrow.parquet as pq  # noqa: E402
 _NUMBERS = itertools.count()
 BESIDE = ("ibis", "postgresql", "spark")
 ENGINES = ("duckdb", "duckdb_relation", "polars", *BESIDE)
-# Ibis and Spark call what newer packages call old; that is not ours to mend.
+# Ibis and Spark call what newer packages call old; that is not ours to fix.
 _MARKS = [
     pytest.mark.engines,
     pytest.mark.slow,

@@ -150,7 +150,7 @@ def test_a_killed_executor_changes_nothing(spark, tmp_path):
 
 
 def _executors(wanted=0, patience=120):
-    """Return the processes of Spark's executors that this one started, once there are so many."""
+    """Return the processes of Spark's executors that this one started, once there are this many."""
     until = time.monotonic() + patience
     while True:
         time.sleep(0.2)

@@ -1,11 +1,11 @@
 """Results appear together or not at all, and nothing is replaced unasked."""
 
 import os
+import platform
 import signal
 import subprocess
 import sys
 import textwrap
-import time
 from pathlib import Path
 
 import pytest
@@ -30,7 +30,7 @@ def test_what_is_there_is_replaced_only_when_asked(tmp_path):
     """Without `overwrite` an earlier result stays as it is."""
     out = tmp_path / "out"
     write(out, "first")
-    with pytest.raises(OutputError, match=r"holds a.txt already; give `overwrite=True`"):
+    with pytest.raises(OutputError, match=r"a.txt exists already; give `overwrite=True`"):
         write(out, "second")
     assert texts(out) == dict.fromkeys(NAMES, "first")
     write(out, "second", overwrite=True)
@@ -62,17 +62,6 @@ def test_folders_within_stay(tmp_path):
     write(out, "second", overwrite=True)
     assert (out / "mine" / "deep.txt").read_text() == "mine"
     assert texts(out) == dict.fromkeys(NAMES, "second")
-
-
-def test_a_file_that_somebody_filled_in_is_kept(tmp_path):
-    """It stays under another name, beside the new one."""
-    out = tmp_path / "out"
-    write(out, "filled")
-    (out / "b-1.txt").write_text("earlier")
-    write(out, "new", overwrite=True, is_kept=lambda path: path.name == "b.txt")
-    assert texts(out)["b.txt"] == "new"
-    assert texts(out)["b-1.txt"] == "earlier"
-    assert texts(out)["b-2.txt"] == "filled"
 
 
 def test_the_current_folder_is_not_pulled_away(tmp_path, monkeypatch):
@@ -188,8 +177,7 @@ def test_with_a_manifest_all_files_are_of_one_run(tmp_path):
         if "b.txt" in found:
             assert found == dict.fromkeys(NAMES, found["b.txt"]), out
         assert code or found["a.txt"] == "second"
-        # Killed between its lock and its folder, an empty one stays until it is old.
-        assert not list(out.glob(".flipcost-*/*"))
+        assert not list(out.glob(".flipcost-*"))
     assert manifests == {"first", None, "second"}
 
 
@@ -223,16 +211,15 @@ def test_a_running_neighbour_is_left_alone(tmp_path):
     assert not list(tmp_path.rglob(".flipcost-*"))
 
 
-def test_leftovers_without_a_lock_go_by_their_age(tmp_path):
-    """As an earlier version left them; whatever else has such a name stays."""
-    old, young = tmp_path / ".flipcost-abcdefgh", tmp_path / ".flipcost-hgfedcba"
-    for folder in (old, young):
+def test_only_leftovers_of_the_dead_of_this_machine_go(tmp_path):
+    """Whatever else has a name like that stays: of other machines, of the living, of users."""
+    done = subprocess.Popen([sys.executable, "-c", ""])
+    done.wait()
+    here = platform.node()
+    dead = tmp_path / f".flipcost-{here}-{done.pid}-abcdefgh"
+    others = [f".flipcost-{here}-{os.getpid()}-abcdefgh", f".flipcost-x{here}-{done.pid}-abcdefgh"]
+    for folder in (dead, *(tmp_path / name for name in (*others, ".flipcost-notes"))):
         folder.mkdir()
         (folder / "report.html").write_text("half")
-    hours_ago = time.time() - 7200
-    os.utime(old, (hours_ago, hours_ago))
-    (tmp_path / ".flipcost-notes").mkdir()
-    (tmp_path / ".flipcost-12345678").write_text("a file")
     clear_leftovers(tmp_path)
-    left = {path.name for path in tmp_path.iterdir()}
-    assert left == {".flipcost-hgfedcba", ".flipcost-notes", ".flipcost-12345678"}
+    assert {path.name for path in tmp_path.iterdir()} == {*others, ".flipcost-notes"}

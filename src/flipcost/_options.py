@@ -8,51 +8,59 @@ from __future__ import annotations
 
 import textwrap
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import MISSING, Field, dataclass, field, fields
+from dataclasses import Field, dataclass, field, fields, replace
+from pathlib import Path
 from typing import Any
 
-# The headings that options stand under.
-TABLE, COSTS, KNOWN, MODEL, LARGE = (
+# The headings of options.
+TABLE, COSTS, KNOWN, MODEL, LARGE, RESULTS = (
     "Table and labels",
     "Costs and decisions",
     "What is known of the labels",
     "Model",
     "Large files",
+    "Results",
 )
+_KINDS: Mapping[str, Any] = {"int": int, "float": float, "bool": bool, "Path": Path}
 
 
 @dataclass(frozen=True)
 class Option:
-    """What is said of one option.
+    """One option.
 
     Attributes
     ----------
+    default : object
+        `...` if it must be given.
     help : str
         One sentence, for the command line.
     group : str
-        The heading that it stands under; "" for what only Python can give.
-    flag : str or None
-        As it is typed; None for an argument without one.
+        Its heading; "" for what only Python can give.
+    flag : str
+        As it is typed; "" for an argument without one.
     kind : type
-        What the command line takes: str, int, float, bool or Path; or a list, that may be repeated.
+        What the command line takes.
     read : callable or None
         From the text that was typed to the value.
-    doc : str
-        What the documentation of Python says; `help` when empty.
-    takes : str
-        What Python takes, as the documentation says it.
+    takes, doc : str
+        What the documentation of Python says it takes, and what it is.
     more : dict
-        Whatever else the parser is told.
+        Whatever else the parser needs.
+    name, many : str, bool
+        Its name in Python, and whether it may be repeated.
     """
 
+    default: Any
     help: str
     group: str
     flag: str | None
     kind: Any
     read: Callable[[str], Any] | None
-    doc: str
     takes: str
+    doc: str
     more: Mapping[str, Any]
+    name: str = ""
+    many: bool = False
 
 
 def option(
@@ -61,17 +69,17 @@ def option(
     group: str = "",
     *,
     flag: str | None = None,
-    kind: Any = str,
+    kind: Any = None,
     read: Callable[[str], Any] | None = None,
+    takes: str = "",
     doc: str = "",
-    takes: str = "str",
     **more: Any,
 ) -> Any:
     """Return the field of an option, one that must be given if its default is `...`.
 
-    Its flag is its name with dashes when none is given.
+    If not given, its flag is its name with dashes, and `kind` and `takes` follow its annotation.
     """
-    known = {"option": Option(help, group, flag, kind, read, doc, takes, more)}
+    known = {"option": Option(default, help, group, flag, kind, read, takes, doc or help, more)}
     return field(metadata=known) if default is ... else field(default=default, metadata=known)
 
 
@@ -81,35 +89,46 @@ def same_as(table: type, name: str) -> Any:
     return field(default=one.default, metadata=one.metadata)
 
 
-def options_of(*tables: type) -> Iterator[tuple[Field[Any], Option]]:
-    """Yield the options of dataclasses, each with its field."""
+def options_of(*tables: type) -> Iterator[Option]:
+    """Yield the options of dataclasses."""
     for table in tables:
         for one in fields(table):
             if "option" in one.metadata:
-                yield one, one.metadata["option"]
+                yield _completed(one.metadata["option"], one)
 
 
-def flag_of(one: Field[Any], said: Option) -> str:
-    """Return an option as it is typed."""
-    return said.flag or "--" + one.name.replace("_", "-")
+def _completed(known: Option, one: Field[Any]) -> Option:
+    """Return an option with what its field says of it."""
+    takes = str(one.type).removesuffix(" | None")
+    first, many = takes.split(" | ")[0], takes.startswith("Sequence[")
+    kind = _KINDS.get(first.removeprefix("Sequence[").rstrip("]"), str)
+    for code, words in ((" | ", " or "), ("tuple[float, float]", "pair of floats")):
+        takes = takes.replace(code, words)
+    return replace(
+        known,
+        name=one.name,
+        flag="--" + one.name.replace("_", "-") if known.flag is None else known.flag,
+        kind=known.kind or (str if known.read else kind),
+        many=many,
+        takes=known.takes or takes.replace("Sequence[", "sequence of ").replace("]", ""),
+    )
 
 
 def documented(table: type) -> str:
     """Return the parameters of a dataclass as its documentation lists them."""
     lines = []
-    for one, said in options_of(table):
-        default = "" if one.default is MISSING else f", default={one.default!r}"
-        lines.append(f"{one.name} : {said.takes}{default}")
-        lines.append(textwrap.indent(textwrap.fill(said.doc or said.help, 92), "    "))
+    for one in options_of(table):
+        default = "" if one.default is ... else f", default={one.default!r}"
+        lines.append(f"{one.name} : {one.takes}{default}")
+        lines.append(textwrap.indent(textwrap.fill(one.doc, 92), "    "))
     return "\n".join(lines)
 
 
 def read_given(table: type, given: Mapping[str, Any]) -> dict[str, Any]:
     """Return the options of a dataclass among what was typed, as values; others are left out."""
     found = {}
-    for one, said in options_of(table):
+    for one in options_of(table):
         value = given.get(one.name)
-        if value is None or not said.group:
-            continue
-        found[one.name] = value if said.read is None else said.read(value)
+        if value is not None and one.group:
+            found[one.name] = value if one.read is None else one.read(value)
     return found

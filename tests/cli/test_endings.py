@@ -149,7 +149,7 @@ def test_more_columns_than_an_audit_looks_at(tmp_path, capsys):
 
 def test_very_many_columns_are_refused_by_the_header(tmp_path, capsys, monkeypatch):
     """No row of them is read."""
-    monkeypatch.setattr("flipcost.cli._audit_run.read_table", None)
+    monkeypatch.setattr("flipcost.tables.reading.read_table", None)
     names = [f"c{k}" for k in range(5_002)]
     row = ",".join(["1"] * 5_003)
     path = tmp_path / "a.csv"

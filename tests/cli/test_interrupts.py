@@ -6,8 +6,7 @@ import signal
 
 import pytest
 
-from flipcost.cli._interrupts import signals_as_interrupts, stop_if_interrupted
-from flipcost.cli._output import staged_folder
+from flipcost.cli._output import signals_as_interrupts, staged_folder, stop_if_interrupted
 
 
 def lose_an_interrupt(kind):

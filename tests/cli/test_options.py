@@ -47,11 +47,11 @@ def test_python_and_the_command_line_have_the_same_options():
     """Every option of an audit is documented, and typed unless only Python can give it."""
     command = typer.main.get_command(app).commands["audit"]
     typed = {one.name: one for one in command.params}
-    for one, said in options_of(AuditOptions):
-        assert f"{one.name} : {said.takes}" in AuditOptions.__doc__
-        assert (one.name in typed) == bool(said.group)
-        if said.group:
-            assert typed[one.name].help == said.help
+    for one in options_of(AuditOptions):
+        assert f"{one.name} : {one.takes}" in AuditOptions.__doc__
+        assert (one.name in typed) == bool(one.group)
+        if one.group:
+            assert typed[one.name].help == one.help
 
 
 def test_former_names_are_answered_with_the_new_ones():

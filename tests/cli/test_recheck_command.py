@@ -230,7 +230,7 @@ def test_overwriting_removes_a_pool_without_rows_to_check(folder, tmp_path, monk
     assert main(args) == 0
     pool = tmp_path / "recheck-pool.parquet"
     whole = pool.read_bytes()
-    monkeypatch.setattr("flipcost.cli._audit_run.write_batch", lambda *_: None)
+    monkeypatch.setattr("flipcost.cli._audit._write_batch", lambda *_: None)
     pool.write_bytes(b"of somebody else")
     assert main([*args, "--overwrite"]) == 0
     assert pool.read_bytes() == b"of somebody else"

@@ -35,7 +35,7 @@ def test_an_earlier_run_is_replaced_when_asked(tmp_path, capsys):
         assert main([*args, *more]) == code, capsys.readouterr().err
     (tmp_path / "units.jsonl").unlink()
     assert main(args) == 2
-    assert "holds report.html already; give --overwrite" in capsys.readouterr().err
+    assert "report.html exists already; give --overwrite" in capsys.readouterr().err
 
 
 def test_an_interrupt_keeps_what_is_finished(tmp_path, monkeypatch, capsys):

@@ -12,7 +12,7 @@ from pathlib import Path
 
 import pytest
 
-from flipcost.cli._screen import print_audit
+from flipcost.cli._terminal import print_audit
 from flipcost.report import headline, render_markdown
 from tests.report.cases import CASES, audited
 

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flipcost.audit._explain import ColumnFacts, Effect, Suspect
     from flipcost.audit._findings import Findings, Information, price_words
     from flipcost.audit._models import Candidate, cost_grid
-    from flipcost.audit._options import MODELS, AuditOptions
+    from flipcost.audit._options import MODELS, AuditOptions, read_capacity
     from flipcost.audit._recheck import Recheck
     from flipcost.audit._run import audit, audit_files, audit_sql
 
@@ -38,6 +38,7 @@ __all__ = [
     "check_width",
     "cost_grid",
     "price_words",
+    "read_capacity",
 ]
 
 # Where these are: help is printed without what takes long to import.
@@ -47,7 +48,7 @@ _WHERE = {
     "_explain": ("ColumnFacts", "Effect", "Suspect"),
     "_findings": ("Findings", "Information", "price_words"),
     "_models": ("Candidate", "cost_grid"),
-    "_options": ("MODELS", "AuditOptions"),
+    "_options": ("MODELS", "AuditOptions", "read_capacity"),
     "_recheck": ("Recheck",),
     "_run": ("audit", "audit_files", "audit_sql"),
 }

@@ -113,7 +113,7 @@ def assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
         models=models,
         recheck=plan_recheck(data, effects, suspects),
         level=options.level,
-        seed=options.seed,
+        seed=options.random_state,
         warnings=data.warnings + _late_warnings(data),
     )
 
@@ -161,7 +161,7 @@ def _pool_wrong(data: AuditData) -> Array:
 
 def _effects(data: AuditData, score: RowScore, costs: Array, index: int) -> list[Effect]:
     """Return how columns move the model, and what rows cost more without each."""
-    model, rng = data.classifier, np.random.default_rng(data.options.seed)
+    model, rng = data.classifier, np.random.default_rng(data.options.random_state)
     typical = data.rows.typical(rng)
     labels = data.rows.positive[typical]
     # Where costs differ by row, figures are money, and a row is taken at mean costs here.

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
+from flipcost.audit._options import read_capacity
 from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
@@ -19,7 +20,6 @@ from flipcost.core.gains import (
     GainsCurve,
     gains_curve,
     group_sizes,
-    read_capacities,
     usual_depths,
 )
 from flipcost.core.segments import Segment, segment_figures
@@ -148,8 +148,8 @@ def more_decisions(data: AuditData, best: Candidate, grid: NDArray[np.float64]) 
     """
     rows, options = data.rows, data.options
     words, called = None, []
-    if options.capacity is not None:
-        capacity = read_capacities(options.capacity)
+    capacity = read_capacity(options.capacity, options.capacity_by)
+    if capacity is not None:
         called = _within(data, capacity)
         words = str(capacity)
         if isinstance(capacity, dict):

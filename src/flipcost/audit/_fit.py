@@ -383,11 +383,11 @@ def limited_threads(n_rows: int) -> Any:
 
 def _dependence(frame: Any, options: AuditOptions, where: str) -> dict[str, Any]:
     """Return the groups or times of rows, as `FlipCostClassifier.fit` takes them."""
-    name = options.group or options.time
+    name = options.groups or options.time
     if name is None:
         return {}
     column = take_column(frame, name, where)
-    if options.group is not None:
+    if options.groups is not None:
         column = as_text(column, name, "groups")
     about = describe_column(name, column)
     if options.time is not None and about["kind"] not in ("number", "date"):
@@ -397,10 +397,10 @@ def _dependence(frame: Any, options: AuditOptions, where: str) -> dict[str, Any]
         )
         raise TableError(msg)
     if column.null_count:
-        what = "which group it is of" if options.group else "when it is from"
+        what = "which group it is of" if options.groups else "when it is from"
         msg = f"Column {name!r} must say of every row {what}; {column.null_count:,} rows do not."
         raise TableError(msg)
-    if options.group is not None:
+    if options.groups is not None:
         codes = column.dictionary_encode().indices.to_numpy(zero_copy_only=False)
         return {"groups": np.asarray(codes, dtype=np.intp)}
     return {"time": Column(name, about["kind"], about.get("format")).read(column)[:, 0]}

@@ -36,7 +36,9 @@ def find_labels(facts: TableFacts, options: AuditOptions) -> tuple[Labels, tuple
 
     Too few rows of one, or weights that leave nothing of one, are refused.
     """
-    labels = two_classes(np.array(list(facts.rows), dtype=object), options.target, options.positive)
+    labels = two_classes(
+        np.array(list(facts.rows), dtype=object), options.target, options.pos_label
+    )
     counts = facts.rows[labels[0]], facts.rows[labels[1]]
     for label, rows in zip(labels, counts, strict=True):
         if rows < _LEAST_OF_CLASS:

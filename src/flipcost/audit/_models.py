@@ -270,7 +270,7 @@ def _rivals(made: _Comparison) -> list[Candidate]:
     Of fewer rows than columns there are linear rivals only. These depend on the inner products of
     the rows alone, and so learn from rotated features.
     """
-    rows, seed = made.rows, made.data.options.seed
+    rows, seed = made.rows, made.data.options.random_state
     folds = rows.folds
     if folds is None:
         n_folds = usual_folds(len(rows.positive))

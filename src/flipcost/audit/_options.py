@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
@@ -16,13 +16,14 @@ if TYPE_CHECKING:
     from collections.abc import Mapping, Sequence
 
     from flipcost.core.costs import Costs
+    from flipcost.core.gains import Capacity
     from flipcost.core.rates import NoiseRate
     from flipcost.recheck import CheckedRow
     from flipcost.tables.roles import Roles
 
 MODELS = ("auto", "linear", "boosting")
 NOISE_MODELS = ("auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional")
-# A price that is this many times the other leaves nothing to weigh up.
+# A cost that is this many times the other leaves nothing to weigh up.
 _MOST_UNEVEN = 1e9
 # Attributes of a model that name columns it reads.
 _READ = ("feature_names_in_", "cost_columns")
@@ -105,7 +106,6 @@ class AuditOptions:
         None,
         "What wrong decisions cost, or the share of it that a false positive bears; when None, a "
         "miss and a false alarm cost the same.",
-        takes="Costs or float",
     )
     pos_label: str | None = option(
         None, "The positive label; the second in order if not given.", TABLE, flag="--positive"
@@ -127,15 +127,11 @@ class AuditOptions:
         doc="Column of dates or numbers to order rows by: models are then evaluated on rows later "
         "than those they learned from, and drift is warned of. Not a feature.",
     )
-    drop: Sequence[str] = option(
-        (), "Column to leave out; may be repeated.", TABLE, kind=list, takes="sequence of str"
-    )
+    drop: Sequence[str] = option((), "Column to leave out; may be repeated.", TABLE)
     drop_unusable: bool = option(
-        False,  # noqa: FBT003 - a default
+        False,
         "Leave out columns that cannot be used.",
         TABLE,
-        kind=bool,
-        takes="bool",
         doc="Leave out columns that are empty, constant or have too many categories, rather than "
         "refuse them.",
     )
@@ -143,15 +139,11 @@ class AuditOptions:
         (),
         "Column of categories that look like numbers; may be repeated.",
         TABLE,
-        kind=list,
-        takes="sequence of str",
     )
     learn_prices: bool = option(
-        False,  # noqa: FBT003 - a default
+        False,
         "Learn from the columns that costs are made of too; else they are left out.",
         COSTS,
-        kind=bool,
-        takes="bool",
         doc="Learn from the columns that `cost` names too. Else they are costs and nothing else: "
         "what a mistake costs is often known late, or set by people who saw more.",
     )
@@ -174,7 +166,6 @@ class AuditOptions:
         "Share of wrong labels, if known: 0.2 or 20%, or two for true positives and negatives.",
         KNOWN,
         read=read_rate,
-        takes="float, pair of floats or NoiseRate",
         doc="Share of wrong labels, if known; a pair is of true positives and of true negatives.",
     )
     noise_model: str = option(
@@ -190,7 +181,6 @@ class AuditOptions:
         "Share of rows that are truly positive, if known: 0.1, or a range such as 0.08,0.15.",
         KNOWN,
         read=read_prevalence,
-        takes="float or pair of floats",
         doc="Share of rows that are truly positive, if known, or a range of it.",
     )
     trusted: str | None = option(
@@ -200,22 +190,19 @@ class AuditOptions:
         doc="Column with the right label of checked rows, empty elsewhere. They are learned from, "
         "and errors are counted on them.",
     )
-    checked: Any = option(
+    checked: Sequence[Path] | Path | str = option(
         (),
         "File of checked rows; may be repeated.",
         KNOWN,
-        kind=list[Path],
         takes="path or sequence of paths",
         doc="Files of checked rows, each a round (`flipcost.recheck.read_checked`), used as "
         "`trusted` is. Rows are found by `id`, or else by their number, and must have the label "
         "that they had.",
     )
-    second_label: str | Sequence[str] = option(
+    second_label: Sequence[str] | str = option(
         (),
         "Column of labels given again, independently; may be repeated.",
         KNOWN,
-        kind=list,
-        takes="str or sequence of str",
         doc="Columns of labels that were given independently; the error rate is estimated from "
         "these. One is taken to be as noisy as the target; of two or more each has its own rates.",
     )
@@ -236,9 +223,6 @@ class AuditOptions:
         None,
         "What checking one row costs, to know when to stop.",
         COSTS,
-        kind=float,
-        show_default=False,
-        takes="float",
         doc="What checking one row costs, in the unit of `cost`: then it is said when to stop.",
     )
     model: Any = option(
@@ -250,22 +234,18 @@ class AuditOptions:
         'gradient boosting, and "auto" pools both where rows allow it; or a classifier that is '
         'not fitted yet. A fitted model that reads tables is compared with "auto".',
     )
-    random_state: int = option(
-        0, "Seed of the folds.", MODEL, flag="--seed", kind=int, takes="int", min=0
-    )
-    level: float = option(0.95, "Level of all intervals.", takes="float")
+    random_state: int = option(0, "Seed of the folds.", MODEL, flag="--seed", min=0)
+    level: float = option(0.95, "Level of all intervals.")
     max_rows: int | None = option(
         None,
         "Sample a larger table.",
         LARGE,
-        kind=int,
         min=100,
-        takes="int",
         doc="Rows to learn from and to compare models on, drawn of a larger table and weighted to "
         "stand for it; 200,000 when None, or fewer where rows are wide.",
     )
     name: str | None = option(None, "What the table is called in messages.")
-    n_next: int = option(50, "How many rows to choose for checking next.", takes="int")
+    n_next: int = option(50, "How many rows to choose for checking next.")
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
@@ -284,7 +264,7 @@ class AuditOptions:
                 f"{self.random_state}."
             )
             raise FlipCostError(msg)
-        check_decisions(self.capacity, self.capacity_by)
+        read_capacity(self.capacity, self.capacity_by)
         share = 0.5 if self.prices.is_by_row else self.prices.alpha
         if not min(share, 1 - share) >= 1 / _MOST_UNEVEN:
             msg = (
@@ -294,7 +274,10 @@ class AuditOptions:
         if self.groups is not None and self.time is not None:
             msg = "Give `groups` or `time`, not both: folds follow one of them."
             raise FlipCostError(msg)
-        check_price(self.cost_check)
+        price: Any = self.cost_check
+        if price is not None and not (isinstance(price, Real) and 0 < float(price) < float("inf")):
+            msg = f"`cost_check` must be a price above 0; got {price!r}."
+            raise FlipCostError(msg)
         sources = ("noise_rate", "trusted" if self.trusted else "checked", "second_label")
         given = [f"`{name}`" for name in sources if getattr(self, name) not in (None, (), [])]
         if len(given) > 1:
@@ -310,21 +293,6 @@ class AuditOptions:
         more = [n for of in _READ for n in getattr(self.model, of, ())]
         more += price_columns(self.prices, names, where) + self.grouping
         return read + [n for n in dict.fromkeys(more) if n in names and n not in read]
-
-    @property
-    def positive(self) -> str | None:
-        """The positive label."""
-        return self.pos_label
-
-    @property
-    def group(self) -> str | None:
-        """The column of groups."""
-        return self.groups
-
-    @property
-    def seed(self) -> int:
-        """What chance starts from."""
-        return self.random_state
 
     @property
     def grouping(self) -> list[str]:
@@ -362,20 +330,37 @@ class AuditOptions:
         """What the columns are for."""
         from flipcost.tables.roles import Roles  # noqa: PLC0415 - as above
 
-        known = {field.name: getattr(self, field.name) for field in fields(Roles)}
         again = (self.second_label,) if isinstance(self.second_label, str) else self.second_label
-        return Roles(**known | {"drop": tuple(self.drop), "second_label": tuple(again)})
+        return Roles(
+            self.target,
+            id=self.id,
+            trusted=self.trusted,
+            second_label=tuple(map(str, again)),
+            sample_weight=self.sample_weight,
+            drop=tuple(self.drop),
+            truth=self.truth,
+            group=self.groups,
+            time=self.time,
+        )
 
 
-def check_decisions(capacity: str | None, capacity_by: str | None) -> None:
-    """Refuse a capacity that cannot be, before any row is read."""
-    if capacity is None and capacity_by is not None:
-        msg = "`capacity_by` names groups, but no `capacity` of theirs is given; give both."
-        raise FlipCostError(msg)
-    if capacity is None:
-        return
+def read_capacity(
+    capacity: str | None, capacity_by: str | None
+) -> Capacity | dict[str, Capacity] | None:
+    """Return how many rows can be flagged, of all or by group; refuse what does not go together.
+
+    Examples
+    --------
+    >>> read_capacity("5%", None).share
+    0.05
+    """
     from flipcost.core.gains import read_capacities  # noqa: PLC0415 - as above
 
+    if capacity is None:
+        if capacity_by is None:
+            return None
+        msg = "`capacity_by` names groups, but no `capacity` of theirs is given; give both."
+        raise FlipCostError(msg)
     try:
         found = read_capacities(capacity)
     except ValueError as error:
@@ -383,10 +368,11 @@ def check_decisions(capacity: str | None, capacity_by: str | None) -> None:
     if isinstance(found, dict) and capacity_by is None:
         msg = "`capacity` by group needs the groups: name their column as `capacity_by`."
         raise FlipCostError(msg)
+    return found
 
 
 def _check_share(options: AuditOptions) -> None:
-    """Refuse a share of positives that is none, or that would play no part."""
+    """Refuse a share of positives that is impossible, or that would play no part."""
     from flipcost.core.noise_posterior import PrevalencePrior  # noqa: PLC0415 - as above
 
     try:
@@ -439,16 +425,3 @@ def read_rounds(checked: Any) -> list[list[CheckedRow]]:
             rows = [row for row in file if row.checked]
         rounds.append(rows)
     return rounds
-
-
-def check_price(price: Any) -> None:
-    """Refuse a price of a check that is none."""
-    if price is None:
-        return
-    if (
-        isinstance(price, bool)
-        or not isinstance(price, Real)
-        or not 0 < float(price) < float("inf")
-    ):
-        msg = f"`cost_check` must be a price above 0; got {price!r}."
-        raise FlipCostError(msg)

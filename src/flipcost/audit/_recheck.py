@@ -91,7 +91,7 @@ def _pool(data: AuditData, columns: list[str]) -> CheckPool:
     rows, options = data.rows, data.options
     n, score = len(rows.positive), data.classifier.oof_probability_
     weight = np.ones(n) if rows.weight is None else rows.weight
-    posterior, seed = data.classifier.rate_posterior_, options.seed
+    posterior, seed = data.classifier.rate_posterior_, options.random_state
     cost, unit = _cost_and_unit(data)
     directions = leading_directions(np.nan_to_num(rows.X))
     places, chance = np.arange(n), np.ones(n)

@@ -326,7 +326,10 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
     if isinstance(options.model, str):
         if options.model == "boosting":
             model = HistGradientBoostingClassifier(
-                max_iter=150, learning_rate=0.05, min_samples_leaf=20, random_state=options.seed
+                max_iter=150,
+                learning_rate=0.05,
+                min_samples_leaf=20,
+                random_state=options.random_state,
             )
     elif not is_fitted(options.model):
         model = clone(options.model)
@@ -338,7 +341,7 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
         estimator=model,
         features="splines" if is_linear else "auto",
         level=options.level,
-        random_state=options.seed,
+        random_state=options.random_state,
     )
 
 

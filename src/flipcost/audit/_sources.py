@@ -178,7 +178,7 @@ class TableInMemory:
         options = self._options
         labels = read_labels(take_column(self._table, options.target, self.name), options.target)
         # All labels are at hand: what is wrong with them is said before what is with columns.
-        two_classes(labels, options.target, options.positive)
+        two_classes(labels, options.target, options.pos_label)
         kept = np.flatnonzero([label is not None for label in labels])
         self._unlabelled = len(labels) - len(kept)
         self._table, self._rows = self._table.take(pa.array(kept)), self._rows[kept]
@@ -188,7 +188,7 @@ class TableInMemory:
         """Read the one piece, and draw from it."""
         made = maker.read(self._piece())
         facts = replace(made.facts, lengths={0: self._n_rows}, unlabelled=self._unlabelled)
-        return facts, sample_of(made, size, self._options.seed)
+        return facts, sample_of(made, size, self._options.random_state)
 
     def score(self, task: ScoreTask) -> Results | None:
         """Score the one piece."""
@@ -241,7 +241,7 @@ class FilesInPasses:
         """Read all rows once."""
         self._say("drawing rows")
         table = self._table(maker)
-        task = DrawTask(maker, size, self._options.seed, table.n_parts or 1)
+        task = DrawTask(maker, size, self._options.random_state, table.n_parts or 1)
         found = table.required(table.reduce(task))
         facts: TableFacts = found.parts[0]
         return facts, found.parts[1]
@@ -289,7 +289,7 @@ class TableInEngine:
             options.target,
             weight=options.sample_weight,
             fold_by=options.id,
-            fold_seed=options.seed,
+            fold_seed=options.random_state,
         )
         self._table = EngineTable(engine, layout)
         if options.id is None and not self._table.has_numbers:
@@ -320,7 +320,7 @@ class TableInEngine:
         """Count labels by a query, and draw rows by another."""
         options = self._options
         self._say("counting")
-        counts = self._table.count(options.group)
+        counts = self._table.count(options.groups)
         if len(counts) >= MOST_LABELS:
             some = shorten([count.label for count in counts[:3]])
             msg = (
@@ -357,7 +357,7 @@ class TableInEngine:
         facts.found.update(made.facts.found)
         if answers is not None and options.trusted is None:
             facts.pairs.update(made.facts.pairs)
-        sample = sample_of(made, len(made.labels), options.seed)
+        sample = sample_of(made, len(made.labels), options.random_state)
         return facts, sample.standing_for(facts.rows, self.name)
 
     def score(self, task: ScoreTask) -> Results | None:
@@ -398,7 +398,7 @@ class TableInEngine:
             raise TableError(msg)
         if count.ungrouped:
             msg = (
-                f"Column {self._options.group!r} must say of every row which group it is of; "
+                f"Column {self._options.groups!r} must say of every row which group it is of; "
                 f"{count.ungrouped:,} rows do not."
             )
             raise TableError(msg)

@@ -14,17 +14,14 @@ from typing import Any
 import typer
 
 from flipcost._version import __version__
-from flipcost.cli._audit import AuditCommand, audit_command
-from flipcost.cli._datasets import datasets_command
-from flipcost.cli._demo import demo_command
-from flipcost.cli._echo import echo
-from flipcost.cli._export import export_command
-from flipcost.cli._interrupts import interrupted_words, signals_as_interrupts
-from flipcost.cli._judge import JudgeCommand, judge_command
+from flipcost.cli._audit import audit_command
+from flipcost.cli._demo import datasets_command, demo_command, reproduce_command
+from flipcost.cli._judge import judge_command
 from flipcost.cli._options import in_options
-from flipcost.cli._predict import PredictCommand, predict_command
-from flipcost.cli._recheck import RecheckCommand, recheck_command
-from flipcost.cli._reproduce import reproduce_command
+from flipcost.cli._output import interrupted_words, signals_as_interrupts
+from flipcost.cli._predict import export_command, predict_command
+from flipcost.cli._recheck import recheck_command
+from flipcost.cli._terminal import echo
 from flipcost.exceptions import FlipCostError, clean_text
 
 # Typer carries click inside in some versions and beside it in others; both have this ancestry.
@@ -52,7 +49,7 @@ def _show_version(*, value: bool) -> None:
 def _root(
     *,
     version: bool = typer.Option(
-        False,  # noqa: FBT003 - how options are declared
+        False,
         "--version",
         callback=lambda value: _show_version(value=value),
         is_eager=True,
@@ -62,14 +59,17 @@ def _root(
     """Cost-sensitive classification from labels that are partly wrong."""
 
 
-app.command("audit", cls=AuditCommand)(audit_command)
-app.command("demo")(demo_command)
-app.command("predict", cls=PredictCommand)(predict_command)
-app.command("recheck", cls=RecheckCommand)(recheck_command)
-app.command("judge", cls=JudgeCommand)(judge_command)
-app.command("export")(export_command)
-app.command("datasets")(datasets_command)
-app.command("reproduce")(reproduce_command)
+for _one in (
+    audit_command,
+    demo_command,
+    predict_command,
+    recheck_command,
+    judge_command,
+    export_command,
+    datasets_command,
+    reproduce_command,
+):
+    app.command(_one.name, cls=_one.cls)(_one.callback)
 
 
 def main(args: list[str] | None = None) -> int:

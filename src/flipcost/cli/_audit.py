@@ -1,20 +1,55 @@
-"""`flipcost audit`: where rows come from and results go; what is asked is in `AuditOptions`."""
+"""`flipcost audit`: where rows come from, and where results go; what is asked is `AuditOptions`."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+import csv
+import sys
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
-from flipcost._options import COSTS, KNOWN, LARGE, MODEL, TABLE, option
+from flipcost._options import (
+    COSTS,
+    KNOWN,
+    LARGE,
+    MODEL,
+    RESULTS,
+    TABLE,
+    option,
+    read_given,
+    same_as,
+)
 from flipcost.audit import AuditOptions
-from flipcost.cli._options import MAX_BYTES, Shown, command
+from flipcost.cli._options import MAX_BYTES, Results, command, in_options
+from flipcost.cli._output import (
+    check_folder,
+    print_json,
+    staged_folder,
+    stop_if_interrupted,
+    write_json,
+)
+from flipcost.cli._terminal import echo, print_audit, readable_name
+from flipcost.exceptions import FlipCostError, UserError
 
-TRY, RESULTS = "To try it out", "Results"
+if TYPE_CHECKING:
+    from flipcost.audit import Findings
+    from flipcost.core.costs import Costs
+
+TRY = "To try it out"
+# Rows of a file that are held; where there are more, all are read in passes.
+_HELD_ROWS = 200_000
+_POOL = "recheck-pool.parquet"
+_FILES = ("report.html", "summary.json", "model.json", "suspects.csv", _POOL)
+_ADDRESSES = ("postgresql://", "postgres://")
+_DATABASES = (".duckdb", ".ddb")
 
 
 @dataclass(frozen=True, kw_only=True)
-class Source:
-    """Where rows come from."""
+class AuditFiles:
+    """Where rows come from, and where results go."""
 
     data: str | None = option(
         None,
@@ -38,18 +73,14 @@ class Source:
         "What a missed positive costs: a number, a column, arithmetic of columns such as "
         "0.8*amount+12, or a range such as 3..8.",
         COSTS,
-        show_default=False,
     )
-    cost_fp: str | None = option(
-        None, "What a false alarm costs, likewise.", COSTS, show_default=False
-    )
-    max_bytes: int | None = option(None, MAX_BYTES, LARGE, kind=int, min=0)
+    cost_fp: str | None = option(None, "What a false alarm costs, likewise.", COSTS)
+    max_bytes: int | None = option(None, MAX_BYTES, LARGE, min=0)
     memory_share: float = option(
         0.25,
         "Read a file that would take more than this share of memory in passes, rather than hold "
         "it; 0 for every file.",
         LARGE,
-        kind=float,
         min=0,
     )
     dask: str | None = option(
@@ -59,29 +90,47 @@ class Source:
         None, "Audit bundled data with label errors added; see `flipcost datasets`.", TRY
     )
     example_noise: str = option("0.2", "Error rate of the example: R, or R+,R-.", TRY)
-    out: Path = option(Path("flipcost-audit"), "Folder for the results.", RESULTS, kind=Path)
-    strict: bool = option(False, "Stop at warnings.", RESULTS, kind=bool)  # noqa: FBT003
+    out: Path = option(Path("flipcost-audit"), "Folder for the results.", RESULTS)
+    strict: bool = option(False, "Stop at warnings.", RESULTS)
+    overwrite: bool = same_as(Results, "overwrite")
+    as_json: bool = same_as(Results, "as_json")
+    quiet: bool = same_as(Results, "quiet")
+
+    @property
+    def text(self) -> dict[str, Any]:
+        """How text is read."""
+        return {"delimiter": self.delimiter, "encoding": self.encoding}
+
+    @property
+    def costs(self) -> Costs | None:
+        """What wrong decisions cost, if that was given."""
+        from flipcost.core.costs import Costs
+
+        fn, fp = self.cost_fn, self.cost_fp
+        if fn is None and fp is None:
+            return None
+        if fn is None or fp is None:
+            msg = "Give both --cost-fn (a missed positive) and --cost-fp (a false alarm)."
+            raise UserError(msg)
+        for name, price in (("--cost-fn", fn), ("--cost-fp", fp)):
+            try:
+                value = float(price)
+            except ValueError:  # a column, arithmetic or a range
+                continue
+            if not 0 < value < float("inf"):
+                msg = f"{name} must be a price above 0; got {value:g}."
+                raise UserError(msg)
+        try:
+            return Costs(fn=fn, fp=fp)
+        except ValueError as error:
+            raise UserError(in_options(str(error))) from error
 
 
-@dataclass(frozen=True, kw_only=True)
-class Overwriting:
-    """Whether results that are there may go."""
-
-    overwrite: bool = option(
-        False,  # noqa: FBT003 - a default
-        "Replace results that are there already.",
-        RESULTS,
-        kind=bool,
-    )
-
-
-audit_command, AuditCommand = command(
+@command(
     "audit",
-    "Say how many labels of a table are wrong, what decisions cost, and which model to use.\n\n"
-    "Without costs a miss and a false alarm cost the same.",
-    "flipcost.cli._audit_run:run_audit",
-    [Source, AuditOptions, Overwriting, Shown],
-    {
+    AuditFiles,
+    AuditOptions,
+    examples={
         TABLE: "flipcost audit claims.csv --target fraud --positive yes --id claim",
         COSTS: "flipcost audit claims.csv --target fraud --cost-fn 500 --cost-fp 20",
         KNOWN: "flipcost audit claims.csv --target fraud --trusted checked_by_expert",
@@ -91,3 +140,271 @@ audit_command, AuditCommand = command(
         RESULTS: "flipcost audit claims.csv --target fraud --out claims-audit --overwrite",
     },
 )
+def audit_command(asked: AuditFiles, **given: Any) -> None:
+    """Say how many labels of a table are wrong, what decisions cost, and which model to use.
+
+    Without costs a miss and a false alarm cost the same.
+    """
+    from flipcost.recheck import unused_batches
+    from flipcost.tables.reading import read_table
+
+    out, test, model = asked.out, given["test"], given["model"]
+    database = None
+    if asked.example is None:
+        database = find_database(asked.data, asked.table, asked.connection)
+    files = [] if asked.data is None else [Path(asked.data)]
+    files = files if database is None else database.files
+    inputs = [*files, *([test] if test else []), Path(model), *given["checked"]]
+    check_folder(out, _FILES, overwrite=asked.overwrite, inputs=inputs)
+    options = read_given(AuditOptions, given)
+    run = _planned(asked, database, options)
+    if test is not None:
+        options["test"] = read_table(test, **asked.text, max_bytes=asked.max_bytes)
+    options["model"] = _model(model)
+    with staged_folder(out, _FILES, overwrite=asked.overwrite, inputs=inputs) as place:
+        with _progress(silent=asked.quiet or asked.as_json) as progress:
+            result = run(progress=progress, **options)
+        result = replace(result, warnings=[in_options(text) for text in result.warnings])
+        if asked.strict and result.warnings:
+            raise UserError(result.warnings[0])
+        replaced = unused_batches(out, inputs) if asked.overwrite else []
+        result = replace(result, batch_file=_write_batch(result, place, out, replaced))
+        _write(result, place)
+        written = {file.name for file in place.iterdir()}
+    if asked.overwrite:
+        _clear_earlier(out, written, inputs)
+    for warning in result.warnings:
+        echo(f"flipcost: warning: {warning}", err=True)
+    if asked.as_json:
+        print_json(result.summary())
+    elif not asked.quiet:
+        print_audit(result, out)
+
+
+def _planned(
+    asked: AuditFiles, database: Database | None, options: dict[str, Any]
+) -> Callable[..., Findings]:
+    """Return what audits the example, the database or the file; add to its options."""
+    from flipcost.audit import audit
+    from flipcost.cli._demo import default_costs, example_table
+    from flipcost.tables.files import exceeds_memory
+    from flipcost.tables.limits import check_sizes
+    from flipcost.tables.paths import is_many
+
+    target = options.pop("target", None)
+    if asked.example is not None:
+        if asked.data is not None or asked.dask is not None:
+            msg = f"Give {'--dask' if asked.data is None else 'a file'} or --example, not both."
+            raise UserError(msg)
+        added = read_given(AuditOptions, {"noise_rate": asked.example_noise})["noise_rate"]
+        said = f"{added:.0%}" if isinstance(added, float) else asked.example_noise
+        table, positive, share = example_table(asked.example, added, options["random_state"])
+        options["truth"] = "true_label"
+        options["name"] = f"{asked.example} (demo, {said} of labels flipped)"
+        options["pos_label"] = options.get("pos_label") or positive
+        return partial(audit, table, "label", asked.costs or default_costs(share))
+    if (asked.data is None and database is None) or target is None:
+        msg = "Give a file and --target, or --example NAME to try it out."
+        raise UserError(msg)
+    if database is not None:
+        options["name"] = database.table
+        return partial(_audit_database, database, target, asked.costs)
+    path = Path(str(asked.data))
+    options["name"] = readable_name(path)
+    large = path.is_file() and exceeds_memory(path, asked.memory_share)
+    table = None
+    if asked.dask is None and not is_many(path) and not large:
+        table = _held_table(asked, path, target, options)
+    if table is not None:
+        return partial(audit, table, target, asked.costs)
+    check_sizes(path, asked.max_bytes)
+    return partial(_audit_files, path, target, asked.costs, dask=asked.dask, **asked.text)
+
+
+def _held_table(asked: AuditFiles, path: Path, target: str, options: dict[str, Any]) -> Any:
+    """Return the rows of a file, or None of more than are held."""
+    from flipcost.audit import check_width
+    from flipcost.tables.files import expected_rows
+    from flipcost.tables.reading import column_names, read_table
+
+    if path.is_file() and expected_rows(path) > _HELD_ROWS:
+        return None
+    # Of very many columns the header tells, without reading the rows.
+    others = {target, *(options.get(name) for name in ("id", "trusted", "sample_weight"))}
+    others |= {*options["second_label"], *options["drop"]}
+    names = set(column_names(path, **asked.text)) - others
+    check_width(len(names), readable_name(path))
+    table = read_table(path, **asked.text, max_bytes=asked.max_bytes)
+    return None if table.num_rows > _HELD_ROWS else table
+
+
+def _audit_files(*args: Any, **options: Any) -> Findings:
+    """Audit in passes; what is wrong with files or the cluster is not a fault of ours."""
+    from flipcost.audit import audit_files
+
+    try:
+        return audit_files(*args, **options)
+    except (OSError, ImportError) as error:
+        raise UserError(str(error)) from error
+    except Exception as error:
+        if type(error).__module__.partition(".")[0] == "distributed":
+            msg = f"The Dask cluster failed ({type(error).__name__}: {error}); look at its logs."
+            raise UserError(msg) from error
+        raise
+
+
+def _audit_database(database: Database, *args: Any, **options: Any) -> Findings:
+    """Audit rows of a database; a package that is not installed is not a fault of ours."""
+    from flipcost.audit import audit_sql
+
+    try:
+        return audit_sql(database.address, database.table, *args, **options)
+    except ImportError as error:
+        raise UserError(str(error)) from error
+
+
+def _model(name: str) -> Any:
+    from flipcost.audit import MODELS
+    from flipcost.model import load
+
+    if name in MODELS:
+        return name
+    if not Path(name).exists():
+        msg = f"--model must be {', '.join(MODELS)} or a saved model; there is no file {name!r}."
+        raise UserError(msg)
+    return load(name)
+
+
+def _write_batch(result: Findings, place: Path, folder: Path, replaced: list[Path]) -> str | None:
+    """Write the rows to check next, and what further ones are chosen from; return the name.
+
+    It is one that no file in the folder has but those that may be replaced.
+    """
+    from flipcost.recheck import next_name, rows_as_text
+
+    recheck = result.recheck
+    if recheck is None or recheck.pool is None or recheck.batch is None:
+        return None
+    recheck.pool.write(place / _POOL)
+    name = next_name(folder, without=replaced).name
+    text = rows_as_text(recheck.batch.rows, recheck.batch.columns)
+    (place / name).write_text(text, encoding="utf-8", newline="")
+    return name
+
+
+def _write(result: Findings, place: Path) -> None:
+    """Write the other files of an audit."""
+    from flipcost.model import save
+    from flipcost.report import render_report
+    from flipcost.tables.spreadsheet import guard_cell
+
+    (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
+    write_json(place / "summary.json", result.summary())
+    save(result.models.model, place / "model.json")
+    heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
+    with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow([*heads, "evidence"])
+        for s in result.labels.suspects:
+            likely = (f"{s.wrong:.4f}", f"{s.probability:.4f}")
+            named = [None if s.id is None else guard_cell(s.id)]
+            named += [guard_cell(s.label), guard_cell(s.suggested)]
+            writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
+
+
+def _clear_earlier(folder: Path, written: set[str], inputs: list[Path]) -> None:
+    """Remove what an earlier audit left that is not of this one: rows that no one checked."""
+    from flipcost.recheck import CheckPool, unused_batches
+
+    earlier = unused_batches(folder, inputs)
+    with suppress(FlipCostError):  # not a pool, and so not of an audit
+        if _POOL not in written:
+            CheckPool.read(folder)
+            earlier.append(folder / _POOL)
+    for path in earlier:
+        if path.name not in written:
+            with suppress(OSError):  # the results are there, and this is in no one's way
+                path.unlink()
+
+
+@contextmanager
+def _progress(*, silent: bool) -> Iterator[Callable[[str], object]]:
+    """Yield what steps are reported to: a spinner on a terminal, lines elsewhere."""
+    from rich.console import Console
+
+    with ExitStack() as stack:
+        spinner = None
+        if not silent and sys.stderr.isatty():
+            spinner = stack.enter_context(Console(stderr=True).status("reading"))
+
+        def step(words: str) -> None:
+            stop_if_interrupted()
+            if spinner is not None:
+                spinner.update(words)
+            elif not silent:
+                echo(f"flipcost: {words}", err=True)
+
+        yield step
+
+
+@dataclass(frozen=True)
+class Database:
+    """A table and where it is; the address may hold a password, and is not shown.
+
+    Examples
+    --------
+    >>> Database("postgresql://me:secret@host/db", "calls")
+    Database(table='calls')
+    """
+
+    address: str = field(repr=False)
+    table: str
+
+    @property
+    def files(self) -> list[Path]:
+        """The file of the database, if it is one."""
+        return [] if "://" in self.address else [Path(self.address)]
+
+
+def find_database(data: str | None, table: str | None, connection: str | None) -> Database | None:
+    """Return the database that is meant, or None for files.
+
+    Parameters
+    ----------
+    data : str or None
+        What is to be audited: an address, ``file.duckdb::table``, a DuckDB file, or another file.
+    table : str or None
+        The table, or a query.
+    connection : str or None
+        An address, when `data` is none.
+
+    Examples
+    --------
+    >>> find_database("calls.duckdb::calls", None, None)
+    Database(table='calls')
+    >>> find_database("calls.csv", None, None)
+    """
+    if data is None:
+        if table is None:
+            return None
+        if connection is None:
+            msg = "Give --connection, or set FLIPCOST_CONNECTION: --table says only which table."
+            raise UserError(msg)
+        return find_database(connection, table, None)
+    is_address = data.startswith(_ADDRESSES)
+    path, mark, named = data.rpartition("::")
+    if mark and not is_address and not Path(data).exists():
+        if table is not None:
+            msg = f"Name the table once: {named!r} after ::, or --table {table}."
+            raise UserError(msg)
+        data, table = path, named
+    if "://" not in data and not (mark and path == data) and not data.lower().endswith(_DATABASES):
+        if table is not None:
+            msg = "--table goes with a database: an address, or a DuckDB file."
+            raise UserError(msg)
+        return None
+    if not table:
+        shown = "the address" if "://" in data else data
+        msg = f"Give --table, the table or the SELECT of {shown} to audit."
+        raise UserError(msg)
+    return Database(data, table)

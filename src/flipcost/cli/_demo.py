@@ -1,50 +1,69 @@
-"""`flipcost demo`: an audit of bundled data, its questions answered by the truth, and again."""
+"""Commands on bundled data: `flipcost demo`, `datasets` and `reproduce`."""
 
 from __future__ import annotations
 
+import difflib
+import inspect
+import json
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flipcost.cli._output import Overwrite  # noqa: TC001 - read when the options are made
+from flipcost._options import RESULTS, option, same_as
+from flipcost.cli._options import Results, command, in_options
+from flipcost.cli._output import check_folder, print_json, staged_folder, write_json
+from flipcost.cli._terminal import echo, print_table, say
+from flipcost.exceptions import UserError
 
 if TYPE_CHECKING:
+    import pyarrow as pa
+
     from flipcost.audit import Findings
+    from flipcost.core.costs import Costs
+    from flipcost.core.noise import NoiseRateLike
 
-_NAMES = ("report.html", "checked.html", "summary.json")
+DEMO, TABLES = "Demo", "Tables"
+_FILES = ("report.html", "checked.html", "summary.json")
 
 
-def demo_command(
-    *,
-    example: Annotated[str, typer.Option(help="Which bundled data.")] = "pima",
-    rate: Annotated[float, typer.Option(help="Share of labels to flip.")] = 0.2,
-    checks: Annotated[int, typer.Option(help="Rows to check.", min=1)] = 100,
-    seed: Annotated[int, typer.Option(help="Seed of the flips and of the audit.")] = 0,
-    out: Annotated[Path, typer.Option(help="Folder for both reports.")] = Path("flipcost-demo"),
-    overwrite: Overwrite = False,
-) -> None:
+@dataclass(frozen=True, kw_only=True)
+class Demo:
+    """What is shown."""
+
+    example: str = option("pima", "Which bundled data.", DEMO)
+    rate: float = option(0.2, "Share of labels to flip.", DEMO)
+    checks: int = option(100, "Rows to check.", DEMO, min=1)
+    seed: int = option(0, "Seed of the flips and of the audit.", DEMO)
+    out: Path = option(Path("flipcost-demo"), "Folder for both reports.", RESULTS)
+    overwrite: bool = same_as(Results, "overwrite")
+
+
+@command(
+    "demo",
+    Demo,
+    examples={
+        DEMO: "flipcost demo --example german_credit --checks 200",
+        RESULTS: "flipcost demo --out shown --overwrite",
+    },
+)
+def demo_command(asked: Demo) -> None:
     """Flip labels of bundled data, audit, check the rows it asks for by the truth, audit again."""
-    from dataclasses import replace
-    from functools import partial
-
     from flipcost.audit import audit
-    from flipcost.cli._audit_run import default_prices, write_summary
-    from flipcost.cli._echo import echo
-    from flipcost.cli._example import example_table
-    from flipcost.cli._options import in_options
-    from flipcost.cli._output import check_folder, staged_folder
-    from flipcost.cli._screen import say
-    from flipcost.cli._table import print_table
     from flipcost.recheck import CheckedRow
     from flipcost.report import headline, price_sentence, render_report, title_sentence
     from flipcost.words import count, on_screen
 
-    check_folder(out, _NAMES, overwrite=overwrite)
-    table, positive, share = example_table(example, rate, seed)
-    costs = default_prices(share)
-    run = partial(audit, cost=costs, pos_label=positive, random_state=seed, n_next=checks)
-    name = f"{example} (demo, {rate:.0%} of labels flipped)"
+    out, checks, seed = asked.out, asked.checks, asked.seed
+    check_folder(out, _FILES, overwrite=asked.overwrite)
+    table, positive, share = example_table(asked.example, asked.rate, seed)
+    run = partial(
+        audit, cost=default_costs(share), pos_label=positive, random_state=seed, n_next=checks
+    )
+    name = f"{asked.example} (demo, {asked.rate:.0%} of labels flipped)"
     first = run(table, "label", truth="true_label", name=name)
     truth = table["true_label"].to_pylist()
     rows = [] if first.recheck is None or first.recheck.batch is None else first.recheck.batch.rows
@@ -56,12 +75,12 @@ def demo_command(
     second = run(table, "label", truth="true_label", name=f"{name}, checked", checked=[answers])
     # What the same method costs where no label is wrong: a bound on what anybody can save.
     perfect = run(table.drop_columns("label"), "true_label", noise_rate=0.0)
-    with staged_folder(out, _NAMES, overwrite=overwrite) as place:
+    with staged_folder(out, _FILES, overwrite=asked.overwrite) as place:
         page = render_report(first, in_options, later="checked.html")
         (place / "report.html").write_text(page, encoding="utf-8")
         page = render_report(second, in_options)
         (place / "checked.html").write_text(page, encoding="utf-8")
-        write_summary(second, place)
+        write_json(place / "summary.json", second.summary())
     say(title_sentence(first))
     say(price_sentence(first))
     echo()
@@ -118,4 +137,141 @@ def _verdict(first: Findings, second: Findings, perfect: Findings) -> str:
         f"{said}Logistic regression on these labels costs {figure(scale * plain.value)}, the best "
         f"model on perfect labels {figure(scale * least)}. flipcost gets back "
         f"{percent(max(back, 0.0))} of that difference."
+    )
+
+
+def example_table(
+    name: str, noise_rate: NoiseRateLike, seed: int
+) -> tuple[pa.Table, str, float | None]:
+    """Return bundled data with label errors, its positive label, and its cost in the literature.
+
+    The table has noisy labels in ``label`` and clean ones in ``true_label``.
+
+    Examples
+    --------
+    >>> table, positive, cost = example_table("german_credit", 0.2, 0)
+    >>> table.num_rows, positive, cost
+    (1000, 'bad', 0.16)
+    """
+    import pyarrow as pa
+
+    from flipcost import datasets
+    from flipcost.noise import flip_labels
+
+    known = {row["name"]: row for row in datasets.list_datasets()}
+    if name not in known:
+        close = difflib.get_close_matches(name, known, n=1)
+        advice = f"did you mean {close[0]!r}?" if close else "see `flipcost datasets`."
+        msg = f"There is no example {name!r}; {advice}"
+        raise UserError(msg)
+    loader = getattr(datasets, known[name]["loader"])
+    parameters = inspect.signature(loader).parameters
+    options: dict[str, Any] = {"coding": "raw"} if "coding" in parameters else {}
+    if "random_state" in parameters:
+        options["random_state"] = seed
+    data = loader(**options)
+    names = data.get("feature_names") or [f"x{j + 1}" for j in range(data.data.shape[1])]
+    columns = {
+        feature: pa.array([str(value) for value in data.data[:, j]])
+        for j, feature in enumerate(names)
+    }
+    clean = (data.target > 0).astype(int)
+    words = data.get("target_names") or ["negative", "positive"]
+    noisy = flip_labels(clean, noise_rate, random_state=seed)
+    columns["true_label"] = pa.array([str(words[k]) for k in clean])
+    columns["label"] = pa.array([str(words[k]) for k in noisy])
+    return pa.table(columns), str(words[1]), known[name]["cost"]
+
+
+def default_costs(share: float | None) -> Costs:
+    """Return costs with a false alarm at 1, for a cost share as the literature gives it."""
+    from flipcost.core.costs import Costs
+
+    share = 0.25 if share is None else share
+    return Costs(fn=round((1 - share) / share, 6), fp=1.0)
+
+
+@dataclass(frozen=True, kw_only=True)
+class Datasets:
+    """What is printed."""
+
+    as_json: bool = same_as(Results, "as_json")
+
+
+@command("datasets", Datasets, examples={RESULTS: "flipcost datasets --json"})
+def datasets_command(asked: Datasets) -> None:
+    """List the bundled data with counts, source and licence."""
+    from flipcost.datasets import list_datasets
+
+    found = list_datasets()
+    if asked.as_json:
+        print_json(found)
+        return
+    heads = ["name", "rows", "features", "positive", "cost", "source", "licence"]
+    keys = ["name", "rows", "features", "positives", "cost", "source", "licence"]
+    rows = [["" if row[key] is None else str(row[key]) for key in keys] for row in found]
+    print_table(heads, rows, right={1, 2, 3, 4})
+
+
+@dataclass(frozen=True, kw_only=True)
+class Reproduce:
+    """Which tables, and how."""
+
+    tables: Sequence[str] = option((), "Tables; all if none.", TABLES, flag="", metavar="TABLE")
+    trials: int = option(10, "Splits of each problem.", TABLES, min=1)
+    jobs: int = option(1, "Processes; results do not depend on it.", TABLES, min=1)
+    seed: int = option(0, "Seed of everything.", TABLES, min=0)
+    list_tables: bool = option(False, "List the tables.", TABLES, flag="--list")
+    out: Path = option(Path("reproduction"), "Folder for results and pages.", RESULTS)
+    resume: bool = option(False, "Go on with that folder.", RESULTS)
+    overwrite: bool = same_as(Results, "overwrite")
+    as_json: bool = same_as(Results, "as_json")
+    quiet: bool = option(False, "Show no progress.", RESULTS)
+
+
+@command(
+    "reproduce",
+    Reproduce,
+    examples={
+        TABLES: "flipcost reproduce eta_syn2D_KLIEP_123 --trials 2",
+        RESULTS: "flipcost reproduce --out reproduction --resume",
+    },
+)
+def reproduce_command(asked: Reproduce) -> None:
+    """Regenerate the paper's tables beside the printed ones."""
+    from flipcost.paper.experiments import TABLES, reproduce
+
+    if asked.list_tables:
+        for table in TABLES.values():
+            echo(f"{table.name:28}{table.title}")
+        return
+    try:
+        found = reproduce(
+            list(asked.tables) or None,
+            trials=asked.trials,
+            jobs=asked.jobs,
+            seed=asked.seed,
+            out=asked.out,
+            resume=asked.resume,
+            overwrite=asked.overwrite,
+            progress=not (asked.quiet or asked.as_json),
+        )
+    except KeyboardInterrupt:
+        echo(
+            f"\nflipcost: interrupted; finished units are kept in {asked.out}, and --resume goes "
+            "on with them.",
+            err=True,
+        )
+        raise typer.Exit(2) from None
+    agree, cells = found.agreement
+    if asked.as_json:
+        typer.echo(
+            json.dumps({"agree": agree, "cells": cells, "summary": found.summary}, allow_nan=False)
+        )
+        return
+    share = f" ({agree / cells:.0%})" if cells else ""
+    echo(
+        f"{agree} of {cells} printed cells that no erratum touches{share} lie within one standard "
+        f"deviation of ours. Written in {found.seconds:.0f} s: {found.folder}/report.html, "
+        "results.csv, summary.csv, tables.md, tables.tex"
     )

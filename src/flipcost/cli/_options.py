@@ -1,4 +1,4 @@
-"""Options of commands, made from the dataclasses that hold them, and named in messages."""
+"""Commands, made from the dataclasses that hold their options; and options named in messages."""
 
 from __future__ import annotations
 
@@ -6,16 +6,14 @@ import ast
 import inspect
 import re
 import shlex
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import MISSING, dataclass
-from importlib import import_module
-from pathlib import Path
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
 from typing import Annotated, Any, ClassVar
 
 import typer
 from typer.core import TyperCommand
 
-from flipcost._options import flag_of, option, options_of
+from flipcost._options import RESULTS, Option, option, options_of
 from flipcost.audit import AuditOptions
 
 # One rule for all commands that read tables.
@@ -26,22 +24,12 @@ MAX_BYTES = (
 
 
 @dataclass(frozen=True, kw_only=True)
-class Shown:
-    """What is printed."""
+class Results:
+    """Options that commands have in common, of what they write and print."""
 
-    as_json: bool = option(
-        False,  # noqa: FBT003 - a default
-        "Print JSON instead of text.",
-        "Results",
-        flag="--json",
-        kind=bool,
-    )
-    quiet: bool = option(
-        False,  # noqa: FBT003 - a default
-        "Print nothing but warnings.",
-        "Results",
-        kind=bool,
-    )
+    overwrite: bool = option(False, "Replace results that are there already.", RESULTS)
+    as_json: bool = option(False, "Print JSON instead of text.", RESULTS, flag="--json")
+    quiet: bool = option(False, "Print nothing but warnings.", RESULTS)
 
 
 class _GroupedCommand(TyperCommand):
@@ -60,67 +48,70 @@ class _GroupedCommand(TyperCommand):
         for title, records in groups.items():
             with formatter.section(title):
                 formatter.write_dl(records)
-                if title in self.examples:
+                if self.examples.get(title):
                     formatter.write(f"\n  Example: {self.examples[title]}\n")
 
 
-def grouped(examples: Mapping[str, str]) -> type[TyperCommand]:
-    """Return the class of a command with these groups, in this order, and an example of each.
+@dataclass(frozen=True)
+class Command:
+    """What `typer.Typer.command` takes."""
 
-    Examples
-    --------
-    >>> grouped({"Costs": "flipcost audit a.csv --target y --cost-fn 4 --cost-fp 1"}).__name__
-    'GroupedCommand'
-    """
-    return type("GroupedCommand", (_GroupedCommand,), {"examples": dict(examples)})
+    name: str
+    callback: Callable[..., None]
+    cls: type[TyperCommand]
 
 
 def command(
-    name: str, summary: str, run: str, tables: Sequence[type], examples: Mapping[str, str]
-) -> tuple[Callable[..., None], type[TyperCommand]]:
-    """Return a command whose options are the fields of dataclasses, and its class.
+    name: str, table: type, *more: type, examples: Mapping[str, str]
+) -> Callable[[Callable[..., None]], Command]:
+    """Return what makes a command of the function that runs it.
 
-    `run` is the module and function that it calls, imported then, with a value for each option.
-    Options without a group are for Python only; `examples` has the groups in their order.
+    Its options are the fields of dataclasses; it is called with the first of these, and by name
+    with the options of the others. `examples` has the groups of options in their order.
     """
 
-    def callback(**given: Any) -> None:
-        module, function = run.split(":")
-        getattr(import_module(module), function)(**given)
+    def declare(run: Callable[..., None]) -> Command:
+        declared = [one for one in options_of(table, *more) if one.group]
 
-    parameters, hints = [], {}
-    for one, said in options_of(*tables):
-        if not said.group:
-            continue
-        many = said.kind is list or getattr(said.kind, "__origin__", None) is list
-        kind = list[str] if said.kind is list else said.kind
-        required = one.default is MISSING and said.flag == ""
-        default = None if many or one.default is MISSING else one.default
-        told = {"help": said.help, "rich_help_panel": said.group, **said.more}
-        if many:
-            told["metavar"] = "<path>" if said.kind == list[Path] else "<str>"
-        if said.flag == "":
-            info = typer.Argument(**told)
-        else:
-            info = typer.Option(flag_of(one, said), **told)
-        hints[one.name] = Annotated[kind if default is not None or required else kind | None, info]
-        parameters.append(
-            inspect.Parameter(
-                one.name,
-                inspect.Parameter.KEYWORD_ONLY,
-                default=inspect.Parameter.empty if required else default,
-                annotation=hints[one.name],
-            )
-        )
-    callback.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
-    callback.__annotations__ = hints
-    callback.__name__, callback.__doc__ = f"{name}_command", summary
-    return callback, grouped(examples)
+        def callback(**given: Any) -> None:
+            given |= {one.name: given[one.name] or () for one in declared if one.many}
+            own = {one.name: given.pop(one.name) for one in options_of(table)}
+            run(table(**own), **given)
+
+        parameters = [_parameter(one) for one in declared]
+        callback.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
+        callback.__annotations__ = {one.name: one.annotation for one in parameters}
+        callback.__doc__ = run.__doc__
+        grouped = type("GroupedCommand", (_GroupedCommand,), {"examples": dict(examples)})
+        return Command(name, callback, grouped)
+
+    return declare
+
+
+def _parameter(one: Option) -> inspect.Parameter:
+    """Return an option as the parameter that typer reads."""
+    told = {"help": one.help, "rich_help_panel": one.group, **one.more}
+    kind: Any = one.kind
+    if one.many:
+        told = {"metavar": f"<{one.kind.__name__.lower()}>", **told}
+        kind = list[kind]
+    is_argument, default = one.flag == "", None if one.many else one.default
+    if default is ...:
+        # A missing option is said by the command, together with what may be given instead.
+        default = inspect.Parameter.empty if is_argument or told.pop("required", False) else None
+    info = typer.Argument(**told) if is_argument else typer.Option(one.flag, **told)
+    kind = kind | None if default is None else kind
+    return inspect.Parameter(
+        one.name,
+        inspect.Parameter.KEYWORD_ONLY,
+        default=default,
+        annotation=Annotated[kind, info],
+    )
 
 
 def _flags() -> dict[str, str]:
     """Return the options that parameters are typed as."""
-    found = {one.name: flag_of(one, said) for one, said in options_of(AuditOptions) if said.group}
+    found = {one.name: str(one.flag) for one in options_of(AuditOptions) if one.group}
     same = ("delimiter", "dialect", "encoding", "jobs", "max_bytes", "out", "overwrite", "resume")
     found |= {name: "--" + name.replace("_", "-") for name in (*same, "trials")}
     found |= {"fn": "--cost-fn", "fp": "--cost-fp"}

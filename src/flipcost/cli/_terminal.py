@@ -1,0 +1,143 @@
+"""The one way to the terminal: whatever a file holds is shown as plain, short text."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import sys
+import textwrap
+from collections.abc import Collection, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import typer
+
+from flipcost.cli._options import in_options
+from flipcost.exceptions import clean_text
+
+if TYPE_CHECKING:
+    from flipcost.audit import Findings
+
+# Characters of a line, of a cell, and of an answer that are shown.
+WIDTH, _CELL, _ANSWER = 100, 120, 6000
+
+
+def echo(text: str = "", *, err: bool = False) -> None:
+    r"""Print a line that may hold text from files.
+
+    Control characters are replaced and characters that the terminal cannot show are written as
+    codes; leading blanks, which align tables, stay.
+
+    Examples
+    --------
+    >>> echo("labelled '\x1b[2J'")
+    labelled '\ufffd[2J'
+    """
+    stream = sys.stderr if err else sys.stdout
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    # Blanks within align a line with those above.
+    plain = text.strip() if text.isprintable() and len(text) < 1000 else clean_text(text)
+    encoding = getattr(stream, "encoding", None) or "utf-8"
+    # What cannot be said, as on a full disk, must not hide how the command ended.
+    with contextlib.suppress(OSError) if err else contextlib.nullcontext():
+        shown = (indent + plain).encode(encoding, "backslashreplace").decode(encoding)
+        typer.echo(shown, err=err)
+
+
+def readable_name(path: Path) -> str:
+    """Return the name of a file as text that can be written, whatever bytes it is of.
+
+    Examples
+    --------
+    >>> readable_name(Path("sales/2024.csv"))
+    '2024.csv'
+    """
+    return os.fsencode(path.name).decode("utf-8", "replace")
+
+
+def say(text: str, *, strong: bool = False) -> None:
+    """Print a paragraph, as wide as is read well."""
+    from rich.console import Console
+    from rich.text import Text
+
+    from flipcost.words import on_screen
+
+    terminal = sys.stdout.isatty()
+    width = min(WIDTH, Console().width) if terminal else WIDTH
+    indent = text[: len(text) - len(text.lstrip(" "))]
+    cleaned = clean_text(on_screen(text), _ANSWER)
+    for line in textwrap.wrap(cleaned, width - len(indent), break_on_hyphens=False):
+        if strong and terminal:
+            Console().print(Text(indent + line, style="bold"))
+        else:
+            echo(indent + line)
+
+
+def print_table(
+    heads: Sequence[str],
+    rows: Sequence[Sequence[str]],
+    *,
+    right: Collection[int] = (),
+    highlight: int | None = None,
+) -> None:
+    """Print rows under heads: with rules on a terminal, aligned by blanks elsewhere."""
+    rows = [[clean_text(cell, _CELL) for cell in row] for row in rows]
+    if sys.stdout.isatty():
+        from rich.console import Console
+        from rich.table import Table
+        from rich.text import Text
+
+        console = Console()
+        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
+        narrow = sum(max(map(len, column)) + 1 for column in zip(heads, *rows, strict=True))
+        for place, head in enumerate(heads):
+            # On a narrow terminal heads and names may break; figures stay whole.
+            broken = head.replace(" ", "\n", 1) if narrow > console.width else head
+            figures = place in right
+            table.add_column(broken, justify="right" if figures else "left", no_wrap=figures)
+        for place, row in enumerate(rows):
+            style = "bold green" if place == highlight else None
+            table.add_row(*(Text(cell) for cell in row), style=style)
+        console.print(table)
+        return
+    widths = [max(len(line[j]) for line in [heads, *rows]) for j in range(len(heads))]
+    for line in [heads, *rows]:
+        cells = [
+            cell.rjust(width) if place in right else cell.ljust(width)
+            for place, (cell, width) in enumerate(zip(line, widths, strict=True))
+        ]
+        echo("  ".join(cells).rstrip())
+
+
+def print_audit(result: Findings, folder: Path) -> None:
+    """Print what an audit found."""
+    from flipcost import report
+
+    say(report.title_sentence(result))
+    say(in_options(report.price_sentence(result)))
+    echo()
+    said, batch = report.headline(result), result.batch_file
+    say(said.estimate, strong=True)
+    say(said.use)
+    again = batch is not None and batch in said.next
+    rerun = f", then rerun with --checked {folder / str(batch)}." if again else "."
+    say(in_options(said.next.removesuffix(".") + rerun))
+    echo()
+    heads, rows = report.candidate_table(result)
+    print_table(heads, rows, right={1, 2, 3}, highlight=0)
+    echo()
+    for text in (
+        report.suspects_sentence(result),
+        report.break_even(result),
+        report.way_sentence(result),
+        report.truth_sentence(result),
+    ):
+        if text:
+            say(text)
+    recheck = result.recheck
+    if recheck is not None and recheck.cost_check is not None:
+        say(report.next_sentence(recheck.batch, recheck.cost_check))
+    for question, answer in report.decision_answers(result):
+        say(f"{question} {answer}")
+    files = [name for name in ("suspects.csv", batch, "model.json") if name]
+    say(f"Report: {folder / 'report.html'} (also {', '.join(files)})")

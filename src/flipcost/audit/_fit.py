@@ -346,7 +346,7 @@ def _with_others(
     found = source.score(ScoreTask(maker, _Score(classifier), classifier.pos_label, known, name))
     if found is None:
         return pool
-    parts = [kept.sorted_out().parts[0] for kept in found.parts[0].kept.values()]
+    parts = [kept.sorted_out().parts[0] for kept in found.kept.values()]
     return SuspectPool(
         concatenate([pool.frame, *(part.rows for part in parts)]),
         np.concatenate([pool.numbers, *(_row_numbers(part.position, facts) for part in parts)]),

@@ -19,7 +19,7 @@ from flipcost.exceptions import NeedsRowsError, SourceError, TableError, shorten
 from flipcost.tables.arrow import as_arrow, take_column
 from flipcost.tables.engine_table import MOST_LABELS, EngineTable, shares_of
 from flipcost.tables.files import FileTable
-from flipcost.tables.passes import Reporter, Results, reduce_pieces, thread_count
+from flipcost.tables.passes import Reporter, reduce_pieces, thread_count
 from flipcost.tables.roles import label_codes, plain_labels, read_labels, two_classes
 from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.sample import Kept, LabelSample, Rows, draw_keys
@@ -64,8 +64,20 @@ class RowSource(Protocol):
     def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
         """Count all rows, and draw those to learn from."""
 
-    def score(self, task: ScoreTask) -> Results | None:
+    def score(self, task: ScoreTask) -> LabelSample | None:
         """Have every row scored."""
+
+
+@dataclass(frozen=True, eq=False)
+class CountedSample:
+    """What was counted in some rows, and those of them that were drawn; merges."""
+
+    facts: TableFacts
+    sample: LabelSample
+
+    def merge(self, other: CountedSample) -> CountedSample:
+        """Return the same of both sets of rows."""
+        return CountedSample(self.facts.merge(other.facts), self.sample.merge(other.sample))
 
 
 @dataclass(frozen=True)
@@ -77,15 +89,14 @@ class DrawTask:
     seed: int
     n_parts: int = 1
 
-    def __call__(self, piece: Piece) -> Results:
+    def __call__(self, piece: Piece) -> CountedSample:
         """Count and draw."""
         made = self.maker.read(piece)
-        return Results((made.facts, sample_of(made, self.size, self.seed)))
+        return CountedSample(made.facts, sample_of(made, self.size, self.seed))
 
-    def packed(self, found: Results) -> Results:
+    def packed(self, found: CountedSample) -> CountedSample:
         """Return what a part on another machine sends."""
-        facts, sample = found.parts
-        return Results((facts, sample.packed(self.n_parts)))
+        return replace(found, sample=found.sample.packed(self.n_parts))
 
 
 def sample_of(made: MadePiece, size: int, seed: int) -> LabelSample:
@@ -115,7 +126,7 @@ class ScoreTask:
     known: NDArray[Any]
     id: str | None = None
 
-    def __call__(self, piece: Piece) -> Results | None:
+    def __call__(self, piece: Piece) -> LabelSample | None:
         """Score the rows of a piece."""
         made = self.maker.read(piece)
         names: Any = made.places.astype(np.int64)
@@ -135,7 +146,7 @@ class ScoreTask:
             (code, False): Kept.of(_SUSPECTS, rows, others[codes[others] == code])
             for code in np.flatnonzero(np.bincount(codes[others])).tolist()
         }
-        return Results((LabelSample(kept),))
+        return LabelSample(kept)
 
     def _probability(self, frame: Any, piece: Piece) -> NDArray[np.float64]:
         try:
@@ -190,7 +201,7 @@ class TableInMemory:
         facts = replace(made.facts, lengths={0: self._n_rows}, unlabelled=self._unlabelled)
         return facts, sample_of(made, size, self._options.random_state)
 
-    def score(self, task: ScoreTask) -> Results | None:
+    def score(self, task: ScoreTask) -> LabelSample | None:
         """Score the one piece."""
         return task(self._piece())
 
@@ -243,13 +254,12 @@ class FilesInPasses:
         table = self._table(maker)
         task = DrawTask(maker, size, self._options.random_state, table.n_parts or 1)
         found = table.required(table.reduce(task))
-        facts: TableFacts = found.parts[0]
-        return facts, found.parts[1]
+        return found.facts, found.sample
 
-    def score(self, task: ScoreTask) -> Results | None:
+    def score(self, task: ScoreTask) -> LabelSample | None:
         """Read all rows again."""
         self._say("scoring all rows")
-        found: Results | None = self._table(task.maker).reduce(task)
+        found: LabelSample | None = self._table(task.maker).reduce(task)
         return found
 
     def _table(self, maker: RowMaker) -> FileTable:
@@ -360,12 +370,12 @@ class TableInEngine:
         sample = sample_of(made, len(made.labels), options.random_state)
         return facts, sample.standing_for(facts.rows, self.name)
 
-    def score(self, task: ScoreTask) -> Results | None:
+    def score(self, task: ScoreTask) -> LabelSample | None:
         """Have all rows come by, some at a time."""
         self._say("scoring all rows")
         read = self._options.columns_read(task.maker.columns, self.names, self.name)
         pieces = self._table.pieces(read)
-        found: Results | None = reduce_pieces(
+        found: LabelSample | None = reduce_pieces(
             pieces, task, Reporter(_reports(self._say), None), thread_count(None)
         )
         return found

@@ -110,11 +110,6 @@ class EngineTable(Table):
         self._weights: dict[Any, float] = {}
 
     @property
-    def n_parts(self) -> int:
-        """One: what an engine finds travels from it to here."""
-        return 1
-
-    @property
     def n_queries(self) -> int:
         """Questions that the engine has answered so far."""
         return self._engine.n_questions

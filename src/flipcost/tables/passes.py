@@ -287,7 +287,7 @@ class DrawTask:
         labels, second = found.labels()
         values = np.array(labels)
         y = values[second.astype(np.intp)] if len(values) > 1 else np.repeat(values, piece.n_rows)
-        beside = {"y": y}
+        beside: dict[str, Any] = {}
         if found.weight is not None:
             beside["weight"] = found.weight
         if found.keys is not None:
@@ -299,17 +299,6 @@ class DrawTask:
     def packed(self, sample: LabelSample) -> LabelSample:
         """Return what a part on another machine sends."""
         return sample.packed(self.n_parts)
-
-
-@dataclass(frozen=True, eq=False)
-class Results:
-    """What tasks that ran together found, in their order."""
-
-    parts: tuple[Any, ...]
-
-    def merge(self, other: Results) -> Results:
-        """Merge each with its like."""
-        return Results(tuple(a.merge(b) for a, b in zip(self.parts, other.parts, strict=True)))
 
 
 def _finite_rows(layout: Layout, piece: Piece) -> PieceRows:

@@ -69,9 +69,8 @@ def read_table(
     ...     read_table(path).to_pydict()
     {'age': ['50', None], 'ill': ['yes', 'no']}
     """
-    form = sniff(path, delimiter=delimiter, encoding=encoding)
-    batches = list(read_file(Path(path), form, max_bytes))
-    if not batches or not sum(batch.num_rows for batch in batches):
+    batches = list(read_batches(path, delimiter=delimiter, encoding=encoding, max_bytes=max_bytes))
+    if not batches:
         raise no_rows(path)
     return pa.Table.from_batches(batches)
 
@@ -136,12 +135,7 @@ def read_batches(
     [2]
     """
     form = sniff(path, delimiter=delimiter, encoding=encoding)
-    yield from read_file(Path(path), form, max_bytes)
-
-
-def read_file(path: Path, form: FileFormat, max_bytes: int | None = None) -> Iterator[Any]:
-    """Read a file whose form is known, a batch at a time, up to what it may unpack to."""
-    unpacked = Unpacked(path, max_bytes)
+    path, unpacked = Path(path), Unpacked(path, max_bytes)
     if form.kind == "parquet":
         with reading(path, form):
             for batch in _parquet_batches(path):

@@ -90,58 +90,31 @@ def split_labels(y: Any, where: str) -> tuple[Labels, Flags]:
     >>> split_labels(np.array(["no", "yes", "no"]), "batch 0")
     (('no', 'yes'), array([False,  True, False]))
     """
-    if not isinstance(y, np.ndarray):
-        return _split_arrow(y, where)
-    if y.ndim != 1:
-        msg = f"{where}: labels must be one-dimensional; got shape {y.shape}."
-        raise SourceError(msg)
-    if not len(y):
-        return (), np.zeros(0, bool)
-    if y.dtype.kind == "f" and np.isnan(y).any():
-        _refuse_missing_labels(int(np.isnan(y).sum()), where)
-    if y.dtype.kind == "O":
-        return _split_arrow(pa.array(y, from_pandas=True), where)
-    # Of text numpy knows no smallest; a second value makes the two.
-    low, high = (y.min(), y.max()) if y.dtype.kind in "biuf" else _two_of(y)
-    if low == high:
-        return (low.item(),), np.zeros(len(y), bool)
-    second = np.asarray(y == high)
-    if not (second | (y == low)).all():
-        raise SourceError(_too_many(np.unique(y)[:6].tolist(), where))
-    return (low.item(), high.item()), second
-
-
-def _two_of(y: NDArray[Any]) -> list[Any]:
-    """Return the first value and one that differs from it, if there is one, in order."""
-    others = y[y != y[0]]
-    return sorted((y[0], others[0] if len(others) else y[0]))
-
-
-def _split_arrow(y: Any, where: str) -> tuple[Labels, Flags]:
-    if y.null_count:
-        _refuse_missing_labels(y.null_count, where)
+    if isinstance(y, np.ndarray):
+        if y.ndim != 1:
+            msg = f"{where}: labels must be one-dimensional; got shape {y.shape}."
+            raise SourceError(msg)
+        y = pa.array(y, from_pandas=True)
     if arrow.is_number(y.type) and not pa.types.is_boolean(y.type):
-        return split_labels(arrow.numbers(y, "target", where), where)
+        y = pa.array(arrow.numbers(y, "target", where), from_pandas=True)
+    if y.null_count:
+        msg = (
+            f"{where}: labels must not be missing; got {y.null_count} missing. Drop those rows "
+            "first."
+        )
+        raise SourceError(msg)
     found = pc.unique(y).to_pylist()
     if len(found) > 2:
-        raise SourceError(_too_many(found[:6], where))
+        shown = ", ".join(map(repr, sorted(found)[:5])) + (", ..." if found[5:] else "")
+        msg = (
+            f"{where}: the target must hold two labels; got more: {shown}. Merge them into two, or "
+            "keep two."
+        )
+        raise SourceError(msg)
     labels = tuple(sorted(found))
     if len(labels) < 2:
         return labels, np.zeros(len(y), bool)
     return labels, np.asarray(pc.equal(y, labels[1]).to_numpy(zero_copy_only=False))
-
-
-def _refuse_missing_labels(n: int, where: str) -> None:
-    msg = f"{where}: labels must not be missing; got {n} missing. Drop those rows first."
-    raise SourceError(msg)
-
-
-def _too_many(found: list[Any], where: str) -> str:
-    shown = ", ".join(map(repr, found[:5])) + (", ..." if len(found) > 5 else "")
-    return (
-        f"{where}: the target must hold two labels; got more: {shown}. Merge them into two, or "
-        "keep two."
-    )
 
 
 def orient(second: Flags, found: Labels, labels: Labels, where: str) -> NDArray[Any]:

@@ -408,9 +408,6 @@ class PostgreSQLDialect(Dialect):
         place = "CAST(CAST(ctid AS TEXT) AS POINT)"
         return f"(CAST(({place})[0] AS BIGINT) * 65536 + CAST(({place})[1] AS BIGINT))"
 
-    def _is_missing(self, of: Expression) -> str:
-        return f"({self.write(of)} IS NULL)"
-
     def _text_key(self, of: Expression) -> str:
         return f"CAST(CAST('x' || substr(md5({self.write(of)}), 1, 8) AS bit(32)) AS BIGINT)"
 

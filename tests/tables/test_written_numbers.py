@@ -56,6 +56,22 @@ def test_a_european_file_is_read_as_numbers(tmp_path):
     }
 
 
+@pytest.mark.parametrize("more", ["", ";2,5;3,5"])
+def test_a_file_of_both_marks_is_read_column_by_column(more, tmp_path):
+    path = tmp_path / "a.csv"
+    names = "amount;rate;ill" + ";a;b" * bool(more)
+    path.write_text(f"{names}\n1.234,50 €;3.5%;yes{more}\n999,00 €;12.0%;no{more}\n")
+    table = read_table(path)
+    cells = Encoder.learn(table, columns=["amount", "rate"]).cells(table)
+    assert cells.tolist() == [[1234.5, 3.5], [999.0, 12.0]]
+
+
+def test_none_is_a_level_and_none_of_python_is_missing(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_text("plan,ill\nnone,yes\nbasic,no\nNone,no\n")
+    assert read_table(path)["plan"].to_pylist() == ["none", "basic", None]
+
+
 def test_points_that_are_decimal_are_not_taken_for_thousands(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("dose;rate;fee;ill\n0.5;3,5;2,5;yes\n1.500;12,0;1,5;no\n")

@@ -264,9 +264,12 @@ def tidy_text(batch: Any, form: FileFormat) -> Any:
             continue
         text = pc.utf8_trim_whitespace(column)
         if form.decimal == ",":
-            grouped = r"|[1-9]\d{0,2}(?:\.\d{3})+(?:,\d+)?" if form.groups_by_point else ""
+            # Beside a decimal comma points part thousands; alone they do where all in the file do.
+            fraction = r"(?:,\d+)?" if form.groups_by_point else r",\d+"
             number = pc.match_substring_regex(
-                text, rf"^[+-]?\s?{UNIT}?\s?[+-]?(?:\d+,\d+{grouped})\s?{UNIT}?$"
+                text,
+                rf"^[+-]?\s?{UNIT}?\s?[+-]?(?:\d+,\d+|[1-9]\d{{0,2}}(?:\.\d{{3}})+{fraction})"
+                rf"\s?{UNIT}?$",
             )
             plain = pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
             text = pc.if_else(number, plain, text)

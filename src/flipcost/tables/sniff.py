@@ -29,8 +29,8 @@ _DELIMITERS = (",", ";", "\t", "|", "^", "~", ":", " ")
 _DECIMAL_COMMA = re.compile(r"\D{0,5}(\d+|\d{1,3}(\.\d{3})+),\d+\D{0,5}")
 _DECIMAL_POINT = re.compile(r"\D{0,5}\d+\.\d+\D{0,5}")
 _GROUPED_BY_POINT = re.compile(r"\D{0,5}[1-9]\d{0,2}\.\d{3}\D{0,5}")
-# Spellings of missing values in text.
-MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "none", "NaT")
+# Spellings of missing values in text, as of pandas; "none" is a level of its own.
+MISSING = ("", "?", "NA", "N/A", "n/a", "#N/A", "NaN", "nan", "NULL", "null", "None", "NaT")
 _NUMBER = re.compile(r"[+-]?(\d+[.,]?\d*|[.,]\d+)([eE][+-]?\d+)?")
 # Files that people take for tables, by their first bytes.
 _NOT_TABLES = {

@@ -149,6 +149,17 @@ def count(n: float, one: str, more: str | None = None) -> str:
     return f"{n:,.0f} {one if n == 1 else more or one + 's'}"
 
 
+def capital(text: str) -> str:
+    """Return a sentence with a capital letter.
+
+    Examples
+    --------
+    >>> capital("if errors are random, ...")
+    'If errors are random, ...'
+    """
+    return text[:1].upper() + text[1:]
+
+
 def errors_sentence(
     errors: LabelErrors,
     target: str,

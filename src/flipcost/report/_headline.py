@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.words import count, errors_sentence, figures, label, percent
+from flipcost.words import capital, count, errors_sentence, figures, label, percent
 
 if TYPE_CHECKING:
     from flipcost.audit import Candidate, Findings
@@ -206,8 +206,7 @@ def _use(result: Findings) -> str:
     if constant:
         return f"{what}: {basis}no model is clearly cheaper; that {saved}."
     name = "this model" if best.key == "flipcost" else name_in_sentence(best)
-    tie = f"{basis}no model is clearly cheaper: {name} {saved}. Use either."
-    return tie[0].upper() + tie[1:]
+    return capital(f"{basis}no model is clearly cheaper: {name} {saved}. Use either.")
 
 
 def _rates(result: Findings) -> str:

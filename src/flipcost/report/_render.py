@@ -124,14 +124,14 @@ def _flags_on_one_line(text: str) -> Markup:
 
 
 def _answer(result: Findings, say: Callable[[str], str], later: str | None) -> dict[str, Any]:
-    said, basis = headline(result), supposed(result)
+    said = headline(result)
     return {
         "kind": said.kind,
         "badge": said.badge,
         "lines": [say(line) for line in said.lines],
         "facts": f"{title_sentence(result)} {say(price_sentence(result))}",
         "range": draw_range(result),
-        "basis": f"{basis[0].lower()}{basis[1:]}",
+        "basis": supposed(result),
         "models": model_bars(result),
         "n_check": rows_to_check(result) if "check the" in said.next else 0,
         "later": later,

@@ -13,6 +13,7 @@ from flipcost.report._headline import CONSTANT_WORDS, name_in_sentence, one_rate
 from flipcost.words import (
     LEAST_SHARE,
     break_even_sentence,
+    capital,
     count,
     figure,
     label,
@@ -73,14 +74,14 @@ def _price(price: object, mean: float) -> str:
 
 
 def supposed(result: Findings) -> str:
-    """Say what expected costs suppose."""
+    """Say what expected costs suppose, as the beginning of a sentence in small letters."""
     if result.labels.errors.is_given:
-        return "At the rate you set" if one_rate_given(result) else "At the rates you set"
+        return "at the rate you set" if one_rate_given(result) else "at the rates you set"
     if result.n_checked:
-        return f"From {count(result.n_checked, 'checked row')}"
+        return f"from {count(result.n_checked, 'checked row')}"
     if result.state in ("no_signal", "small"):
-        return "By recorded labels"
-    return "If errors are random"
+        return "by recorded labels"
+    return "if errors are random"
 
 
 def candidate_table(
@@ -101,7 +102,7 @@ def candidate_table(
     (['expected cost', 'saving over it'], 'flipcost model')
     """
     scale, best = scale_of(result), result.best
-    heads = [supposed(result), "expected cost", "saving over it"]
+    heads = [capital(supposed(result)), "expected cost", "saving over it"]
     if recorded:
         heads.insert(1, "recorded labels")
     if best.test is not None:
@@ -130,7 +131,7 @@ def cost_sentence(result: Findings) -> str:
     """Say how the table of costs is read, and what systematic errors could make of it."""
     best = name_in_sentence(result.best)
     said = f"Saving over it: what {best} saves over that model on the same rows."
-    if supposed(result) != "If errors are random":
+    if supposed(result) != "if errors are random":
         return said
     worst = figure(scale_of(result) * result.best.clean.high)
     return f"{said} If some errors are systematic, {best} may cost up to {worst}."
@@ -140,30 +141,27 @@ def errors_sentences(result: Findings) -> list[str]:
     """Say how many labels of each class are wrong, and how that is known."""
     if result.labels.errors.is_given or result.state in ("no_signal", "small"):
         return []
-    names = (label(result.table.positive), label(result.table.negative))
-    rates = result.labels.errors.rates
-    by_class = [
-        f"{share_span(r)} of true {name} rows" for r, name in zip(rates, names, strict=True)
-    ]
-    first = " and ".join(by_class)
-    said = [f"{first[0].upper()}{first[1:]} are mislabelled."]
-    if result.n_checked:
-        apart = furthest_apart(result.labels.noise_by_score)
-        if apart is None:
-            return [text for text in (*said, break_even(result)) if text]
+    names = {"positives": label(result.table.positive), "negatives": label(result.table.negative)}
+    by_class = zip(result.labels.errors.rates, names.values(), strict=True)
+    first = " and ".join(f"{share_span(rate)} of true {name} rows" for rate, name in by_class)
+    said = [capital(f"{first} are mislabelled.")]
+    apart = furthest_apart(result.labels.noise_by_score) if result.n_checked else None
+    if apart is not None:
         side, *bands = apart
         hard, easy = (
             f"{shares(getattr(part, side).low, getattr(part, side).high)} where the model gives "
             f"{shares(part.low, part.high)}"
             for part in bands
         )
-        name = names[0] if side == "positives" else names[1]
-        return [*said, f"Errors are systematic: among true {name} rows, {hard}, and {easy}."]
-    high = [percent(float(x)) for x in np.ravel(result.labels.noise_bounds.high)]
-    said.append(
-        f"At most {high[0]} and {high[1]} if errors are random, whichever error model holds."
-    )
-    return [text for text in (*said, break_even(result), _DEFINED) if text]
+        said.append(f"Errors are systematic: among true {names[side]} rows, {hard}, and {easy}.")
+    else:
+        said.append(break_even(result))
+    if not result.n_checked:
+        high = [percent(float(x)) for x in np.ravel(result.labels.noise_bounds.high)]
+        most = f"at most {high[0]} and {high[1]}, whichever error model holds"
+        said[1:1] = [f"If errors are random: {most}."]
+        said.append(_DEFINED)
+    return [text for text in said if text]
 
 
 def break_even(result: Findings) -> str:
@@ -175,20 +173,17 @@ def break_even(result: Findings) -> str:
     return break_even_sentence(result.labels.break_even, result.models.chosen, names)
 
 
-def models_sentence(result: Findings) -> str:
-    """Say which models of the errors were weighed, and how much each counts."""
+def rate_words(result: Findings) -> str:
+    """Say where the error rate comes from: given, or averaged over models of the errors."""
     weights = {name: w for name, w in result.labels.noise_models.items() if w > LEAST_SHARE}
+    source = result.labels.noise_source
     if not weights or result.labels.errors.is_given:
-        return f"{result.labels.noise_source}."
+        return source
     shown = "; ".join(f"{MODEL_WORDS[name]} {percent(w)}" for name, w in weights.items())
     for plain, name in (("positives", result.table.positive), ("negatives", result.table.negative)):
         shown = shown.replace(plain, label(name))
-    source = (
-        ""
-        if result.labels.noise_source.startswith("integrated out")
-        else f" ({result.labels.noise_source})"
-    )
-    return f"{shown}{source}."
+    evidence = "" if source.startswith("integrated out") else f" ({source})"
+    return f"averaged over these models of the errors, by posterior weight: {shown}{evidence}"
 
 
 def suspects_sentence(result: Findings) -> str:
@@ -316,17 +311,11 @@ def _called_sentence(called: FlaggedRows, result: Findings) -> str:
         return f"{where}no row is worth flagging."
     found, right = share_span(called.recall), share_span(called.precision)
     said = (
-        f"{_supposing(result)}the {count(called.n_called, 'row')} that save most find {found} of "
+        f"{supposed(result)}, the {count(called.n_called, 'row')} that save most find {found} of "
         f"true {label(result.table.positive)} rows with precision {right}, saving "
         f"{span(called.profit, 1000 / called.n_rows)} per 1,000 rows."
     )
-    return where + (said if where else said[0].upper() + said[1:])
-
-
-def _supposing(result: Findings) -> str:
-    """Begin a sentence with what its figures suppose."""
-    said = supposed(result)
-    return f"{said[0].lower()}{said[1:]}, "
+    return where + said if where else capital(said)
 
 
 def _range_sentence(found: RangeFound, result: Findings) -> str:
@@ -356,8 +345,8 @@ def _segments_sentence(result: Findings) -> str:
     shown = worst if sure else found.segments[0]
     wrong, chance = share_span(shown.wrong_share), percent(shown.chance_worst)
     said = f"{label(shown.name)} has {wrong}; it is the worst with probability {chance}."
-    said = _supposing(result) + (said if sure else f"none stands out: {said}")
-    return said[0].upper() + said[1:]
+    said = said if sure else f"none stands out: {said}"
+    return capital(f"{supposed(result)}, {said}")
 
 
 def segment_table(result: Findings) -> tuple[list[str], list[list[str]]]:
@@ -393,8 +382,7 @@ def method_words(result: Findings) -> list[tuple[str, str]]:
             "Labels",
             f"column {label(result.table.target)}; {label(result.table.positive)} is positive",
         ),
-        ("Error rate", result.labels.noise_source),
-        ("Error models, by posterior weight", models_sentence(result)),
+        ("Error rate", rate_words(result)),
         ("Costs", _COSTS),
         ("Choice", choice),
         ("Seed", str(result.seed)),

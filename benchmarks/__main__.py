@@ -14,6 +14,7 @@ NAMES = (
     "kernel_estimators",
     "eta_quality",
     "noise_tax",
+    "coverage",
     "limits",
     "dependence",
     "ordinary",

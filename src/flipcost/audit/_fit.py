@@ -18,7 +18,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import bayes_calls
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.noise_posterior import PrevalencePrior, RatePosterior
 from flipcost.estimators import flipcost
 from flipcost.estimators.flipcost import TableSample, check_not_swapped
 from flipcost.exceptions import FlipCostError, TableError
@@ -287,7 +287,10 @@ def fit(
         own = None
         if stands_for is not None:
             own = np.ones(len(places)) if weight is None else weight[places]
-        checked = CheckedRows(places, given[places] == classifier.pos_label, own)
+        share = options.prevalence
+        known = None if share is None else PrevalencePrior.of(share)
+        right = given[places] == classifier.pos_label
+        checked = CheckedRows(places, right, own, prevalence=known)
         rounds = None if rounds is None else rounds[places]
         trusted = given.astype(object)
         trusted[given == ""] = None

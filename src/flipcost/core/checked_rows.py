@@ -24,13 +24,14 @@ from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import expit, logit
+from scipy.special import expit, log_expit, logit
 
 from flipcost.core import priors
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.feasible import agreement, clip_interval
+from flipcost.core.noise_posterior import PrevalencePrior
 
 N_SCORE_BINS = 16
 _DRAWS = 2_000
@@ -98,9 +99,12 @@ class ScoreCells:
             codes % n_bins,
         )
 
-    @property
-    def doubt(self) -> Array:
-        """Covariance of the log-odds by which the model may be off, shape (C, C)."""
+    def doubt(self, wider: float = 1.0, rates: Array | None = None) -> Array:
+        """Return the covariance of the log-odds by which the model may be off, shape (C, C).
+
+        `rates` is the part of it that comes from not knowing the error rates; the doubt of all
+        cells of a label takes its place where it is not given.
+        """
         same = self.label[:, None] == self.label
         together = same & (self.called[:, None] == self.called)
         line = logit(np.clip(self.expected, priors.CELL_SUREST, 1 - priors.CELL_SUREST))
@@ -112,39 +116,44 @@ class ScoreCells:
         apart = (self.place[:, None] - self.place) / priors.CELL_REACH
         smooth = priors.CELL_SMOOTH**2 * np.exp(-0.5 * apart**2)
         slope = priors.CELL_SLOPE**2 * np.outer(tilt, tilt)
-        return np.asarray(
-            same * (priors.CELL_LABEL**2 + slope + smooth)
-            + together * priors.CELL_CALL**2
-            + priors.CELL_OWN**2 * np.eye(len(line))
-        )
+        own = priors.CELL_OWN**2 * np.eye(len(line))
+        found = wider**2 * (same * (slope + smooth) + together * priors.CELL_CALL**2 + own)
+        label = wider**2 * priors.CELL_LABEL**2 * same
+        return np.asarray(found + (label if rates is None else rates))
 
     def given_checked(
         self,
         rows: NDArray[np.intp],
         right: Flags,
         weight: ArrayLike | None = None,
-        more_doubt: Array | None = None,
+        rates: Array | None = None,
     ) -> CellPosterior:
-        """Return what is known of the cells once rows were checked."""
+        """Return what is known of the cells once rows were checked; `rates` as in `doubt`."""
         n_cells = len(self.share)
         w = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)
         own = self.cell[rows]
         ones, zeros = (
-            np.asarray(np.bincount(own, w * side, n_cells), dtype=float) for side in (right, ~right)
+            np.bincount(own, w * side, n_cells).astype(np.float64) for side in (right, ~right)
         )
-        more = np.zeros_like(self.doubt) if more_doubt is None else more_doubt
+        more = self._beside(ones + zeros)
+        ones, zeros = ones + more, zeros + more
         start = logit(np.clip(self.expected, priors.CELL_SUREST, 1 - priors.CELL_SUREST))
-        usual, wide = (
-            _laplace(start, k * self.doubt + more, ones, zeros) for k in (1.0, priors.CELL_WIDER**2)
-        )
-        odds = (
-            priors.CELL_WIDER_WEIGHT
-            / (1 - priors.CELL_WIDER_WEIGHT)
-            * np.exp(min(wide[2] - usual[2], 50.0))
-        )
-        return CellPosterior(
-            self, usual[0], usual[1], ones + zeros, wide[0], wide[1], float(odds / (1 + odds))
-        )
+        parts = []
+        for wider in (1.0, priors.CELL_WIDER):
+            doubt = self.doubt(wider, rates)
+            parts.append((start, doubt, *_laplace(start, doubt, ones, zeros)))
+        return CellPosterior(self, ones, zeros, parts[0], parts[1])
+
+    def _beside(self, checked: Array) -> Array:
+        """Return rows of either class that are counted in each cell beside the checked ones.
+
+        One of each for a label, as in a uniform prior, shared out as its checked rows are. Fewer
+        where a label is rare: one more positive is many where there is one in a thousand.
+        """
+        of_label = np.bincount(self.label, checked, 2)[self.label.astype(np.intp)]
+        positive = float(self.share @ self.label)
+        rows = priors.CELL_ROWS * min(1.0, min(positive, 1 - positive) / priors.CELL_RARE)
+        return np.asarray(rows * checked / np.maximum(of_label, 1e-300))
 
 
 @dataclass(frozen=True, eq=False)
@@ -155,38 +164,39 @@ class CellPosterior:
     ----------
     cells : ScoreCells
         The cells.
-    mean : ndarray of shape (C,)
-        Log-odds of the shares at the mode.
-    covariance : ndarray of shape (C, C)
-        Their covariance there.
-    checked : ndarray of shape (C,)
-        Checked rows, by weight.
-    wide_mean, wide_covariance : ndarray of shape (C,) and (C, C)
-        The same if the model may be off by more.
-    wide_weight : float
-        Probability that it may.
+    positives, negatives : ndarray of shape (C,)
+        Checked rows of each, by weight.
+    usual, wide : tuple of (start, doubt, mode, covariance)
+        Prior of the log-odds, and the normal distribution nearest to their posterior; and the same
+        if the model may be off by more.
     """
 
     cells: ScoreCells
-    mean: Array
-    covariance: Array
-    checked: Array
-    wide_mean: Array
-    wide_covariance: Array
-    wide_weight: float
+    positives: Array
+    negatives: Array
+    usual: tuple[Array, Array, Array, Array]
+    wide: tuple[Array, Array, Array, Array]
 
-    def draws(self, n_draws: int, seed: int = 0) -> Array:
-        """Draw shares of true positives, shape (n_draws, C)."""
+    def draws(self, n_draws: int, seed: int = 0, *, in_doubt: bool = False) -> Array:
+        """Draw shares of true positives, shape (n_draws, C); `in_doubt`, if the model is far off.
+
+        The normal distributions are proposals, of which draws are kept by their likelihood: where
+        all checked rows of a cell are of one class the posterior is far from normal.
+        """
         rng = np.random.default_rng(seed)
-        n_wide = round(n_draws * self.wide_weight)
-        lines = [
-            _normal(rng, n, mean, covariance)
-            for n, mean, covariance in (
-                (n_draws - n_wide, self.mean, self.covariance),
-                (n_wide, self.wide_mean, self.wide_covariance),
-            )
-        ]
-        return np.asarray(expit(rng.permutation(np.concatenate(lines))))
+        wide = priors.CELL_WIDER_WEIGHT
+        parts = [(1.0, self.wide)] if in_doubt else [(1 - wide, self.usual), (wide, self.wide)]
+        lines, weights = [], []
+        for share, (start, doubt, mode, covariance) in parts:
+            line, log_proposed = _normal(rng, n_draws, mode, covariance)
+            log_share, log_rest = log_expit(line), log_expit(-line)
+            found = log_share @ self.positives + log_rest @ self.negatives
+            lines.append(line)
+            weights.append(np.log(share) + found + _log_normal(line, start, doubt) - log_proposed)
+        line, log_weight = np.concatenate(lines), np.concatenate(weights)
+        upto = np.cumsum(np.exp(log_weight - log_weight.max()))
+        kept = np.searchsorted(upto, (np.arange(n_draws) + 0.5) / n_draws * upto[-1])
+        return np.asarray(expit(rng.permutation(line[kept])))
 
 
 def score_places(score: ArrayLike, sample_weight: Array | None = None) -> Array:
@@ -207,21 +217,32 @@ def score_places(score: ArrayLike, sample_weight: Array | None = None) -> Array:
     return np.asarray((along + ranked) / 2)
 
 
-def _normal(rng: np.random.Generator, n: int, mean: Array, covariance: Array) -> Array:
+def _normal(
+    rng: np.random.Generator, n: int, mean: Array, covariance: Array
+) -> tuple[Array, Array]:
+    """Draw from a normal distribution; return draws and the log of their density."""
     values, vectors = np.linalg.eigh(covariance)
-    spread = vectors * np.sqrt(np.maximum(values, 0.0))
-    return np.asarray(mean + rng.normal(size=(n, len(values))) @ spread.T)
+    spread = np.sqrt(np.maximum(values, 1e-12))
+    unit = rng.normal(size=(n, len(values)))
+    return mean + unit @ (vectors * spread).T, -0.5 * (unit**2).sum(axis=1) - np.log(spread).sum()
 
 
-def _laplace(start: Array, prior: Array, ones: Array, zeros: Array) -> tuple[Array, Array, float]:
-    """Return mode, covariance and log evidence of log-odds with a normal prior and binomial counts.
+def _log_normal(line: Array, mean: Array, covariance: Array) -> Array:
+    values, vectors = np.linalg.eigh(covariance)
+    spread = np.sqrt(np.maximum(values, 1e-12))
+    unit = (line - mean) @ vectors / spread
+    return np.asarray(-0.5 * (unit**2).sum(axis=1) - np.log(spread).sum())
+
+
+def _laplace(start: Array, prior: Array, ones: Array, zeros: Array) -> tuple[Array, Array]:
+    """Return mode and covariance of log-odds with a normal prior and binomial counts.
 
     Newton's method in the manner of Rasmussen and Williams (2006), algorithm 3.1: with W the
     curvature of the likelihood, B = I + W^1/2 K W^1/2 is safe to factor.
     """
     total, off = ones + zeros, np.zeros(len(start))
     if not total.any():
-        return start, prior, 0.0
+        return start, prior
     a = np.zeros(len(start))
     for _ in range(_NEWTON_STEPS):
         share = expit(start + off)
@@ -239,9 +260,7 @@ def _laplace(start: Array, prior: Array, ones: Array, zeros: Array) -> tuple[Arr
     root = np.sqrt(total * share * (1 - share))
     inner = np.eye(len(start)) + root[:, None] * prior * root
     reduced = np.linalg.solve(inner, root[:, None] * prior)
-    likely = ones @ np.log(share + 1e-300) + zeros @ np.log1p(-share + 1e-300)
-    evidence = float(likely - off @ a / 2 - np.linalg.slogdet(inner)[1] / 2)
-    return start + off, np.asarray(prior - (prior * root) @ reduced), evidence
+    return start + off, np.asarray(prior - (prior * root) @ reduced)
 
 
 @dataclass(frozen=True, eq=False)
@@ -258,12 +277,15 @@ class CheckedRows:
         Their weights, where those of the rows count others too; theirs among all rows when None.
     design : float, default=1.0
         Design effect of the rows (`flipcost.core.dependence`), which divides their number.
+    prevalence : PrevalencePrior or None
+        What else is known of the share of positives in all rows.
     """
 
     rows: NDArray[np.intp]
     right: Flags
     weight: Array | None = None
     design: float = 1.0
+    prevalence: PrevalencePrior | None = None
 
     def cost(
         self,
@@ -340,7 +362,7 @@ class CheckedRows:
                 means[int(call)] = mass / rows[own].sum()
                 relative[own] = at_stake[own] / means[int(call)]
                 told_weight[checked] = _told(rows[self.rows][checked], relative[self.rows][checked])
-            weight, told = rows * relative, replace(self, weight=told_weight)
+            weight, told = rows * relative, replace(self, weight=told_weight, prevalence=None)
         cells = ScoreCells.from_rows(
             positive, expected if score is None else score, expected, weight, calls
         )
@@ -369,7 +391,7 @@ class CheckedRows:
         weight = rows * both
         if not costs.is_constant:
             at_stake = np.maximum(both[self.rows], 0.0)
-            told = replace(self, weight=_told(rows[self.rows], at_stake))
+            told = replace(self, weight=_told(rows[self.rows], at_stake), prevalence=None)
         cells = ScoreCells.from_rows(
             positive, expected if score is None else score, expected, weight, ours != theirs
         )
@@ -388,6 +410,23 @@ class CheckedRows:
         scale = unit * float(weight.sum() / rows.sum())
         return scale * low, scale * high
 
+    def rates(
+        self,
+        positive: ArrayLike,
+        score: ArrayLike,
+        expected: ArrayLike,
+        sample_weight: ArrayLike | None = None,
+    ) -> Array:
+        """Draw both error rates of the rows: shares of the positives and of the negatives.
+
+        They are those of these rows, not of more that could be drawn like them.
+        """
+        cells = ScoreCells.from_rows(positive, score, expected, sample_weight)
+        true = self.drawn_shares(cells, sample_weight) * cells.share
+        missed, total = true[:, ~cells.label].sum(axis=1), true.sum(axis=1)
+        false = (cells.share - true)[:, cells.label].sum(axis=1)
+        return np.column_stack([missed / total, false / (1 - total)])
+
     def drawn_shares(
         self, cells: ScoreCells, sample_weight: ArrayLike | None, *, in_doubt: bool = False
     ) -> Array:
@@ -397,7 +436,14 @@ class CheckedRows:
             weight = _weights(sample_weight, len(cells.cell))[self.rows]
         # A fixed seed: the same rows give the same interval.
         found = cells.given_checked(self.rows, self.right, weight / self.design)
-        return (replace(found, wide_weight=1.0) if in_doubt else found).draws(_DRAWS)
+        drawn = found.draws(_DRAWS, in_doubt=in_doubt)
+        if self.prevalence is None:
+            return drawn
+        # Draws count by how likely their share of positives is: of each as many copies.
+        log_density = self.prevalence.log_density(drawn @ cells.share)
+        upto = np.cumsum(np.exp(log_density - log_density.max()))
+        ticks = (np.arange(_DRAWS) + 0.5) / _DRAWS * upto[-1]
+        return np.asarray(drawn[np.searchsorted(upto, ticks)])
 
     def _limits(
         self, drawn: Array, cells: ScoreCells, sample_weight: ArrayLike | None, level: float

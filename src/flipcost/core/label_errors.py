@@ -77,7 +77,7 @@ def label_errors(
     # The posterior without the doubt that errors may be systematic.
     plain = posterior if n_checked or is_given else posterior.if_random
     share = wrong_share if plain is posterior else plain.wrong_share(noisy_share, level)
-    ends, mean = plain.interval(level), posterior.mean
+    ends, mean = plain.interval(level), posterior.estimate
     rates = [Interval(float(mean[k]), *ends[k]) for k in (0, 1)]
     most = wrong_share.high
     bound = most if n_checked or is_given else max(most_wrong(bounds, noisy_share), share.value)

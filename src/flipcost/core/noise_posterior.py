@@ -197,7 +197,8 @@ class RateGrid:
 
 def clean_share(rates: Array, noisy_share: float) -> Array:
     """Return the share of truly positive rows at each pair of rates."""
-    kept = np.maximum(1 - rates.sum(axis=1), 1e-9)
+    kept = 1 - rates.sum(axis=1)
+    kept = np.where(np.abs(kept) < 1e-9, 1e-9, kept)
     return np.asarray(np.clip((noisy_share - rates[:, 1]) / kept, 0.0, 1.0))
 
 
@@ -568,20 +569,13 @@ def rate_posterior(
     weight = weight / weight.sum()  # one weight alone is then one exactly, and its rate the given
     if noise_model is None:
         return RatePosterior(fit.rates, weight, models=weights)
+    if bins[0].checked is not None:  # these measure the rates, see `measured`
+        return RatePosterior(fit.rates, weight, models=weights)
     anything = noise_model == "auto"
-    outside = prevalence is not None or bins[0].checked is not None
-    rates, told = free_rates(bins[0].noisy_share, fine=outside)
+    rates, told = free_rates(bins[0].noisy_share, fine=prevalence is not None)
     if prevalence is not None:
         told = told + prevalence.log_density(clean_share(rates, bins[0].noisy_share))
-    if bins[0].checked is not None:
-        told = told + _checks_log_likelihood(bins[0], rates)
     free = np.exp(told - log_sum(told))
-    if bins[0].checked is not None:
-        few = 1 + priors.ANYTHING_FEW_CHECKED / float(bins[0].flips.sum())
-        most = priors.ANYTHING_CHECKED if prevalence is None else priors.ANYTHING_PREVALENCE_CHECKED
-        share = min(most * few, 0.5) if anything else 0.0
-        parts = [(fit.rates, weight, 1 - share), (rates, free, share)]
-        return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights)
     lead = bins[int(np.argmax(fit.weight.sum(axis=1)))]
     doubt = tempered_posterior(lead, priors.DOUBT_ROWS, noise_model, prevalence)
     doubted = doubt.weight.sum(axis=0)
@@ -604,18 +598,6 @@ def rate_posterior(
         (rates, free, share),
     ]
     return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights)
-
-
-def _checks_log_likelihood(bins: ScoreBins, rates: Array) -> Array:
-    """Return the log probability of right labels given recorded ones, of errors that lie anywhere.
-
-    Given the label, since rows may have been chosen for checking by it.
-    """
-    share, clean = bins.noisy_share, clean_share(rates, bins.noisy_share)
-    missed = np.clip(clean * rates[:, 0] / max(1 - share, 1e-9), 0.0, 1.0)
-    false = np.clip((1 - clean) * rates[:, 1] / max(share, 1e-9), 0.0, 1.0)
-    # Positives among rows labelled negative are to these what wrong labels are to a class.
-    return flip_log_likelihood(bins.flips.T, np.column_stack([false, missed]))
 
 
 def _mixed(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, Flags]:
@@ -661,6 +643,8 @@ class RatePosterior:
         than of the rows of a class.
     models : dict
         Posterior weight of each noise model.
+    is_measured : bool
+        Whether the rates for intervals are what checked rows leave: estimates are then their means.
     """
 
     rates: Array
@@ -669,6 +653,21 @@ class RatePosterior:
     wide_weight: Array | None = None
     anything: Flags | None = None
     models: Mapping[str, float] | None = None
+    is_measured: bool = False
+
+    def measured(self, drawn: Array) -> RatePosterior:
+        """Return the same with rates, shape (n, 2), that were drawn given checked rows.
+
+        Errors may lie anywhere among the rows of a label: only there were they counted.
+        """
+        n = len(drawn)
+        return replace(
+            self,
+            wide_rates=drawn,
+            wide_weight=np.full(n, 1 / n),
+            anything=np.ones(n, dtype=bool),
+            is_measured=True,
+        )
 
     @property
     def _wide(self) -> tuple[Array, Array, Flags]:
@@ -687,12 +686,23 @@ class RatePosterior:
     @property
     def if_random(self) -> RatePosterior:
         """The posterior if errors are random: without the doubt that its model may be wrong."""
-        return replace(self, wide_rates=None, wide_weight=None, anything=None)
+        return replace(self, wide_rates=None, wide_weight=None, anything=None, is_measured=False)
 
     @property
     def mean(self) -> Array:
-        """Posterior mean of ``(rho_pos, rho_neg)``."""
+        """Mean of ``(rho_pos, rho_neg)`` in the model that decisions follow."""
         return np.asarray(self.weight @ self.rates)
+
+    @property
+    def estimated(self) -> tuple[Array, Array]:
+        """Rates whose mean is the best estimate, and their weights."""
+        return self._wide[:2] if self.is_measured else (self.rates, self.weight)
+
+    @property
+    def estimate(self) -> Array:
+        """Best estimate of ``(rho_pos, rho_neg)``."""
+        rates, weight = self.estimated
+        return np.asarray(weight @ rates)
 
     @property
     def has_no_signal(self) -> bool:
@@ -710,7 +720,7 @@ class RatePosterior:
         ends = []
         for k in (0, 1):
             low, high = weighted_interval(*_marginal(rates[:, k], weight), level)
-            mean = float(self.mean[k])
+            mean = float(self.estimate[k])
             ends.append((min(low, mean), max(high, mean)))
         return ends[0], ends[1]
 
@@ -723,7 +733,8 @@ class RatePosterior:
     ) -> Interval:
         """Return the share of all labels that are wrong."""
         rates, weight, _ = self._wide
-        value = float(self.weight @ _wrong(self.rates, noisy_share))
+        likely, mass = self.estimated
+        value = float(mass @ _wrong(likely, noisy_share))
         low, high = weighted_interval(_wrong(rates, noisy_share), weight, level)
         if n_rows is not None and self.doubt(n_rows) is not None:
             low, high = self.rates.min(), self.rates.max()

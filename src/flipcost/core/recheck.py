@@ -44,7 +44,7 @@ if TYPE_CHECKING:
 # likely wrong, and everywhere. On ten tables with real noise (two splits, linear scores) all shares
 # that were tried did alike within chance; of the better ones these ask for most rows everywhere.
 _DECISIONS, _COST, _WRONG, _ANYWHERE = 0.4, 0.2, 0.05, 0.35
-_DRAWS = 1_000
+_DRAWS = 4_000
 # Checks are dealt to cells in this many steps: one at a time, a single one may be worth nothing.
 _STEPS = 12
 # Of the rates that count, this many at most are looked at.
@@ -152,11 +152,11 @@ def value_checks(
         free[seen] = False
     if skip is not None:
         free &= ~np.asarray(skip, dtype=bool)
-    known = cells.given_checked(seen, right, more_doubt=_rate_doubt(cells, eta, posterior))
+    known = cells.given_checked(seen, right, rates=_rate_doubt(cells, eta, posterior))
     drawn = known.draws(_DRAWS)
     # What is expected rests on the likelier rates, as decisions do; what is possible on all.
     likely = _rate_doubt(cells, eta, RatePosterior(posterior.rates, posterior.weight))
-    likelier = cells.given_checked(seen, right, more_doubt=likely).draws(_DRAWS)
+    likelier = cells.given_checked(seen, right, rates=likely).draws(_DRAWS)
     n = min(n, int(free.sum()))
     n_free = np.bincount(cells.cell[free], minlength=len(cells.share)).astype(float)
     if rows is not None:
@@ -285,8 +285,8 @@ def leading_directions(X: Array, n_directions: int = 3, most_rows: int = 4_000) 
 def _rate_doubt(cells: ScoreCells, eta: Array, posterior: RatePosterior) -> Array:
     """Return the covariance of log-odds in cells that not knowing the rates makes."""
     rates, weight = posterior.rates, posterior.weight
-    if posterior.wide_rates is not None and posterior.wide_weight is not None:
-        rates, weight = posterior.wide_rates, posterior.wide_weight
+    if posterior.wide_rates is not None and not posterior.is_measured:
+        rates, weight = posterior.wide_rates, np.asarray(posterior.wide_weight)
     if len(weight) > _MOST_RATES:  # evenly spaced by weight, in the order of the grid
         along = np.cumsum(weight) / weight.sum()
         ticks = (np.arange(_MOST_RATES) + 0.5) / _MOST_RATES

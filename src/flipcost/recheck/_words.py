@@ -73,6 +73,6 @@ def _reason(
     alike = int(np.count_nonzero(choice.cells.cell == cell))
     if n_rows is not None:
         alike = max(1, round(n_rows * float(choice.cells.share[cell])))
-    seen = int(choice.posterior.checked[cell])
+    seen = int(choice.posterior.positives[cell] + choice.posterior.negatives[cell])
     checked = f"{seen:,} of them checked" if seen else "none of them checked"
     return f"represents {alike:,} rows labelled {label!r} with similar scores, {checked}"

@@ -68,9 +68,7 @@ def draw_posterior(result: Findings) -> Markup:
     limits = np.array([(found.low, found.high) for found in result.labels.errors.rates])
     most = max(0.1, np.ceil(10.5 * max(limits.max(), np.max(result.labels.noise_rate))) / 10)
     most = min(most, 1.0)
-    rates, weight = posterior.rates, posterior.weight
-    if result.n_checked and posterior.wide_rates is not None and posterior.wide_weight is not None:
-        rates, weight = posterior.wide_rates, posterior.wide_weight
+    rates, weight = posterior.estimated
     grid = np.linspace(0.0, most, _CURVE_POINTS)
     shapes = ""
     for side in sides:

@@ -12,6 +12,7 @@ from flipcost.words import capital, count, errors_sentence, figures, label, perc
 if TYPE_CHECKING:
     from flipcost.audit import Candidate, Findings
     from flipcost.core.confusion import Interval
+    from flipcost.recheck import Batch
 
 # Rows of a label with which something can be said of label errors.
 ENOUGH_ROWS = 20
@@ -142,14 +143,19 @@ def _checks_cost_more(result: Findings) -> bool:
     if result.recheck is None or result.recheck.batch is None or not result.recheck.cost_check:
         return False
     batch = result.recheck.batch
-    return len(batch.rows) * result.recheck.cost_check > batch.saving.value * batch.n_rows
+    return len(batch.rows) * result.recheck.cost_check > _worth(batch) * batch.n_rows
+
+
+def _worth(batch: Batch) -> float:
+    """Return what checks may save a row: of the first ones not even the power of ten is known."""
+    return batch.saving.value if batch.n_checked else batch.saving.high
 
 
 def checks_pay(result: Findings) -> bool:
     """Tell whether checking the next rows is expected to save more than hardly anything."""
     batch = None if result.recheck is None else result.recheck.batch
     cost = result.unit * result.best.likely.value
-    return batch is not None and batch.saving.value >= _LITTLE * cost
+    return batch is not None and _worth(batch) >= _LITTLE * cost
 
 
 def rival_of(result: Findings) -> Candidate | None:

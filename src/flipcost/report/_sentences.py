@@ -237,6 +237,11 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
     if cost_check is None:
         return f"{count(n, f'{more}row')} to check, drawn to narrow the range of the error rate."
     saved, price = batch.saving.value * batch.n_rows, n * cost_check
+    if not batch.n_checked and price <= batch.saving.high * batch.n_rows:
+        return (
+            f"{count(n, 'check costs', 'checks cost')} {figure(price)} and narrow the range of the "
+            "error rate. What they save can be estimated once these rows are checked."
+        )
     said = (
         f"{count(n, 'check costs', 'checks cost')} {figure(price)} and "
         f"{'is' if n == 1 else 'are'} expected to save about {figure(saved)} on the "

@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.core.checked_rows import CheckedRows
 from flipcost.estimators.flipcost.fit import fit_scores
 
 if TYPE_CHECKING:
@@ -125,7 +124,7 @@ def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
         )
         for b, s in zip(rows.bins, rows.scores, strict=True)
     )
-    told = CheckedRows(some, checked.right[kept], weight, checked.design)
+    told = replace(checked, rows=some, right=checked.right[kept], weight=weight)
     return replace(rows, bins=bins, checked=told)
 
 

@@ -535,7 +535,8 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
             setattr(self, f"{name}_", getattr(result, name))
         posterior, options = result.posterior, result.options
         self.rate_posterior_, self.noise_bounds_ = posterior, result.bounds
-        self.noise_rate_ = float(posterior.mean[0]), float(posterior.mean[1])
+        rho_pos, rho_neg = posterior.estimate
+        self.noise_rate_ = float(rho_pos), float(rho_neg)
         self.noise_rate_interval_ = posterior.interval(options.level)
         self.noise_rate_source_ = result.source
         self.noise_models_ = dict(posterior.models or {})

@@ -276,6 +276,10 @@ def fit_scores(
         correction = curves, corrected[0]
         probability, curves = corrected[1:]
     costs = RowCosts.of(options.cost if rows.prices is None else rows.prices)
+    if rows.checked is not None and options.model_in_doubt == "auto":
+        likely = given_label(probability, rows.positive, posterior.mean)
+        drawn = rows.checked.rates(rows.positive, probability, likely, rows.weight)
+        posterior = posterior.measured(drawn)
     decision = decide(
         rows.positive,
         probability,
@@ -321,9 +325,10 @@ def fit_scores(
 
 def _wrong_by_label(posterior: RatePosterior, share: float) -> tuple[float, float]:
     """Return the shares of rows labelled negative, and positive, that are labelled wrong."""
-    clean = clean_share(posterior.rates, share)
-    missed = float(posterior.weight @ (clean * posterior.rates[:, 0]))
-    false = float(posterior.weight @ ((1 - clean) * posterior.rates[:, 1]))
+    rates, weight = posterior.estimated
+    clean = clean_share(rates, share)
+    missed = float(weight @ (clean * rates[:, 0]))
+    false = float(weight @ ((1 - clean) * rates[:, 1]))
     return min(missed / max(1 - share, 1e-9), 1.0), min(false / max(share, 1e-9), 1.0)
 
 

@@ -368,6 +368,7 @@ def fit_memory(
         check_not_swapped(X, positive, checked, learner.simple)
         # What was checked is learned from as it is right; all labels are calibrated as they were.
         learned = mended(positive, checked)
+        checked = replace(checked, prevalence=options.prevalence)
     ties = read_dependence(X, learned, groups, time, cv, rng)
     transformer, scorer, scores = learner.learn(X, learned, rows.weight, ties, rng)
     # Curves and cells are small: more threads only wait for each other, long on a busy machine.

@@ -217,8 +217,13 @@ class FitResult:
         few = plain.wrong_share(bins.noisy_share, self.options.level).high < priors.CLEAN_SHARE
         tails = most_wrong(self.bounds, bins.noisy_share)
         bound = min(self.wrong_share_bound, tails)
+        if self.n_checked:
+            by_class = max(by_class, *self.posterior.estimate.tolist())
         if few and by_class < priors.CLEAN_CLASS and bound < priors.CLEAN_BOUND:
             return "clean"
+        # What was counted on checked rows is no supposition: too many for clean labels is noisy.
+        if self.n_checked and share.low >= priors.CLEAN_SHARE:
+            return "noisy"
         # More wrong labels than the bounds allow: one of the two is mistaken.
         wide = (
             share.high - share.low > priors.WIDE_SHARE

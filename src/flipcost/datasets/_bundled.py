@@ -1,4 +1,4 @@
-r"""What is bundled: five public tables and the paper's printed figures; and a list of all data.
+r"""The bundled data: five public tables and the paper's printed figures; and a list of all data.
 
 Categories as numbers. Breast Cancer: binned attributes become the lower end of their bin (years,
 millimetres, nodes), an affine function of the rank as the bins have equal width; yes/no and
@@ -81,7 +81,7 @@ _FROM_ONE = frozenset({"deg_malig", "breast_quad"})
 
 
 def breast_number(feature: str, category: str) -> float:
-    """Return the number that represents a category of the Breast Cancer table."""
+    """Return the number of a category of the Breast Cancer table."""
     rank = BREAST_CATEGORIES[feature].index(category)
     if feature in _BINNED:
         return float(category.partition("-")[0])
@@ -89,7 +89,7 @@ def breast_number(feature: str, category: str) -> float:
 
 
 def german_number(cell: str) -> float:
-    """Return the number that represents a cell of the German Credit table."""
+    """Return the number of a cell of the German Credit table."""
     return float(cell.removeprefix("A"))
 
 

@@ -46,9 +46,9 @@ def gaussian_eta(
     X : array-like of shape (n_samples, n_features)
         Points at which to evaluate.
     mean_pos, mean_neg : array-like of shape (n_features,)
-        Class means; one number represents a constant vector.
+        Class means; one number means a constant vector.
     cov_pos, cov_neg : array-like of shape (n_features, n_features)
-        Class covariances, symmetric and positive definite; one number represents that multiple
+        Class covariances, symmetric and positive definite; one number means that multiple
         of the identity.
     prior : float, default=0.5
         Probability of the positive class, in (0, 1).
@@ -161,7 +161,7 @@ def _covariance(cov: ArrayLike, d: int, name: str) -> Array:
 
 
 def _cholesky(matrix: Array, name: str) -> Array:
-    """Return the lower Cholesky factor, or say why there is none."""
+    """Return the lower Cholesky factor, or raise an error that says why there is none."""
     try:
         return np.asarray(np.linalg.cholesky(matrix))
     except np.linalg.LinAlgError:

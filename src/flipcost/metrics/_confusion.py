@@ -221,7 +221,7 @@ def denoised_confusion(
 
     The estimate is unbiased when labels were flipped independently of the predictions given the
     clean class, so not on rows that the classifier was trained on. Sampling can then make a cell
-    negative; so the counts of each prediction are clipped to the feasible range,
+    negative, which no count can be; so the counts of each prediction are clipped to valid counts,
     unless the unbiased ones are asked for.
 
     Parameters
@@ -231,7 +231,7 @@ def denoised_confusion(
     noise_rate : float, pair of floats, or None
         Rate of the noise, taken as known.
     unbiased : bool, default=False
-        Whether to leave counts that cannot be as they are: to average over many tables.
+        Whether to keep invalid counts as they are, to average over many tables.
     pos_label : label, default=None
         The positive class; the larger of the two labels when None.
     sample_weight : array-like of shape (n,), optional
@@ -301,7 +301,7 @@ def denoised_cost(
     -----
     DenoisingWarning
         When the rate leaves so little of the labels that nothing is identified; the interval is
-        then all that can be.
+        then the whole feasible range.
 
     Examples
     --------
@@ -339,8 +339,8 @@ def denoised_cost(
     design = 1.0
     if groups is not None:
         codes = value_codes(groups, len(labels), "groups")
-        told = None if prices is None else unbiased_costs(labels, calls, prices, noise_rate)
-        design = _design(2 * labels.astype(np.intp) + calls, told, codes, weight, level)
+        costs = None if prices is None else unbiased_costs(labels, calls, prices, noise_rate)
+        design = _design(2 * labels.astype(np.intp) + calls, costs, codes, weight, level)
         table = ConfusionCounts(table.counts, design * table.squares)
     doubt = not_identified(noise_rate, table.n_effective)
     if doubt is not None:
@@ -356,14 +356,14 @@ def denoised_cost(
 
 
 def _design(
-    cells: Indices, told: Array | None, groups: Indices, weight: ArrayLike | None, level: float
+    cells: Indices, costs: Array | None, groups: Indices, weight: ArrayLike | None, level: float
 ) -> float:
-    """Return for how many rows one counts, given cells of the table and what rows say of costs."""
-    if np.ptp(cells) == 0:  # nothing varies to tell how alike rows of a group are: take them as one
+    """Return the design effect, from cells of the table and estimated costs of rows."""
+    if np.ptp(cells) == 0:  # nothing varies: take the rows of a group as identical
         design = design_effect(np.ones(len(cells)) if weight is None else weight, groups, level)
     else:
         design = cell_design(cells, groups, weight, level)
-    return design if told is None else max(design, mean_design(told, groups, weight, level))
+    return design if costs is None else max(design, mean_design(costs, groups, weight, level))
 
 
 def _by_row(cost: CostLike | RowCosts, n_rows: int, margin: float = 1.0) -> RowCosts | None:
@@ -416,7 +416,7 @@ class _CostScorer(Scorer):
         )
 
 
-# Scores are averaged over folds and ranked, so they are left unbiased, not clipped.
+# Scores are averaged over folds and ranked, so they are unbiased and not clipped.
 def _am(
     y_true: ArrayLike,
     y_pred: ArrayLike,

@@ -1,4 +1,4 @@
-"""Models as data: what is saved, and SQL, ONNX and JavaScript that are written from it."""
+"""Models as data: saved as JSON, and written as SQL, ONNX and JavaScript."""
 
 from flipcost.model.file import load, save
 from flipcost.model.formula import Formula

@@ -1,6 +1,6 @@
-"""Trees of other people's boosting, read as data: LightGBM, XGBoost and CatBoost.
+"""Trees of LightGBM, XGBoost and CatBoost, read as data.
 
-None of these is imported here: a model that was fitted by one of them says itself what it holds.
+None of these libraries is imported here: their fitted models can export their own trees.
 """
 
 from __future__ import annotations
@@ -23,9 +23,9 @@ _Split: TypeAlias = tuple[int, float, bool, Any, Any]
 
 
 def trees_of(model: Any) -> TreeSum | None:
-    """Return the trees whose sum is the log-odds that a fitted classifier gives, if it is so made.
+    """Return the trees whose sum is the log-odds of a fitted classifier; None if there are none.
 
-    Categories, and whatever changes the sum of the trees, are not read: None.
+    Also None if it splits categories, or transforms the sum of its trees.
     """
     kind = type(model).__module__.partition(".")[0], type(model).__name__
     if kind == ("sklearn", "HistGradientBoostingClassifier"):
@@ -49,7 +49,7 @@ def _lightgbm(model: Any) -> TreeSum | None:
         cut, kind = node["threshold"], node["missing_type"]
         if node["decision_type"] != "<=" or kind == "Zero":
             raise LookupError
-        missing_left = node["default_left"] if kind == "NaN" else cut >= 0  # taken for 0
+        missing_left = node["default_left"] if kind == "NaN" else cut >= 0  # missing counts as 0
         left, right = node["left_child"], node["right_child"]
         return node["split_feature"], cut, missing_left, left, right
 
@@ -112,7 +112,7 @@ def _catboost(model: Any) -> TreeSum | None:
 
 
 def _largest(value: np.float32) -> float:
-    """Return the largest number that is rounded to this one in single precision."""
+    """Return the largest number that rounds to this one in single precision."""
     above = np.nextafter(value, np.float32(np.inf))
     middle = (float(value) + float(above)) / 2
     return middle if np.float32(middle) == value else float(np.nextafter(middle, -np.inf))

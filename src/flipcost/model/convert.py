@@ -1,4 +1,4 @@
-"""From a fitted model to its formula; what has none is refused in one sentence."""
+"""From a fitted model to its formula; a model without one is refused in one sentence."""
 
 from __future__ import annotations
 
@@ -46,15 +46,15 @@ if TYPE_CHECKING:
     from flipcost.estimators.flipcost.scores import PooledRule
     from flipcost.tables.encoder import Encoder
 
-# Boosting may split at a value itself, and engines round sines each in their own way; days differ
-# by a thousand times as much at least.
+# Boosting may split exactly at a value, and engines round sines differently; the sines of two days
+# differ by at least a thousand times as much.
 _TURN = 1e-9
 _KINDS = "FlipCostClassifier, UnevenMarginClassifier(CV), NoiseAwareThresholdClassifier or an audit"
 
 
 @dataclass(frozen=True)
 class ByValue:
-    """A feature with few values: by level of a column, any other, missing; or known, missing."""
+    """A feature with few values: by level of a column, other, missing; or known, missing."""
 
     column: int
     values: tuple[float, ...]
@@ -62,7 +62,7 @@ class ByValue:
 
 @dataclass(frozen=True, eq=False)
 class Inputs:
-    """What a classifier sees: columns, the features of its scores, and the cells of its trees."""
+    """Inputs of a classifier: columns, the features of its scores, and the cells of its trees."""
 
     columns: tuple[Column, ...]
     features: tuple[Number | ByValue, ...]
@@ -71,7 +71,7 @@ class Inputs:
 
 @dataclass(frozen=True, eq=False)
 class Scores:
-    """Scores of features and of trees, before columns that add nothing are left out."""
+    """Scores of features and of trees, before columns that add nothing are dropped."""
 
     slopes: Array
     bias: Array
@@ -82,13 +82,13 @@ class Scores:
 
 
 def formula_of(model: Any) -> Formula:
-    """Return what a fitted model computes, as data.
+    """Return a fitted model as data.
 
     Parameters
     ----------
     model : estimator, Findings or Formula
         FlipCostClassifier, UnevenMarginClassifier(CV) or NoiseAwareThresholdClassifier, fitted; or
-        what an audit found.
+        the findings of an audit.
 
     Examples
     --------
@@ -109,17 +109,17 @@ def formula_of(model: Any) -> Formula:
         check_is_fitted(steps[0])
         return _of_classifier(steps[1], _standard_inputs(steps[0]))
     if len(steps) == 2 and isinstance(steps[0], PlainColumns):
-        return _of_classifier(steps[1], None)  # which reads columns by its own encoder
+        return _of_classifier(steps[1], None)  # it has an encoder of its own
     names = ", ".join(type(step).__name__ for step in steps)
     return _refuse(f"A pipeline of {names}")
 
 
 def formula_to_write(model: Any, *, decision: bool) -> Formula:
-    """Return the formula of a model; refuse to write decisions by costs that come with the rows."""
+    """Return the formula to export; refuse to write decisions whose costs come with the rows."""
     formula = formula_of(model)
     if decision and formula.decides_by_costs and formula.decision.costs is None:
         msg = (
-            "The costs of this model differ by row and are made of no columns, so that decisions "
+            "The costs of this model differ by row and are not computed from columns, so decisions "
             "cannot be written; give `decision=False` for the probability alone."
         )
         raise ExportError(msg)
@@ -134,7 +134,7 @@ def _refuse(what: str) -> NoReturn:
 def _of_classifier(model: Any, inputs: Inputs | None) -> Formula:
     if isinstance(model, UnevenMarginClassifierCV):
         check_is_fitted(model)
-        inputs = inputs or _plain_inputs(model)  # which knows the names of the columns
+        inputs = inputs or _plain_inputs(model)  # `model` knows the column names
         model = model.best_estimator_
     reading = {
         UnevenMarginClassifier: _closed_form,
@@ -174,7 +174,7 @@ def _cell(column: int, part: int = 0) -> Number:
 
 
 def encoder_inputs(encoder: Encoder) -> Inputs:
-    """Return what an encoder makes of the columns that vary: its numbers, and its cells."""
+    """Return the numbers and the cells that an encoder makes of the columns that vary."""
     known = [column for column in encoder.columns if column.cell_names]
     columns = tuple(Column(c.name, c.kind, c.format, c.levels) for c in known)  # type: ignore[arg-type]
     cells = tuple(
@@ -196,7 +196,7 @@ def encoder_inputs(encoder: Encoder) -> Inputs:
 
 
 def _standard_inputs(step: TableEncoder) -> Inputs:
-    """Return the numbers of an encoder, standardized, of which trees are made too."""
+    """Return the standardized numbers of an encoder, which trees use too."""
     inputs = encoder_inputs(step.encoder)
     features: list[Number | ByValue] = []
     for feature, mean, scale in zip(inputs.features, step.mean_, step.scale_, strict=True):
@@ -218,7 +218,7 @@ def _formula(
     curves: Array | None = None,
     link: Link | None = None,
 ) -> Formula:
-    """Put a formula together; columns of numbers become terms, others tables by value."""
+    """Assemble a formula: columns of numbers become terms, others lookup tables."""
     numbers: dict[tuple[Any, ...], int] = {}
     kept: list[Number] = []
 
@@ -246,8 +246,8 @@ def _formula(
         own = value * slopes + np.maximum(0.0, value - knots) @ bends.T
         tables[feature.column] = tables.get(feature.column, 0.0) + own
     for column, values in tables.items():
-        # What any other value gets is taken out: most columns of numbers are then left with a
-        # constant for what is missing.
+        # The entry of other values moves to the bias: most columns of numbers then keep one entry,
+        # that of a missing value.
         bias += values[-2]
         tables[column] = values - values[-2]
     forests = []
@@ -279,14 +279,14 @@ def _formula(
 
 
 def _tree(tree: Tree, inputs: Inputs, index: Any) -> TreeData:
-    """Return a tree of cells as one of numbers; what asks for levels is split by flags."""
+    """Return a tree of cells as a tree of numbers; splits of levels become flags."""
     n = len(tree.left)
     number, threshold, missing = [0] * n, [0.0] * n, [False] * n
     goes: dict[int, tuple[bool, ...]] = {}
     for node in np.flatnonzero(tree.left).tolist():
         cell = inputs.cells[int(tree.feature[node])]
         column = inputs.columns[cell.column]
-        # What splits known values from missing ones has no end; JSON has no word for that.
+        # A split between known and missing values is at infinity, which JSON cannot express.
         cut = float(np.nan_to_num(tree.threshold[node]))
         left = bool(tree.missing_left[node])
         if isinstance(cell, ByValue):
@@ -318,7 +318,7 @@ def _tree(tree: Tree, inputs: Inputs, index: Any) -> TreeData:
 
 
 def _decision(cost: Any, *, by: Any = "probability", by_row: bool = False) -> Decision:
-    """Return when rows are flagged, of a cost that is a share or costs that may differ by row."""
+    """Return the decision at a cost share, or at costs that may differ by row."""
     costs = cost.middle if isinstance(cost, Costs) else None
     made = costs is not None and costs.is_by_row
     if not (by_row or made):
@@ -326,7 +326,7 @@ def _decision(cost: Any, *, by: Any = "probability", by_row: bool = False) -> De
         costs = costs or Costs(fn=1 - share, fp=share)
         return Decision(by, share, *(float(getattr(costs, name)) for name in PRICE_NAMES))
     prices = [getattr(costs, name, None) for name in PRICE_NAMES]
-    # Those of arrays or a function come with the rows; the closed form has them in its score.
+    # Costs of arrays or a function come with the rows; the closed form has them in its score.
     if by == "score" or not made or not all(isinstance(p, str | int | float) for p in prices):
         prices = [None] * len(PRICE_NAMES)
     return Decision(by, 0.5 if by == "score" else None, *prices)
@@ -346,7 +346,7 @@ def _closed_form(model: UnevenMarginClassifier, inputs: Inputs) -> Formula:
 
 
 def _threshold(model: NoiseAwareThresholdClassifier, inputs: Inputs) -> Formula:
-    """Return logistic regression or boosting, cut at a cost: other winners of an audit."""
+    """Return logistic regression or boosting with a threshold, as an audit compares them."""
     inner = model.estimator_
     scores = _of_estimator(inner, inputs)
     last = inner[-1] if isinstance(inner, Pipeline) else inner
@@ -366,7 +366,7 @@ def _threshold(model: NoiseAwareThresholdClassifier, inputs: Inputs) -> Formula:
 
 
 def _of_estimator(inner: Any, inputs: Inputs) -> Scores | None:
-    """Return the score of a classifier that is linear or made of trees; None of any other."""
+    """Return the score of a classifier that is linear or a sum of trees; None otherwise."""
     if isinstance(inner, Pipeline) and [type(step) for step in inner[:-1]] == [StandardScaler]:
         found = _of_estimator(inner[-1], inputs)
         if found is None or found.trees is not None:

@@ -1,4 +1,4 @@
-"""How engines write what a formula needs."""
+"""The SQL dialects of engines."""
 
 from __future__ import annotations
 
@@ -9,22 +9,21 @@ from flipcost.exceptions import ExportError
 from flipcost.tables.columns import ISO_FORMAT
 
 DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake"]
-# What is written here itself; the others are transpiled from DuckDB's.
+# Transpiled from the dialect of DuckDB.
 TRANSPILED = ("bigquery", "snowflake")
 
 _ISO = ("%Y-%m-%d", "%Y-%m-%dT%H:%M:%S", "%Y-%m-%d %H:%M:%S", "%Y-%m-%d %H:%M")
-# Letters of formats, by engine, for what `flipcost.data` writes.
+# Letters of date formats, by engine.
 _POSTGRES = {"%Y": "YYYY", "%m": "MM", "%d": "DD", "%H": "HH24", "%M": "MI", "%S": "SS"}
 _SPARK = {"%Y": "yyyy", "%m": "MM", "%d": "dd", "%H": "HH", "%M": "mm", "%S": "ss"}
 
 
 @dataclass(frozen=True)
 class Dialect:
-    """An engine's way to write numbers, names, texts and dates.
+    """How an engine writes numbers, names, texts and dates.
 
-    `{}` represents a value, `{format}` for how a date is written, whose `letters` stand for year,
-    month, ... (as in Python when empty). A `fence` after ``AS`` keeps a part from being computed
-    anew wherever it is used.
+    In the templates `{}` is a value and `{format}` a date format, whose `letters` replace Python's
+    (unless empty). A `fence` after ``AS`` makes the engine compute a stage only once.
     """
 
     real: str
@@ -39,16 +38,16 @@ class Dialect:
     fence: str = ""
 
     def number(self, value: float) -> str:
-        """Return a number that is read back to the last digit."""
+        """Return a number with all its digits."""
         digits, _, exponent = f"{value!r}".partition("e")
         return self.literal.format(f"{digits}e{exponent or 0}")
 
     def name(self, name: str) -> str:
-        """Return a name of a column or a table, whatever characters it has."""
+        """Return a quoted name of a column or a table."""
         return self.quotes + name.replace(self.quotes, self.quotes * 2) + self.quotes
 
     def string(self, text: str) -> str:
-        """Return a text, whatever characters it has."""
+        """Return a quoted text."""
         if self.backslash:
             text = text.replace("\\", "\\\\").replace("'", "\\'")
         else:
@@ -56,7 +55,7 @@ class Dialect:
         return f"'{text}'"
 
     def days(self, column: str, written: str | None) -> str:
-        """Return days since 1970 of a date, or of text with dates."""
+        """Return the days since 1970 of a date, or of a date written as text."""
         if written == ISO_FORMAT:
             msg = (
                 f"Column {column} held times as text with zones or fractions, which databases read "
@@ -110,19 +109,19 @@ _DIALECTS = {
         quotes="`",
         backslash=True,
     ),
-    # sqlglot makes of EPOCH a function that BigQuery does not have.
+    # sqlglot turns EPOCH into a function that BigQuery lacks.
     "bigquery": replace(
         _DUCKDB,
         seconds="UNIX_SECONDS(CAST({} AS TIMESTAMPTZ))",
         seconds_of_text="UNIX_SECONDS(STRPTIME({}, {format}))",
     ),
-    # Snowflake has no function that tells, but its NaN equals itself.
+    # Snowflake has no ISNAN, but its NaN equals itself.
     "snowflake": replace(_DUCKDB, is_nan="{} = CAST('NaN' AS DOUBLE)"),
 }
 
 
 def dialect_of(name: str) -> Dialect:
-    r"""Return the dialect of this name, or say which there are.
+    r"""Return the dialect of this name.
 
     Examples
     --------

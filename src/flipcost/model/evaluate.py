@@ -1,4 +1,4 @@
-"""Probabilities of rows from the cells of a formula, fast: products, tables and trees of bits."""
+"""Evaluate a formula for many rows: matrix products, lookup tables and bit-sliced trees."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ from flipcost.core.losses import uneven_squared
 if TYPE_CHECKING:
     from flipcost.model.parts import FormulaData, Number
 
-# Rows that are scored at a time, and the numbers of these that trees may ask for.
+# Rows that are scored at a time, and the largest number of their entries.
 _PART_ROWS, _PART_NUMBERS = 1 << 15, 1 << 22
 
 
 @dataclass(frozen=True, eq=False)
 class Numbers:
-    """Numbers of rows: which cells they are of, and what is done to these."""
+    """How the numbers of rows are computed: from which cells, filled, clipped and scaled."""
 
     place: Indices
     fill: Array
@@ -33,7 +33,7 @@ class Numbers:
 
     @classmethod
     def of(cls, numbers: list[Number], places: list[int]) -> Numbers:
-        """Gather numbers and the places of their cells."""
+        """Collect numbers and the positions of their cells."""
         limits = [
             [default if value is None else value for value, default in zip(own, none, strict=True)]
             for own in ((n.fill, n.low, n.high) for n in numbers)
@@ -44,7 +44,7 @@ class Numbers:
         return cls(np.array(places, np.intp), fill, low, high, *standard.T)
 
     def read(self, cells: Array) -> Array:
-        """Return the numbers of rows; those without anything to fill in stay missing."""
+        """Return the numbers of rows; a missing one without a fill value stays missing."""
         if not cells.shape[1]:
             return np.zeros((len(cells), len(self.place)))
         found = cells
@@ -61,7 +61,7 @@ class Numbers:
 
 @dataclass(frozen=True, eq=False)
 class Evaluation:
-    """A formula, laid out for many rows."""
+    """A formula prepared for many rows."""
 
     formula: FormulaData
     terms: Numbers
@@ -72,7 +72,7 @@ class Evaluation:
 
     @classmethod
     def of(cls, formula: FormulaData) -> Evaluation:
-        """Lay out a formula."""
+        """Prepare a formula."""
         first, start = {}, 0
         for k in formula.used:
             first[k] = start
@@ -83,7 +83,7 @@ class Evaluation:
             return Numbers.of(own, [first.get(n.column, -n.part) + n.part for n in own])
 
         terms, m = formula.number_terms, len(formula.bias)
-        # By rank among the knots of their number, as a basis of quantiles has them.
+        # Ordered by rank within each number, as `HingeBasis` keeps quantiles.
         knots = [
             (rank, j, knot, bend)
             for j, term in enumerate(terms)

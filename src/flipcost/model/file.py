@@ -1,4 +1,4 @@
-"""Model files: JSON that is decoded into the parts of a formula, or refused."""
+"""Model files: JSON that is decoded into a formula, or refused."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _MOST_BYTES = 32 << 20
 
 
 class _Head(msgspec.Struct):
-    """What tells files of ours from others, and of which version they are."""
+    """The fields that identify a model file and its version."""
 
     format: str
     version: int
@@ -29,23 +29,23 @@ class _Head(msgspec.Struct):
 
 
 def save(model: Any, path: Any) -> None:
-    """Save a fitted model as data: a file of JSON that `load` reads, and people can.
+    """Save a fitted model as data: readable JSON, which `load` reads back.
 
     Parameters
     ----------
     model : estimator or Findings
         `FlipCostClassifier`, `UnevenMarginClassifier` (or its CV) or
-        `NoiseAwareThresholdClassifier`, fitted; or what an audit found, whose best model it is.
-        With an `estimator` of its own, one that is linear, or boosting whose trees can be read:
+        `NoiseAwareThresholdClassifier`, fitted; or the findings of an audit, whose best model is
+        saved. An `estimator` inside must be linear, or boosting whose trees can be read:
         scikit-learn's histogram boosting, LightGBM, XGBoost, CatBoost.
     path : path-like
-        The file, such as ``model.json``. It is written aside and renamed, so that no half of a file
-        is left behind.
+        The file, such as ``model.json``. It is written under another name and renamed, so that
+        no partial file is left behind.
 
     Raises
     ------
     ExportError
-        When the model is of another kind. `pickle` saves any estimator, for who trusts the file.
+        When the model is of another kind. `pickle` saves any estimator, if you trust the file.
 
     Examples
     --------
@@ -59,12 +59,12 @@ def save(model: Any, path: Any) -> None:
     >>> again.predict([[0.0], [2.0]])
     array([0, 1])
     """
-    # Which knows estimators, and imports scikit-learn: a model is loaded, and predicts, without.
+    # Imports scikit-learn, which loading and predicting do not need.
     from flipcost.model.convert import formula_of  # noqa: PLC0415
 
     data = to_bytes(formula_of(model))
     target = Path(path)
-    # Not a file of `tempfile`, which only its owner may read.
+    # `tempfile` would make a file that only its owner may read.
     aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
     try:
         aside.write_bytes(data)
@@ -74,7 +74,7 @@ def save(model: Any, path: Any) -> None:
 
 
 def to_bytes(formula: Formula) -> bytes:
-    """Return a formula as JSON, once it is sure that it can be read again."""
+    """Return a formula as JSON, having checked that it can be read again."""
     data = msgspec.json.encode(formula)
     try:
         msgspec.json.decode(data, type=Formula)
@@ -88,23 +88,23 @@ def to_bytes(formula: Formula) -> bytes:
 
 
 def load(path: Any) -> Formula:
-    """Load a model that `save` or `flipcost audit` wrote.
+    """Load a model written by `save` or `flipcost audit`.
 
     Parameters
     ----------
     path : path-like
-        The file. Nothing in it is run; whoever wrote it, the most that it can do is predict.
+        The file. Nothing in it is executed: it may come from an untrusted source.
 
     Returns
     -------
     Formula
-        A predictor: ``predict``, ``predict_proba``, ``classes_``, ``feature_names_in_``. It is no
-        estimator and cannot be fitted.
+        A predictor: ``predict``, ``predict_proba``, ``classes_``, ``feature_names_in_``. It is not
+        an estimator and cannot be fitted.
 
     Raises
     ------
     ModelFileError
-        When the file is none of ours, was changed, or was written by a later version.
+        When the file is not a model file, was altered, or was written by a later version.
 
     Examples
     --------
@@ -129,7 +129,7 @@ def load(path: Any) -> Formula:
 
 
 def from_bytes(data: bytes, name: str) -> Formula:
-    """Return the formula that the bytes of a file of this name hold, or refuse them."""
+    """Return the formula in the bytes of a file of this name, or refuse them."""
     _check_head(data, name)
     try:
         return msgspec.json.decode(data, type=Formula)

@@ -1,4 +1,4 @@
-"""A fitted model as data: a predictor, and what every other form of it is written from."""
+"""A fitted model as data: the predictor from which all exports are written."""
 
 from __future__ import annotations
 
@@ -20,19 +20,19 @@ from flipcost.tables.roles import row_prices
 class Formula(FormulaData, frozen=True, dict=True, eq=False):
     """A fitted model: a predictor that is data.
 
-    Made by `flipcost.load`, and written by `flipcost.save`. It reads frames (pandas, polars,
-    pyarrow) by the names of its columns, or arrays with all columns in their order.
+    `flipcost.load` returns one, and `flipcost.save` writes one. It reads frames (pandas, polars,
+    pyarrow) by column name, or arrays with all columns in order.
 
     Attributes
     ----------
     classes_ : ndarray of shape (2,)
         The labels.
     pos_label : label
-        The positive one.
+        The positive label.
     feature_names_in_ : ndarray of str
         The columns.
     n_features_in_ : int
-        How many they are.
+        Number of columns.
 
     Examples
     --------
@@ -70,7 +70,7 @@ class Formula(FormulaData, frozen=True, dict=True, eq=False):
 
     @property
     def n_features_in_(self) -> int:
-        """How many columns there are."""
+        """Number of columns."""
         return len(self.columns)
 
     @property
@@ -80,12 +80,12 @@ class Formula(FormulaData, frozen=True, dict=True, eq=False):
 
     @property
     def cost_columns(self) -> tuple[str, ...]:
-        """Columns that the costs of a row are made of."""
+        """Columns that the costs of a row are computed from."""
         names = (name for found in self.decision.expressions for name in found.columns)
         return tuple(dict.fromkeys(names))
 
     def cells(self, X: Any) -> Array:
-        """Return the cells of the columns that count: numbers and codes, NaN where missing."""
+        """Return the cells of the columns that are used: numbers and codes, NaN where missing."""
         if hasattr(X, "columns"):
             read = [self.columns[k] for k in self.used]
             known = tuple(tables.Column(c.name, c.kind, c.format, c.levels) for c in read)
@@ -104,15 +104,15 @@ class Formula(FormulaData, frozen=True, dict=True, eq=False):
         return rows if len(self.used) == len(self.columns) else rows[:, self.used]
 
     def probability(self, X: Any) -> Array:
-        """Return the probability that each row is positive, clean."""
+        """Return the probability that each row is truly positive."""
         return self.scored(self.cells(X))[1]
 
     def scored(self, cells: Array) -> tuple[Array, Array]:
-        """Return the first score of rows and their probability, given their cells."""
+        """Return the first score and the probability of each row, from its cells."""
         return self._evaluation.scored(cells)
 
     def unseen(self, cells: Array) -> dict[str, int]:
-        """Return in how many rows each category has a level that the model does not know."""
+        """Return, by category column, the number of rows whose level the model does not know."""
         found: dict[str, int] = {}
         place = 0
         for column in (self.columns[k] for k in self.used):
@@ -140,8 +140,8 @@ class Formula(FormulaData, frozen=True, dict=True, eq=False):
         X : frame or array-like of shape (n, d)
             Rows.
         prices : array-like of shape (n, 2) or (n, 4), frame or Costs, default=None
-            What mistakes on each row cost; needed where costs differ by row and are not made of
-            columns of the rows.
+            Costs of errors on each row; needed where costs differ by row and are not computed
+            from columns of the rows.
 
         Returns
         -------
@@ -155,7 +155,9 @@ class Formula(FormulaData, frozen=True, dict=True, eq=False):
         costs = self.decision.costs
         if prices is None and costs is not None and costs.is_by_row:
             if not hasattr(X, "columns"):
-                msg = "Costs are made of columns: give the rows as a frame, or their `prices`."
+                msg = (
+                    "Costs are computed from columns: give the rows as a frame, or their `prices`."
+                )
                 raise ValueError(msg)
             return row_prices(costs, X, "The table")
         found = prices_of(0.5, prices, X)
@@ -163,7 +165,7 @@ class Formula(FormulaData, frozen=True, dict=True, eq=False):
         return found
 
     def decide(self, scored: tuple[Array, Array], prices: RowCosts | None) -> NDArray[np.bool_]:
-        """Return which rows are flagged, given their first score and their probability."""
+        """Return which rows are flagged, from their first score and their probability."""
         score, probability = scored
         by, threshold = self.decision.by, self.decision.threshold
         if by == "score":

@@ -1,4 +1,4 @@
-"""A model as JSON, for the small scorer in JavaScript that comes with it."""
+"""A model as JSON, with a small scorer in JavaScript."""
 
 from __future__ import annotations
 
@@ -12,20 +12,20 @@ from flipcost.model.convert import formula_to_write
 
 
 def to_json(model: Any, *, decision: bool = True) -> str:
-    """Write a model as JSON, to be run by `scorer_source`.
+    """Write a model as JSON for the script of `scorer_source`.
 
     Parameters
     ----------
     model : estimator, Findings or Formula
-        Whatever `flipcost.save` takes, or what `flipcost.load` gives.
+        A model that `flipcost.save` can save, or one that `flipcost.load` returned.
     decision : bool, default=True
-        Whether to give the decision beside the probability.
+        Whether to return the decision beside the probability.
 
     Returns
     -------
     str
-        One line of JSON without HTML in it: it can stand in a page as it is. It holds what a model
-        file holds, and the steps in which the costs of a row are computed where these differ.
+        One line of JSON that can be put into an HTML page as it is. It holds what a model file
+        holds, and, where costs differ by row, the steps that compute them.
 
     Examples
     --------
@@ -49,9 +49,9 @@ def to_json(model: Any, *, decision: bool = True) -> str:
 
 
 def scorer_source() -> str:
-    """Return the scorer: a script that defines ``flipcost.score(model, row)``.
+    """Return the scorer, a script that defines ``flipcost.score(model, row)``.
 
-    It runs in a page and in Node.js, and needs nothing else.
+    It runs in a page and in Node.js, without dependencies.
 
     Examples
     --------

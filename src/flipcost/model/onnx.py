@@ -16,7 +16,7 @@ if TYPE_CHECKING:
     from flipcost.model.formula import Formula
     from flipcost.model.parts import Forest, TreeData
 
-# What `TreeEnsemble` in double precision needs; onnxruntime has it since 1.20.
+# Versions with `TreeEnsemble` in double precision; onnxruntime has it since 1.20.
 _OPSET, _ML_OPSET, _IR = 17, 5, 9
 
 
@@ -26,17 +26,17 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
     Parameters
     ----------
     model : estimator, Findings or Formula
-        Whatever `flipcost.save` takes, or what `flipcost.load` gives.
+        A model that `flipcost.save` can save, or one that `flipcost.load` returned.
     decision : bool, default=True
-        Whether to give the decision beside the probability.
+        Whether to return the decision beside the probability.
 
     Returns
     -------
     onnx.ModelProto
-        With an input of shape (n, 1) for each column that counts, by its name: numbers in double
+        With an input of shape (n, 1) for each column that is used, by its name: numbers in double
         precision, NaN where missing; yes and no as 1 and 0; dates as days since 1970; categories
-        as texts, "" where missing; where costs differ by row, also the columns that they are made
-        of. It gives ``probability_positive``, and ``called_positive`` and
+        as texts, "" where missing; where costs differ by row, also the columns that they are
+        computed from. Outputs are ``probability_positive``, ``called_positive`` and
         ``prediction``, of shape (n,).
 
     Notes
@@ -56,12 +56,12 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
     try:
         import onnx  # noqa: PLC0415 - an extra
     except ImportError as error:
-        msg = "ONNX graphs are written by onnx; install flipcost[onnx]."
+        msg = "ONNX graphs need the package onnx; install flipcost[onnx]."
         raise ExportError(msg) from error
     return _Graph(formula_to_write(model, decision=decision), onnx).model(decision=decision)
 
 
-# What steps are called.
+# The operators of steps.
 _STEPS = {
     ">": "Greater",
     "floor": "Floor",
@@ -80,7 +80,7 @@ _STEPS = {
 
 
 class _Graph(Steps[str]):
-    """Put a graph together, node by node; a value is the name of what a node gives."""
+    """Build a graph, node by node; a value is the name of the output of a node."""
 
     def __init__(self, formula: Formula, onnx: Any) -> None:
         super().__init__(formula)
@@ -140,7 +140,7 @@ class _Graph(Steps[str]):
         return name
 
     def node(self, kind: str, *inputs: str, name: str | None = None, **options: Any) -> str:
-        """Add a node; return the name of what it gives."""
+        """Add a node; return the name of its output."""
         output = name or f"fc_{len(self.nodes)}"
         self.nodes.append(self.onnx.helper.make_node(kind, list(inputs), [output], **options))
         return output
@@ -170,7 +170,7 @@ class _Graph(Steps[str]):
         return self.standards[index]
 
     def code(self, column: int) -> str:
-        """Return which row of a table of levels a value represents, shape (n, 1)."""
+        """Return the row of a table of levels for each value, shape (n, 1)."""
         if column not in self.codes:
             found = self.formula.columns[column]
             n = len(found.levels)
@@ -190,7 +190,7 @@ class _Graph(Steps[str]):
         return self.codes[column]
 
     def looked_up(self, column: int, values: Array) -> str:
-        """Return the rows of a table that the values of a column stand for, shape (n, m)."""
+        """Return the row of a table for each value of a column, shape (n, m)."""
         rows = self.node("Gather", self.constant(values), self.code(column), axis=0)
         return self.node("Reshape", rows, self.constant([-1, values.shape[1]], np.int64))
 
@@ -220,7 +220,7 @@ class _Graph(Steps[str]):
         for part in parts:
             total = self.node("Add", total, part)
         if not parts:
-            msg = "No column of the model counts, so there is no graph to write; audit it again."
+            msg = "The model uses no column, so there is no graph to write; audit it again."
             raise ExportError(msg)
         return self.node("Reshape", total, self.constant([-1, m], np.int64))
 
@@ -232,7 +232,7 @@ class _Graph(Steps[str]):
             return self.link(scores)
         curves = np.array(self.formula.curves)
         m, n_places = curves.shape
-        # What is no number has no place: it is looked up anywhere, and is none again in the end.
+        # NaN has no position in a table: it is looked up at 0, and put back in the end.
         gone = self.node("IsNaN", scores)
         place = self.node("Where", gone, self.constant(0.0), scores)
         place = self.node("Clip", place, self.constant(0.0), self.constant(n_places - 1.0))
@@ -312,7 +312,7 @@ class _FlatTrees:
 
     def __init__(self, formula: Formula) -> None:
         self.formula = formula
-        # What is split: a number, or a category with the flags of its levels.
+        # Keys are the inputs of splits: a number, or a category with the flags of its levels.
         self.columns: dict[int | tuple[int, tuple[bool, ...]], int] = {}
         self.splits: list[float] = []
         self.leaves: list[float] = []

@@ -1,9 +1,9 @@
-"""The parts of a model file. There is no code in them, and no object of any library.
+"""The parts of a model file: plain data, without code or objects of a library.
 
-From the columns of a row come numbers, from these m scores, from the scores a probability, and from
-that a decision. A score is a sum of linear terms, hinges, a value for each level, and trees. Each
-part checks itself whenever it is made, so that a file that anybody may have written gives a model
-that does nothing but compute.
+The columns of a row give numbers, the numbers give m scores, the scores a probability, and the
+probability a decision. A score is a sum of linear terms, hinges, a value for each level, and trees.
+Every part checks itself when it is created, so that a file from an untrusted source gives a model
+that can only compute, or an error.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _MOST_TREES = 10_000
 _MOST_SCORES = 256
 # Hinges of all terms: some hundreds are usual, and a block of rows takes 1 kB for each.
 _MOST_HINGES = 100_000
-# Curves may sum to more than one by what rounding leaves.
+# By how much curves may sum to more than one, through rounding.
 _ROUNDING = 1e-9
 
 Index: TypeAlias = Annotated[int, Meta(ge=0, le=10**9)]
@@ -40,11 +40,11 @@ Price: TypeAlias = float | str
 
 
 class _Data(Struct, frozen=True, forbid_unknown_fields=True):
-    """Base of the parts: every field is given, and no other."""
+    """Base of the parts: every field is required, and no other is allowed."""
 
 
 class Column(_Data, frozen=True):
-    """A column that is read: what it holds, how its text is written, and levels of a category."""
+    """A column that is read: its kind, the format of its text, and the levels of a category."""
 
     name: str
     kind: Literal["number", "boolean", "date", "category"]
@@ -59,15 +59,15 @@ class Column(_Data, frozen=True):
 
     @property
     def n_values(self) -> int:
-        """Entries of a table by value: levels, any other, missing; or known and missing."""
+        """Entries of a table by value: levels, other, missing; of a number known and missing."""
         return len(self.levels) + 2 if self.kind == "category" else 2
 
 
 class Number(_Data, frozen=True):
     """A number of a row: filled where missing, clipped, then ``(value - centre) / scale``.
 
-    `part` tells the cells of a date apart. Of a category it is the code of its level, which only
-    trees may ask for.
+    A date has five parts, its cells. The number of a category is the code of its level, which only
+    trees may use.
     """
 
     column: Index
@@ -84,17 +84,13 @@ class Number(_Data, frozen=True):
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is the value of its cell."""
+        """Whether it is its cell, unchanged."""
         limits = (self.fill, self.low, self.high)
         return limits == (None, None, None) and (self.centre, self.scale) == (0, 1)
 
 
 class NumberTerm(_Data, frozen=True):
-    """What a number z adds to each score: ``slopes * z``, and ``bends[k] * max(0, z - knots[k])``.
-
-    A slope of zero and hinges say all else: a line to the left of a knot is one of all z less one
-    to its right.
-    """
+    """Slopes and hinges of a number z: ``slopes * z`` and ``bends[k] * max(0, z - knots[k])``."""
 
     number: Index
     slopes: Floats
@@ -103,7 +99,7 @@ class NumberTerm(_Data, frozen=True):
 
 
 class LevelTerm(_Data, frozen=True):
-    """What each value of a column adds to each score: levels, any other, missing."""
+    """What each value of a column adds to each score: its levels, other, missing."""
 
     column: Index
     values: tuple[Floats, ...]
@@ -112,8 +108,8 @@ class LevelTerm(_Data, frozen=True):
 class TreeData(_Data, frozen=True):
     """A tree by its nodes, the root first; `left` is 0 at a leaf, and children follow parents.
 
-    A row goes left up to the threshold; at a node in `goes`, which splits a category, where the
-    flag of its level, of any other or of a missing value says so.
+    A row goes left if its number is at most the threshold. A node in `goes` splits a category: a
+    row goes left if the flag of its level, of other levels or of missing values is set.
     """
 
     number: tuple[Index, ...]
@@ -136,14 +132,14 @@ class TreeData(_Data, frozen=True):
         _require(self.goes.keys() <= set(inner), "splits at nodes that split")
 
     def to_tree(self, columns: list[Column]) -> Tree:
-        """Return it as it is evaluated, given the column of each number."""
+        """Return the tree in the form that is evaluated, given the column of each number."""
         codes = {}
         for node, flags in self.goes.items():
             *levels, other, missing = flags
             codes[node] = np.full(OTHER_CODE + 1, missing)
             codes[node][: len(levels)], codes[node][len(levels)] = levels, other
         for node in (k for k, left in enumerate(self.left) if left):
-            _require(self.number[node] < len(columns), "trees of numbers that there are")
+            _require(self.number[node] < len(columns), "trees of known numbers")
             column = columns[self.number[node]]
             is_category = column.kind == "category"
             _require(is_category == (node in self.goes), "categories that are split by flags")
@@ -161,7 +157,7 @@ class TreeData(_Data, frozen=True):
 
 
 class Forest(_Data, frozen=True):
-    """A sum of trees and a baseline, and what each score gets of it."""
+    """A sum of trees and a baseline, and its share in each score."""
 
     trees: tuple[TreeData, ...]
     baseline: float
@@ -169,10 +165,11 @@ class Forest(_Data, frozen=True):
 
 
 class Link(_Data, frozen=True):
-    """What turns one score into a probability, where there are no curves.
+    """How one score becomes a probability, where there are no curves.
 
-    Logistic, or the inverse link of the closed form of this cost and margin; then the noise is
-    taken out, which leaves probabilities between `low` and `high`.
+    By the logistic function, or by the inverse link of the closed form at this cost and margin. The
+    probability of the noisy label lies between `low` and `high`; rescaled, it is that of the clean
+    label.
     """
 
     kind: Literal["uneven", "logistic"]
@@ -188,9 +185,9 @@ class Link(_Data, frozen=True):
 class Decision(_Data, frozen=True):
     """When a row is flagged: by its probability, by its score above 0, always or never.
 
-    By probability it is above the threshold, or where flagging it saves by its own costs when
-    these differ by row. Costs are numbers, or arithmetic of columns; where they are None and there
-    is no threshold, they must come with the rows.
+    By probability a row is flagged above the threshold, or, where costs differ by row, if flagging
+    it saves money at its own costs. Costs are numbers, or arithmetic of columns; without costs and
+    without a threshold, costs must come with the rows.
     """
 
     by: Literal["probability", "score", "always", "never"]
@@ -212,20 +209,20 @@ class Decision(_Data, frozen=True):
 
     @property
     def costs(self) -> Costs | None:
-        """The costs of mistakes, where they are known."""
+        """The costs of errors, where they are known."""
         if self.fn is None:
             return None
         return Costs(self.fn, self.fp, self.tp, self.tn)
 
     @property
     def expressions(self) -> tuple[Expression, ...]:
-        """What a miss, a false alarm and right decisions of both kinds cost, as arithmetic."""
+        """The costs of a miss, a false alarm and both right decisions, as arithmetic."""
         prices = (self.fn, self.fp, self.tp, self.tn)
         return tuple(_expression(price) for price in prices if price is not None)
 
 
 class FormulaData(_Data, frozen=True, dict=True, eq=False):
-    """All that a model file holds."""
+    """The content of a model file."""
 
     format: Literal["flipcost.formula"]
     version: Literal[1]
@@ -248,7 +245,7 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
         _require(len(set(self.classes)) == 2 and len(kinds) == 1, "two labels of one kind")
         _require(kinds <= {str, bool, int, float}, "labels that are text, numbers, or yes and no")
         for number in self.numbers:
-            _require(number.column < n_columns, "numbers of columns that there are")
+            _require(number.column < n_columns, "numbers of known columns")
             column, changes = self.columns[number.column], not number.is_plain
             _require(not number.part or column.kind == "date", "parts of dates only")
             _require(column.kind != "category" or not changes, "codes as they are")
@@ -257,7 +254,7 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
         hinges = sum(len(term.knots) for term in self.number_terms)
         _require(hinges <= _MOST_HINGES, f"at most {_MOST_HINGES:,} hinges")
         for term in self.number_terms:
-            _require(term.number < len(self.numbers), "terms of numbers that there are")
+            _require(term.number < len(self.numbers), "terms of known numbers")
             kind = self.columns[self.numbers[term.number].column].kind
             _require(kind != "category", "terms of numbers")
             _require(len(term.bends) == len(term.knots), "a bend at each knot")
@@ -265,14 +262,14 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
         once = len({table.column for table in self.level_terms}) == len(self.level_terms)
         _require(once, "one table of each column")
         for table in self.level_terms:
-            _require(table.column < n_columns, "terms of columns that there are")
+            _require(table.column < n_columns, "terms of known columns")
             _require(len(table.values) == self.columns[table.column].n_values, "all levels")
             _require(all(len(part) == m for part in table.values), "m values")
         _require(
             sum(len(f.trees) for f in self.forests) <= _MOST_TREES, f"at most {_MOST_TREES:,} trees"
         )
         _require(all(len(forest.share) == m for forest in self.forests), "m shares")
-        self.trees  # noqa: B018 - looked at whenever a formula is made
+        self.trees  # noqa: B018 - checks the trees
         if self.curves is None:
             _require(self.link is not None and m == 1, "a link of one score, or curves")
             return
@@ -311,7 +308,7 @@ def _require(fulfilled: bool, what: str) -> None:  # noqa: FBT001 - reads as a s
 
 
 def _expression(price: Price) -> Expression:
-    """Return a cost as arithmetic; text that is none is the name of a column."""
+    """Return a cost as arithmetic; text that is not an expression is a column name."""
     if not isinstance(price, str):
         return Expression(f"{price:g}", (("number", float(price), 0),))
     try:

@@ -25,7 +25,7 @@ if TYPE_CHECKING:
         TreeData,
     )
 
-# What BigQuery reads of a query; other engines read more.
+# The longest query that BigQuery reads; other engines read more.
 MOST_BYTES = 1_000_000
 
 
@@ -42,20 +42,20 @@ def to_sql(
     Parameters
     ----------
     model : estimator, Findings or Formula
-        Whatever `flipcost.save` takes, or what `flipcost.load` gives.
+        A model that `flipcost.save` can save, or one that `flipcost.load` returned.
     dialect : {"duckdb", "postgres", "spark", "bigquery", "snowflake"}, default="duckdb"
-        The engine. The last two are transpiled by sqlglot, which is needed for them only.
+        The engine. The last two need sqlglot, which transpiles the query.
     table : str, default="rows"
-        The table with the rows; points separate the parts of its name.
+        The table with the rows; dots separate the parts of its name.
     keep : sequence of str, default=()
-        Columns of it to be given beside the results, such as a key.
+        Columns of the table to return beside the results, such as a key.
     decision : bool, default=True
-        Whether to give the decision beside the probability.
+        Whether to return the decision beside the probability.
 
     Warns
     -----
     LargeQueryWarning
-        If the query takes more than 1 MB, which is the most that BigQuery reads.
+        If the query is longer than 1 MB, the most that BigQuery reads.
 
     Returns
     -------
@@ -66,10 +66,9 @@ def to_sql(
     Notes
     -----
     A missing value is NULL, NaN in a column of numbers, or an empty text. A category that the model
-    does not know counts as any other rare one, as in `predict_proba`. Where the library refuses
-    a value (an infinite number, a text that is neither yes nor no), an engine may give NULL, or an
-    error of its own; no more than that is checked. Points in time are read in UTC: in Spark, set
-    ``spark.sql.session.timeZone`` to it.
+    does not know counts as rare, as in `predict_proba`. Where `predict_proba` refuses a value (an
+    infinite number, a text that is neither yes nor no), an engine returns NULL or raises its own
+    error. Times are read as UTC: in Spark, set ``spark.sql.session.timeZone``.
 
     Examples
     --------
@@ -92,7 +91,7 @@ def to_sql(
 
 
 def size_doubt(query: str) -> str | None:
-    """Return what to say of a query that some engines refuse to read; None of a shorter one.
+    """Return a warning for a query that some engines refuse to read; None for a shorter one.
 
     Examples
     --------
@@ -109,19 +108,19 @@ def size_doubt(query: str) -> str | None:
 
 def _transpiled(query: str, dialect: str) -> str:
     try:
-        import sqlglot  # noqa: PLC0415 - wanted for two engines only
+        import sqlglot  # noqa: PLC0415 - needed for two engines only
     except ImportError as error:
-        msg = f"SQL for {dialect} is made by sqlglot; install flipcost[sql]."
+        msg = f"SQL for {dialect} needs sqlglot; install flipcost[sql]."
         raise ExportError(msg) from error
     return str(sqlglot.transpile(query, read="duckdb", write=dialect, pretty=True)[0]) + "\n"
 
 
-# What a step is called, where it is no sign between two values.
+# Names of steps that are functions, where they differ.
 _FUNCTIONS = {"min": "LEAST", "max": "GREATEST", "negate": "-"}
 
 
 class _Writer(Steps[str]):
-    """Write the parts of a query: columns read, encoded, scored, looked up."""
+    """Write the stages of a query: columns read, encoded, scored, looked up."""
 
     def __init__(self, formula: Formula, dialect: Dialect) -> None:
         super().__init__(formula)
@@ -178,7 +177,7 @@ class _Writer(Steps[str]):
         return "WITH " + ",\n".join(parts) + f"\nSELECT\n  {body}\nFROM {source}\n"
 
     def read(self) -> dict[str, str]:
-        """Return the columns: numbers and days of double precision, texts; NULL is missing."""
+        """Return the columns: numbers and days in double precision, texts; NULL if missing."""
         return {f"fc_c{k}": self._column(self.formula.columns[k]) for k in self.formula.used}
 
     def _column(self, column: Column) -> str:
@@ -199,11 +198,11 @@ class _Writer(Steps[str]):
         return f"CASE WHEN {self.dialect.is_nan.format(value)} THEN NULL ELSE {value} END"
 
     def price_columns(self) -> dict[str, str]:
-        """Return the columns that costs are made of."""
+        """Return the columns that costs are computed from."""
         return {f"fc_p{k}": self._real(name) for k, name in enumerate(self.formula.cost_columns)}
 
     def priced(self) -> dict[str, str]:
-        """Return what a miss and a false alarm cost more than the right decision."""
+        """Return the extra cost of a miss and of a false alarm over the right decision."""
         fn, fp, tp, tn = map(self._arithmetic, self.formula.decision.expressions)
         zero = self.dialect.number(0.0)
         valid = " AND ".join(
@@ -258,7 +257,7 @@ class _Writer(Steps[str]):
         number, z = self.dialect.number, f"fc_z{term.number}"
         is_filled = self.formula.numbers[term.number].fill is not None
         parts = [f"{number(term.slopes[m])} * {z}"] if term.slopes[m] else []
-        # A number that is refused when missing stays so: GREATEST would make something of it.
+        # GREATEST ignores NULL in some engines; a number that must not be missing stays NULL.
         above = f"GREATEST({{z}} - {{knot}}, {number(0.0)})"
         if not is_filled:
             above = "CASE WHEN {z} > {knot} THEN {z} - {knot} WHEN {z} <= {knot} "
@@ -300,7 +299,7 @@ class _Writer(Steps[str]):
         return f"({column} IS NULL OR {below})"
 
     def _goes_by_level(self, column: str, levels: Sequence[str], goes: Sequence[bool]) -> str:
-        """Return which texts go left, by what those do that stand in no list."""
+        """Return which texts go left: those listed, or all but those listed."""
         *known, other, missing = goes
         listed = [
             self.dialect.string(level)
@@ -316,7 +315,7 @@ class _Writer(Steps[str]):
         return f"({column} IS NULL OR {found})" if missing else found
 
     def placed(self) -> dict[str, str]:
-        """Return the places in the tables of the curves, or the score of a link."""
+        """Return the positions in the tables of the curves, or the score of a link."""
         number, found = self.dialect.number, {}
         for m in range(len(self.formula.bias)):
             score = f"fc_s{m}"
@@ -329,7 +328,7 @@ class _Writer(Steps[str]):
         return found
 
     def probability(self) -> str:
-        """Return the sum of the curves, or what the link makes of the score."""
+        """Return the sum of the curves, or the link of the score."""
         if self.formula.curves is None:
             return self.link("fc_q0")
         parts = [
@@ -339,7 +338,7 @@ class _Writer(Steps[str]):
         return "\n      + ".join(parts)
 
     def _curve(self, q: str, values: Array, low: int, high: int) -> str:
-        """Return a curve between two places: halves, until it is straight."""
+        """Return a curve between two positions: in halves, until it is straight."""
         number = self.dialect.number
         first, last = float(values[low]), float(values[high])
         if first == last and not np.diff(values[low : high + 1]).any():

@@ -1,4 +1,4 @@
-"""Columns of labels in, any two values, some of them missing; noise rates out."""
+"""Read columns of labels of any two values, some of them missing, and of scores."""
 
 from __future__ import annotations
 
@@ -85,7 +85,7 @@ def read_probabilities(noisy_probability: ArrayLike, n_rows: int | None = None) 
 
 
 def noise_rate(value: Any, low: Any, high: Any, source: str, level: float) -> NoiseRate:
-    """Make a rate of arrays that hold one number each, or one for each class."""
+    """Return a rate from arrays with one number each, or one for each class."""
     if len(value) == 1:
         value, low, high = value[0], low[0], high[0]
     return NoiseRate(value, low, high, source, level)

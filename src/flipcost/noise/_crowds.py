@@ -1,4 +1,4 @@
-"""Labels of several annotators: what is true of each item, and how often each of them errs."""
+"""Labels of several annotators: the true label of each item, and the error rates of each."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import FlipCostError, shorten
 from flipcost.noise._columns import is_missing, noise_rate, read_columns
 
-# With columns: rounds at most, and how much a probability moves in the last one.
+# With columns: the largest number of rounds, and the change in probability that ends them.
 _ROUNDS, _SETTLED = 8, 0.02
-# Items with a known truth that are enough to calibrate by.
+# Known truths that are enough to calibrate probabilities.
 _FEW_TRUTHS = 20
 
 
@@ -37,11 +37,11 @@ class WorkerRates:
     Attributes
     ----------
     worker : object
-        Who.
+        Name of the annotator.
     n_labels : int
-        Labels given.
+        Number of labels given.
     miss_rate, false_alarm_rate : Interval
-        Which part of the true positives is called negative, and of the negatives positive.
+        Share of true positives labelled negative, and of true negatives labelled positive.
     """
 
     worker: Any
@@ -68,8 +68,8 @@ class CrowdLabels:
     share_ : Interval
         The share of true positives, after `fit`.
     is_calibrated_ : bool
-        Whether known truths showed how sure the probabilities may be, after `fit`. Without them
-        they are too sure where annotators find the same items hard.
+        Whether probabilities were calibrated by known truths, after `fit`. Without these they are
+        overconfident where annotators find the same items hard.
 
     Examples
     --------
@@ -103,12 +103,12 @@ class CrowdLabels:
     def from_long(
         cls, item: ArrayLike, worker: ArrayLike, label: ArrayLike, *, pos_label: Any = None
     ) -> CrowdLabels:
-        """Take one row for each label: of which item, by whom, and which.
+        """Read one row for each label: the item, the annotator, the label.
 
         Parameters
         ----------
         item, worker : array-like of shape (n,)
-            Names of items and annotators, none missing.
+            Names of items and annotators, without missing values.
         label : array-like of shape (n,)
             Labels: two values. Rows where it is missing are skipped.
         pos_label : label, default=None
@@ -147,12 +147,12 @@ class CrowdLabels:
 
     @classmethod
     def from_wide(cls, table: Any, *, pos_label: Any = None) -> CrowdLabels:
-        """Take one row for each item, and one column for each annotator.
+        """Read one row for each item, and one column for each annotator.
 
         Parameters
         ----------
         table : frame, mapping of columns, or array-like of shape (n_items, n_workers)
-            Labels: two values, missing (None, NaN, NA) where there is none.
+            Labels: two values; missing labels are None, NaN or NA.
         pos_label : label, default=None
             The positive class; the larger of the two labels when None.
 
@@ -179,20 +179,20 @@ class CrowdLabels:
     def fit(
         self, gold: Any = None, X: Any = None, *, level: float = 0.95, random_state: Any = None
     ) -> CrowdLabels:
-        """Learn what is true of each item, and how often each annotator errs.
+        """Estimate the true label of each item, and the error rates of each annotator.
 
         Parameters
         ----------
         gold : mapping, or array-like of shape (n_items,), default=None
             True labels, by item, or in the order of `items_` and missing elsewhere. They are taken
-            as right; with 20 of them probabilities are made no surer than they should be.
+            as correct; from 20 on, they calibrate the probabilities.
         X : array-like or frame of shape (n_items, d), default=None
-            Columns of the items, in the order of `items_`. What a classifier says of each item,
-            out of fold, is then known of it before labels are seen; in turns until it settles.
+            Columns of the items, in the order of `items_`. The out-of-fold probability of a
+            classifier is then the prior of each item; the two are fitted in turn until they settle.
         level : float, default=0.95
             Level of the intervals.
         random_state : int, default=None
-            Of the classifier.
+            Seed of the classifier.
 
         Returns
         -------
@@ -281,9 +281,9 @@ class CrowdLabels:
         item : ndarray of int
             Place of the item, which groups its two rows.
         positive : ndarray of bool
-            As what it enters.
+            Label with which it enters.
         weight : ndarray
-            With which weight, above nought.
+            Its weight, above zero.
         """
         item = np.concatenate([np.arange(len(self.items_))] * 2)
         positive = np.arange(len(item)) < len(self.items_)
@@ -299,7 +299,7 @@ class CrowdLabels:
                 self._item, self._worker, self._label, n, truth=given, prior=prior, level=level,
                 n_workers=len(self.workers_),
             )  # fmt: skip
-        # Of few annotators many items look alike, and one of each kind will do.
+        # With few annotators many items are labelled alike: fit one item of each pattern.
         table = np.full((n, len(self.workers_) + 1), -1, dtype=np.int8)
         table[self._item, self._worker] = self._label
         table[known, -1] = truth[known]
@@ -317,7 +317,7 @@ class CrowdLabels:
     def _with_columns(
         self, X: Any, truth: Array, level: float, found: CrowdFit, random_state: Any
     ) -> CrowdFit:
-        """Let what a classifier says of items and what annotators say teach each other."""
+        """Fit a classifier to the probabilities of items, and these to the classifier, in turn."""
         n = len(self.items_)
         if len(X) != n:
             msg = f"`X` must have a row for each of the {n:,} items; got {len(X):,}."
@@ -367,7 +367,7 @@ class CrowdLabels:
 
 
 def _in_order(column: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
-    """Return values in the order in which they appear, and the place of each."""
+    """Return the distinct values in order of appearance, and the index of each entry."""
     try:
         values, first, codes = np.unique(column, return_index=True, return_inverse=True)
     except TypeError as error:

@@ -1,4 +1,4 @@
-"""What people's labels of a few rows say of a judge's labels of all of them."""
+"""The error rates of a judge that labels all rows, from human labels of some of them."""
 
 from __future__ import annotations
 
@@ -20,30 +20,30 @@ from flipcost.core.rates import check_level
 from flipcost.exceptions import FlipCostError
 from flipcost.noise._columns import read_columns
 
-# Apart from the random numbers of a user who drew rows with the same seed.
+# A stream of its own, in case the user drew rows with the same seed.
 _STREAM = 0x6A756467
 
 
 @dataclass(frozen=True, eq=False)
 class JudgedRows:
-    """What is true of rows that a judge labelled, see `judge`.
+    """Estimates about rows that a judge labelled, see `judge`.
 
     Attributes
     ----------
     share_ : Interval
         The true share of positives.
     miss_rate_ : Interval
-        Which part of the true positives the judge calls negative.
+        Share of the true positives that the judge labels negative.
     false_alarm_rate_ : Interval
-        Which part of the true negatives the judge calls positive.
+        Share of the true negatives that the judge labels positive.
     judged_share_ : float
-        The share that the judge calls positive.
+        The share that the judge labels positive.
     confusion_ : ndarray of int, shape (2, 2)
         Rows with a human label: by that label, then by the judge's, negative first.
     level_ : float
-        Of the intervals.
+        Level of the intervals.
     n_rows_ : int
-        Rows in all.
+        Number of rows.
     """
 
     share_: Interval
@@ -58,11 +58,11 @@ class JudgedRows:
     _seen: Flags = field(repr=False)
 
     def next_rows(self, n: int = 50) -> Indices:
-        """Return places of rows for a person to label next.
+        """Return the positions of rows for a person to label next.
 
-        Labels of the judge from which one more answer is expected to narrow the interval of the
-        share most come first; within a label (and a band of confidence) rows are drawn at random,
-        so that no probabilities of choice are needed for them.
+        Rows come from the judge's labels (and bands of its confidence) for which one more human
+        label is expected to narrow the interval of the share most. Within these they are drawn at
+        random, so that no inclusion probabilities are needed.
         """
         left = np.bincount(self._strata[~self._seen], minlength=len(self._counts.rows))
         wanted = self._counts.next_strata(n, left)
@@ -83,22 +83,23 @@ def judge(
 ) -> JudgedRows:
     """Estimate the truth about rows that a judge labelled, from human labels of some of them.
 
-    The judge may be a language model, a rule, or anything that labels every row and is sometimes
-    wrong. No features are needed.
+    The judge may be a language model, a rule, or anything else that labels every row and sometimes
+    errs. No features are needed.
 
     Parameters
     ----------
     labels : array-like of shape (n,)
         The judge's labels: two values, none missing.
     human : array-like of shape (n,)
-        A person's labels, taken as right; missing (None, NaN, NA) where no one looked.
+        Human labels, taken as correct; missing (None, NaN, NA) on other rows.
     confidence : array-like of shape (n,), default=None
-        How sure the judge is of its label, in any unit. Rows are then compared within bands of it
-        too, which narrows intervals, and corrects for people having looked where it was low.
+        How sure the judge is of its label, in any unit. Rows are then compared within bands of
+        confidence, which narrows intervals, and corrects for human labels concentrated where the
+        confidence is low.
     inclusion : array-like of shape (n,), default=None
-        Probability with which each row was chosen for a person to look at, in (0, 1]; read where
-        there is a human label. Not needed where rows were chosen at random, or at random among
-        those that the judge labelled alike.
+        Probability with which each row was chosen for a human label, in (0, 1]; read only where
+        there is one. Not needed where rows were chosen at random, or at random among those with
+        the same label of the judge.
     level : float, default=0.95
         Level of the intervals.
     pos_label : label, default=None
@@ -112,8 +113,8 @@ def judge(
 
     Notes
     -----
-    See `flipcost.core.judge` for the method. Shares are those of the source that the rows are a
-    sample of. Fewer than 30 human labels leave intervals wide, and rightly so.
+    See `flipcost.core.judge` for the method. Shares are those of the population that the rows are
+    a sample of. With fewer than 30 human labels intervals are wide.
 
     Examples
     --------
@@ -156,17 +157,16 @@ def judge_difference(
 ) -> Interval:
     """Estimate by how much the true share of positives of system b exceeds that of system a.
 
-    Both systems answered the same items; a judge labelled all answers, and people those of some
-    items.
+    Both systems answered the same items; a judge labelled all answers, and people labelled those
+    of some items.
 
     Parameters
     ----------
     a, b : array-like of shape (n,)
         The judge's labels of the answers of each system, by item; none missing.
     human_a, human_b : array-like of shape (n,)
-        A person's labels of the same answers, missing where no one looked. Items count where both
-        answers have one; they must have been chosen at random, or at random among items that the
-        judge labelled alike.
+        Human labels of the same answers, missing elsewhere. Only items with both count; they must
+        have been chosen at random, or at random among items with the same labels of the judge.
     level : float, default=0.95
         Level of the interval.
     pos_label : label, default=None
@@ -211,7 +211,7 @@ def _read(labels: ArrayLike, human: ArrayLike, pos_label: Any) -> tuple[Flags, A
 
 
 def _numbers(values: ArrayLike, n: int, name: str, where: Flags | None = None) -> Array:
-    """Return numbers, one for each row, finite where they count."""
+    """Return a finite number for each row, or for each row in `where`."""
     try:
         column = np.asarray(values, dtype=float)
     except (TypeError, ValueError) as error:

@@ -37,7 +37,7 @@ from flipcost.paper.losses import Design
 _STREAM = 0x666C6970
 # Bins of scores with equally many rows; what they lose is below the sampling error.
 _N_BINS = 256
-# Of the slope per standard deviation of the score: steeper curves than this are steps already.
+# Slope per standard deviation of the score above which a curve is a step.
 _SLOPE_SCALE = 30.0
 
 

@@ -1,4 +1,4 @@
-r"""Losses with probability links, and what the rows of a linear model lose by them.
+r"""Losses with probability links, as losses of scores and of the rows of a linear model.
 
 Conventions
 -----------
@@ -357,7 +357,7 @@ class MarginLoss:
         return np.asarray(self.best(np.asarray(eta, dtype=float)))
 
     def inverse_link(self, f: ArrayLike) -> Array:
-        """Probability of the positive class that the score ``f`` represents, in [0, 1]."""
+        """Probability of the positive class at the score ``f``, in [0, 1]."""
         return np.asarray(self.probability(np.asarray(f, dtype=float)))
 
     def rows(self, positive: ArrayLike) -> RowLoss:
@@ -469,7 +469,7 @@ def weighted_logistic_rows(
 
 
 def weighted_logistic_eta(f: ArrayLike, threshold: float) -> Array:
-    """Return the probability that a score of `weighted_logistic_rows` represents."""
+    """Return the probability at a score of `weighted_logistic_rows`."""
     offset = np.log(threshold) - np.log1p(-threshold)
     return np.asarray(expit(np.asarray(f, dtype=float) + offset))
 

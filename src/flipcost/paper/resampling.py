@@ -164,7 +164,7 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
     r"""Cost-sensitive calls by re-sampling the negatives: the paper's Algorithm (eta~, alpha).
 
     The negatives are thinned out, or weighed, so that the threshold one half on the re-sampled
-    probability represents the wanted threshold on the original one. Works around any classifier
+    probability acts as the wanted threshold on the original one. Works around any classifier
     with probabilities. With a noise rate the threshold is carried over to the noisy probability
     first; without one the scheme is the paper's, which label noise **does** mislead at costs other
     than one half. `NoiseAwareThresholdClassifier` reaches the same calls without throwing rows
@@ -202,7 +202,7 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         takes :math:`r \le 1`).
     relabel : {"cost", "minority"} or None, default="cost"
         Which class is treated as the positive one while the other is re-sampled. "cost": the one
-        that makes margin 1 reachable by drawing, that is the class whose misses are more expensive.
+        that makes margin 1 reachable by drawing, that is the class whose misses cost more.
         "minority", the paper: the rarer one, so that none of its rows are lost; if its misses are
         the cheaper ones, no drawing of the other class can honour the cost. None: the user's. When
         the classes change roles, so do the costs, which the paper omits to say; labels, and all
@@ -255,12 +255,12 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
     :math:`(\gamma a_i + b_i)\,\tau_i` if not (`flipcost.core.costs.price_weights`), in units
     that make one price on all rows what it is above. ``mode="weight"`` gives these weights to the
     estimator; ``mode="undersample"`` keeps the row that weighs most and others in proportion
-    (rejection sampling, Zadrozny et al. 2003), of which a few expensive rows leave little: prefer
-    weights where the estimator takes them. The re-sampled probability then exceeds one half where
-    rows like this one cost less if they are called, at the prices that such rows have. So `predict`
-    takes no prices, and `predict_proba` is of rows so weighed: it cannot be undone, since what a
-    row of the same features weighs is not known. `NoiseAwareThresholdClassifier` compares each row
-    with its own price.
+    (rejection sampling, Zadrozny et al. 2003), which keeps little if a few rows are expensive:
+    prefer weights where the estimator takes them. The re-sampled probability then exceeds one half
+    where similar rows cost less if flagged, at the costs of these rows. So `predict` takes no
+    prices, and `predict_proba` is that of the weighted rows: the weights cannot be undone, since
+    they are not known of a new row. `NoiseAwareThresholdClassifier` compares each row with its own
+    costs.
 
     References
     ----------

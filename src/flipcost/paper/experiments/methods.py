@@ -183,7 +183,7 @@ def run_clean(trial: Trial, pairs_by_name: dict[Any, Any], rng: np.random.Genera
 
 
 def as_weights(pairs: Any) -> Any:
-    """Return the pairs whose margin acts as a weight: the threshold it represents, at margin 1."""
+    """Return the pairs with the margin as a weight: the threshold that it implies, at margin 1."""
     return [(weighted_zero_one(cost, margin).threshold, 1.0) for cost, margin in pairs]
 
 
@@ -407,7 +407,7 @@ class KLIEPEstimate:
 
 LINKS = {"lkfun_sq": "squared", "lkfun_log": "logistic", "lkfun_msq": "modified_squared"}
 NEIGHBOURS = (3, 5, 7, 10, 15, 20, 30, 50, 80)
-# What a value of each measure is far from when it is bad.
+# The ideal value of a measure, where it is not 0.
 _TARGETS = {"Acc": 1.0}
 
 
@@ -569,7 +569,7 @@ def _fit(X: Any, noisy: Flags, method: str, rho: float, name: str, l2: float) ->
 
 
 def run_flipcost(trial: Trial, cost: float, rng: np.random.Generator) -> Any:
-    """Return ``(measure, value)`` of FlipCostClassifier, which is given no rate."""
+    """Return ``(measure, value)`` of FlipCostClassifier, which does not know the rate."""
     model = FlipCostClassifier(cost=cost, random_state=int(rng.integers(2**31)))
     calls = model.fit(trial.X, trial.noisy).predict(trial.X_test)
     return list(clean_scores(trial, calls, cost).items())

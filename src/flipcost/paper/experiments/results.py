@@ -81,7 +81,7 @@ def _trial_last(key: str) -> Any:
 
 
 def _identity(record: Row) -> Any:
-    """Return what a cell and our records of it have in common."""
+    """Return the key that a cell shares with our records of it."""
     pi = record["pi"] if record["dataset"] in ("syn1", "syn2") else None
     return (
         record["dataset"],
@@ -111,7 +111,7 @@ def _row(cell: Row, reading: str, ours: Any) -> Row:
 
 
 def _printed(cell: Row, values: Any) -> Any:
-    """Return a row for each reading of a printed cell, and one without ours if there is none."""
+    """Return a row for each reading of a printed cell."""
     found = values.get((TABLES[cell["table"]].kind, *_identity(cell)), {})
     best = parity_reading(cell)
     rows = []
@@ -126,7 +126,7 @@ def _printed(cell: Row, values: Any) -> Any:
 
 
 def _further(table: str, cells: list[Row], values: Any) -> Any:
-    """Return rows of what the paper does not print: our columns, constants, cost at margin 1."""
+    """Return rows that the paper does not print: our columns, constants, cost at margin 1."""
     kind = TABLES[table].kind
     if kind != "noisy":
         return []
@@ -219,7 +219,7 @@ def is_impossible(cell: Row) -> bool:
 
 
 def errata_of(cell: Row) -> list[str]:
-    """Return the numbers of the errata that say that a printed cell is not what it says it is."""
+    """Return the numbers of the errata that affect a printed cell."""
     found = []
     if cell["method"] == "usq_regerm" and cell["rho"] > 0:
         found.append("E1")

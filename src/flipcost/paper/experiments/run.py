@@ -1,7 +1,7 @@
 r"""`reproduce`: run the units of tables, keep each that is finished, write results and pages.
 
-Finished units are kept one a line, appended and flushed, so that a kill loses none. The first line
-says what the run is; a line that a kill cut short is dropped when the run goes on.
+Finished units are appended to a file, one a line, and flushed, so that a kill loses none. The first
+line identifies the run; a line that a kill cut short is dropped when the run is resumed.
 
 A unit is one method on one split of one problem. Its random numbers come from its own identity, so
 that it gives the same values whichever process runs it, in whatever order, alone or after an
@@ -104,7 +104,7 @@ class Unit:
 
 
 def all_units(trials: int) -> list[Unit]:
-    """Return every unit of this many trials, trial by trial, so that a part is a smaller whole."""
+    """Return every unit, trial by trial: the first units are those of fewer trials."""
     return [unit for trial in range(trials) for unit in _units_of(trial)]
 
 
@@ -249,7 +249,7 @@ def run_units(
     jobs: int = 1,
     done: Callable[[Unit, list[Row]], None],
 ) -> None:
-    """Run units, and give each to ``done(unit, records)`` as it is finished.
+    """Run units, and pass each to ``done(unit, records)`` as it finishes.
 
     The linear algebra keeps to one thread: several would add in another order, and the units of
     this size gain nothing from them.
@@ -275,7 +275,7 @@ def run_units(
 
 @contextlib.contextmanager
 def _deaf() -> Any:
-    """Ignore interrupts for a while, where that is ours to decide."""
+    """Ignore interrupts for a while, if this is the main thread."""
     if threading.current_thread() is not threading.main_thread():
         yield
         return
@@ -297,7 +297,7 @@ def _guarded(unit: Unit, seed: int) -> Any:
 
 
 def _start_worker(parent: int, stop: Any) -> None:
-    """Leave interrupts to the parent, and end with it: one that is killed cannot tell us."""
+    """Leave interrupts to the parent, and end when it ends, even by a kill."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)
 
     def watch() -> None:
@@ -309,7 +309,7 @@ def _start_worker(parent: int, stop: Any) -> None:
 
 
 FILE = "units.jsonl"
-# Raised whenever the same seed would give other values.
+# Incremented whenever the same seed would give other values.
 _FORMAT = 1
 
 
@@ -323,7 +323,7 @@ class UnitStore:
     seed : int
         The run's seed.
     resume : bool
-        Whether to go on with the units that are there. Without it they are thrown away.
+        Whether to keep the units that are there; otherwise they are deleted.
     """
 
     def __init__(self, folder: Path, seed: int, *, resume: bool = False) -> None:
@@ -349,7 +349,7 @@ class UnitStore:
         return {line["unit"]: line["records"] for line in whole[1:]}
 
     def _rewrite(self) -> None:
-        """Write what is known aside and rename it, so that no half line stays in the middle."""
+        """Write the units to another file and rename it, which drops a partial line."""
         aside = self._path.with_suffix(".part")
         with aside.open("w", encoding="utf-8") as file:
             file.write(json.dumps(self._head) + "\n")
@@ -360,7 +360,7 @@ class UnitStore:
         aside.replace(self._path)
 
     def add(self, key: str, records: list[Row]) -> None:
-        """Keep the records of a finished unit, for good."""
+        """Store the records of a finished unit."""
         self.records[key] = records
         self._file.write(_line(key, records))
         self._file.flush()
@@ -394,18 +394,18 @@ _BAR = 30
 
 @dataclass(frozen=True)
 class Reproduction:
-    """What came out.
+    """The results of a run.
 
     Attributes
     ----------
     rows : list of dict
         The tidy results, as in ``results.csv``.
     summary : list of dict
-        Agreement by table and method, see `summary.csv`.
+        Agreement by table and method, as in ``summary.csv``.
     folder : Path
         Where the files are.
     seconds : float
-        Time taken, units that were there already not counted.
+        Time taken, without units that were finished before.
     """
 
     rows: list
@@ -452,7 +452,7 @@ def reproduce(
         Whether to go on with the finished units of the folder. The results are those of a run
         that was not interrupted; a run can also be resumed with more trials or tables.
     overwrite : bool, default=False
-        Whether to throw away the results and finished units of an earlier run in the folder.
+        Whether to delete the results and finished units of an earlier run in the folder.
     progress : bool, default=True
         Whether to show progress on standard error.
 
@@ -512,7 +512,7 @@ def _refuse_earlier(folder: Path, *, overwrite: bool) -> None:
 def _run(
     units: list[Unit], folder: Path, seed: int, *, jobs: int, resume: bool, progress: bool
 ) -> dict[str, list[Row]]:
-    """Run the units that the folder lacks, and return the records of all."""
+    """Run the missing units, and return the records of all."""
     store = UnitStore(folder, seed, resume=resume)
     try:
         missing = [unit for unit in units if unit.key not in store.records]

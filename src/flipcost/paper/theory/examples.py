@@ -97,7 +97,7 @@ def _law_taken() -> DiscreteLaw:
 def _law_stated() -> DiscreteLaw:
     """Return it as the paper states it: x uniform on (0, p) if positive, on (1 - p, 1) if not.
 
-    Each support is stood for by its middle: the densities are constant on it.
+    Each support is represented by its middle: the densities are constant on it.
     """
     middles = np.array([_P / 2, 1 - _P / 2])
     density_pos = ((middles > 0) & (middles < _P)) / _P

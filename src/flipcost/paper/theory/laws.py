@@ -17,7 +17,7 @@ clean probability with
 
 which is another threshold unless t is the fixed point :math:`\rho_-/(\rho_++\rho_-)` of the noise.
 Under symmetric noise that point is one half: even costs are safe, and no other cost is. Comparing
-the noisy probability with :math:`\rho_- + (1-\rho_+-\rho_-)t` corrects it, and takes the rates.
+the noisy probability with :math:`\rho_- + (1-\rho_+-\rho_-)t` corrects it, and needs the rates.
 
 Four costs: correct decisions may cost too. What noise does to them, and what E-SC asks.
 
@@ -501,10 +501,10 @@ def denoising_costs(costs: Costs, noise_rate: NoiseRateLike) -> Costs:
 
     Examples
     --------
-    >>> mended = denoising_costs(Costs(fn=4, fp=1), noise_rate=0.3)
-    >>> print(f"{mended.fn:.2f} {mended.fp:.2f} {mended.tp:.2f} {mended.tn:.2f}")
+    >>> found = denoising_costs(Costs(fn=4, fp=1), noise_rate=0.3)
+    >>> print(f"{found.fn:.2f} {found.fp:.2f} {found.tp:.2f} {found.tn:.2f}")
     7.00 1.75 -0.75 -3.00
-    >>> print(round(mended.alpha, 6))
+    >>> print(round(found.alpha, 6))
     0.38
     """
     matrix = np.linalg.solve(transition_matrix(noise_rate), cost_matrix(costs))

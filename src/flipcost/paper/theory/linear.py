@@ -13,8 +13,9 @@ Noise replaces :math:`\eta` by :math:`\tilde\eta = k\eta + \rho_-`, :math:`k = 1
 .. math:: \tilde c = k c + (\rho_- - (\rho_++\rho_-)\alpha)\, E[z]
 
 while the two class weights of A mix. The paper's proof keeps the weights of the *clean* labels,
-which no one has, and flips the targets only; under symmetric noise :math:`\tilde w = k w` then
-follows for every cost. With the labels at hand, keeping every sign on every law needs both
+which are not available, and flips the targets only; under symmetric noise
+:math:`\tilde w = k w` then follows for every cost. With the labels at hand, keeping every sign
+on every law needs both
 
 * :math:`\alpha = \rho_-/(\rho_++\rho_-)`, one half under symmetric noise, for the shift to vanish;
 * :math:`\gamma = (1-\alpha)/\alpha`, 1 under symmetric noise, for A to be free of the labels;

@@ -26,7 +26,8 @@ from flipcost import FlipCostClassifier, save
 from flipcost.cli import main as command
 from flipcost.core.trees import read_trees
 from flipcost.estimators.flipcost.boosting import boosting_classifier
-from flipcost.tables.encoder import Encoder, PlainColumns
+from flipcost.tables.encoder import Encoder
+from flipcost.tables.steps import PlainColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

@@ -16,7 +16,7 @@ from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.report import headline, render_report
-from flipcost.tables.encoder import TableEncoder
+from flipcost.tables.steps import TableEncoder
 from tests.audit.helpers import PRICES, noisy_table
 
 WORDS = np.array(["no", "yes"], dtype=object)

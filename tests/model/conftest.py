@@ -17,7 +17,8 @@ from flipcost import (
     UnevenMarginClassifierCV,
 )
 from flipcost.model.convert import formula_of
-from flipcost.tables.encoder import Encoder, PlainColumns, TableEncoder
+from flipcost.tables.encoder import Encoder
+from flipcost.tables.steps import PlainColumns, TableEncoder
 
 # Columns that no model learns from.
 OTHERS = ("key", "the price")

@@ -5,8 +5,9 @@ import pandas as pd
 import pytest
 
 from flipcost import ClassMoments, UnevenMarginClassifier
-from flipcost.tables.encoder import Encoder, TableEncoder
+from flipcost.tables.encoder import Encoder
 from flipcost.tables.scan import scan_batches
+from flipcost.tables.steps import TableEncoder
 
 
 @pytest.fixture(scope="module")

@@ -23,7 +23,7 @@ from flipcost.core.arrays import largest_first
 from flipcost.core.curves import LabelBins, per_row_cost
 from flipcost.core.label_errors import label_errors, probability_wrong
 from flipcost.core.rates import PRECISION, labels_needed
-from flipcost.tables.encoder import PlainColumns
+from flipcost.tables.steps import PlainColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

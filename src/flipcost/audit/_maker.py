@@ -17,9 +17,10 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.recheck import CheckedAnswers
-    from flipcost.tables.encoder import Encoder, TableEncoder
+    from flipcost.tables.encoder import Encoder
     from flipcost.tables.roles import Roles
     from flipcost.tables.rows import Piece
+    from flipcost.tables.steps import TableEncoder
 
 # Columns of rows that hold what files say of them, and which file it was.
 _CHECKED, _ROUND = "flipcost: checked", "flipcost: round"

@@ -40,7 +40,7 @@ from flipcost.model.parts import (
     NumberTerm,
     TreeData,
 )
-from flipcost.tables.encoder import PlainColumns, TableEncoder
+from flipcost.tables.steps import PlainColumns, TableEncoder
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.scores import PooledRule

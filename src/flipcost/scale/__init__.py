@@ -5,7 +5,6 @@ A table is opened by a ``scan_`` function; `fit_table` of an estimator reads it 
 """
 
 from flipcost.core.folds import engine_folds, hash_folds
-from flipcost.tables.encoder import TableEncoder
 from flipcost.tables.engine_table import EngineTable
 from flipcost.tables.files import exceeds_memory
 from flipcost.tables.passes import Progress
@@ -19,6 +18,7 @@ from flipcost.tables.scan import (
     scan_sql,
 )
 from flipcost.tables.source import Table
+from flipcost.tables.steps import TableEncoder
 
 __all__ = [
     "EngineTable",

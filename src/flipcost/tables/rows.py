@@ -19,7 +19,7 @@ from flipcost.exceptions import SourceError
 from flipcost.tables import arrow
 
 if TYPE_CHECKING:
-    from flipcost.tables.encoder import TableEncoder
+    from flipcost.tables.steps import TableEncoder
 
 
 def position_keys(start: int, n: int) -> Keys:

@@ -18,11 +18,11 @@ from flipcost.tables.rows import Layout
 from flipcost.tables.source import BatchTable
 
 if TYPE_CHECKING:
-    from flipcost.tables.encoder import TableEncoder
     from flipcost.tables.engine import Engine, SqlEngine
     from flipcost.tables.passes import Progress
     from flipcost.tables.paths import Paths
     from flipcost.tables.source import Table
+    from flipcost.tables.steps import TableEncoder
 
     ProgressLike = Callable[[Progress], None] | str | None
 

@@ -15,7 +15,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError
 from flipcost.tables import arrow
-from flipcost.tables.encoder import Encoder, TableEncoder
+from flipcost.tables.encoder import Encoder
 from flipcost.tables.passes import (
     ConfusionsTask,
     DrawTask,
@@ -27,6 +27,7 @@ from flipcost.tables.passes import (
 )
 from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.sample import FEWEST, Drawn, RowSample, sample_size
+from flipcost.tables.steps import TableEncoder
 
 if TYPE_CHECKING:
     from flipcost.tables.rows import LabeledMoments

@@ -6,8 +6,9 @@ import pytest
 
 from flipcost import UnevenMarginClassifierCV
 from flipcost.exceptions import FlipCostError, SourceError, TableError
-from flipcost.tables.encoder import Encoder, TableEncoder
+from flipcost.tables.encoder import Encoder
 from flipcost.tables.scan import scan_lazy, scan_sql
+from flipcost.tables.steps import TableEncoder
 
 
 def rows(n=50, **more):

@@ -376,8 +376,8 @@ BAD_INPUT = {
     "lengths": (lambda X, p: (X, p[:3]), r"shape \(6,\).*got \(3,\).*same rows"),
     "signs as labels": (lambda X, p: (X, np.where(p, 1, -1)), "booleans.*got.*-1.*y == positive"),
     "weights short": (lambda X, p: (X, p, np.ones(2)), r"shape \(6,\).*got \(2,\).*same rows"),
-    "weights negative": (lambda X, p: (X, p, -np.ones(6)), "non-negative.*drop or mend"),
-    "weights nan": (lambda X, p: (X, p, np.full(6, np.nan)), "finite.*drop or mend"),
+    "weights negative": (lambda X, p: (X, p, -np.ones(6)), "non-negative.*drop or fix"),
+    "weights nan": (lambda X, p: (X, p, np.full(6, np.nan)), "finite.*drop or fix"),
 }
 
 

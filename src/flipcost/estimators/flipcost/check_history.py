@@ -65,6 +65,7 @@ def check_history(
 
     Examples
     --------
+    >>> from flipcost.core.checked_rows import CheckedRows
     >>> from flipcost.estimators.flipcost.result import FitOptions
     >>> from flipcost.estimators.flipcost.fit import ScoredRows
     >>> rng = np.random.default_rng(0)
@@ -100,6 +101,7 @@ def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
 
     Examples
     --------
+    >>> from flipcost.core.checked_rows import CheckedRows
     >>> from flipcost.estimators.flipcost.fit import ScoredRows
     >>> checked = CheckedRows(np.arange(2), np.array([True, False]))
     >>> scores, labels = np.arange(4.0)[None], np.array([True, False, True, False])

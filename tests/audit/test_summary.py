@@ -12,6 +12,7 @@ from flipcost.words import share_span, span
 from tests.audit.helpers import noisy_table
 
 PRICES = Costs(fn=30, fp=10)
+TRUTH = np.array(noisy_table(1500)["truth"].to_pylist()) == "yes"
 
 
 @pytest.fixture(scope="module", params=["memory", "passes", "weak", "given"])
@@ -71,6 +72,22 @@ def test_the_classifier_says_the_same_in_words(result):
     elif summary["state"] != "no_signal":
         said = " ".join(text.split())
         assert f"Of the positives {share_span(result.errors.rates[0])} are mislabelled" in said
+
+
+def test_prevalence_follows_from_the_rates(result):
+    """At given rates the share of true positives is the unmixed one; else it holds the truth."""
+    found, data = result.summary()["prevalence"], result.summary()["data"]
+    share = data["positive_labels"] / data["rows"]
+    if result.errors.is_given:
+        assert found["value"] == pytest.approx((share - 0.2) / 0.5)
+        half = 1.96 * np.sqrt(share * (1 - share) / data["rows"]) / 0.5
+        np.testing.assert_allclose(
+            [found["low"], found["high"]], found["value"] + half * np.array([-1, 1]), atol=1e-4
+        )
+    elif result.state == "no_signal":
+        assert found is None
+    else:
+        assert found["low"] < np.mean(TRUTH) < found["high"]
 
 
 def test_counts_are_those_of_the_table(result):

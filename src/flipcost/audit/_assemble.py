@@ -79,6 +79,7 @@ def assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
         model.noise_bounds_,
         model.wrong_share_,
         counts[1] / sum(counts),
+        model.n_effective_,
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
         level=rows.level,
     )

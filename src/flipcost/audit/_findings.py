@@ -403,6 +403,7 @@ def _summary(found: Findings) -> dict[str, Any]:
         "state": found.state,
         "leaks": labels.leaks,
         "wrong_share": labels.wrong_share,
+        "prevalence": labels.errors.prevalence,
         "break_even": labels.break_even,
         "noise_rate": {
             "symmetric": labels.posterior.is_symmetric,

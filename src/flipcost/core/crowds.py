@@ -20,7 +20,7 @@ algorithm*, Applied Statistics 28(1), 1979. doi:10.2307/2346806
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 from scipy.special import betaincinv, betaln, expit, log_expit, logit
@@ -34,6 +34,8 @@ _SEED = 0
 _WARM, _EDGE = 100, 1e-6
 # Turns after which directions are learned anew, and how long steps along them are.
 _LEARN, _STEPS = 50, (0.3, 1.0, 2.0)
+# Draws by which votes are judged.
+_VOTES = 100
 # Of more labels such a move takes longer, and is less needed: every third turn will do.
 _FEW = 5000
 
@@ -51,11 +53,18 @@ class CrowdFit:
         twice where both were taken to be equal.
     share : Interval
         Of positives among what the items are a sample of.
+    vote : ndarray of bool, shape (n_items,)
+        What the labels alone say, by what is known of who gave them.
+    vote_rates : pair of Interval
+        Share of the true positives that this calls negative, and of the true negatives that it
+        calls positive.
     """
 
     probability: Array
     rates: list[tuple[Interval, Interval]]
     share: Interval
+    vote: Flags
+    vote_rates: tuple[Interval, Interval]
 
 
 def fit_crowd(
@@ -118,18 +127,47 @@ def fit_crowd(
         chain.step()
     total = np.zeros(n_items)
     moments = np.zeros((2, 2, n_workers))
-    shares = np.empty(draws)
+    places = np.empty(draws)
+    kept: list[tuple[float, Array]] = []
     for turn in range(draws):
         chain.step()
         total += chain.chance
-        shares[turn] = expit(chain.place[0])
+        places[turn] = chain.place[0]
+        if turn * _VOTES % draws < _VOTES:
+            kept.append((places[turn], chain.rates))
         a, b = chain.after
         moments += [a / (a + b), a * (a + 1) / ((a + b) * (a + b + 1))]
     cut = (1 - level) / 2
     middle, square = moments / draws
     limits = [_beta_intervals(m, s - m**2, cut) for m, s in zip(middle, square, strict=True)]
-    low, value, high = np.quantile(shares, [cut, 0.5, 1 - cut]).tolist()
-    return CrowdFit(total / draws, list(zip(*limits, strict=True)), Interval(value, low, high))
+    vote = labels.vote(float(places.mean()), logit(np.clip(middle, _EDGE, 1 - _EDGE)))
+    missed = np.array([_wrong_votes(labels, vote, chain.rng, *one) for one in kept])
+    return CrowdFit(
+        total / draws,
+        list(zip(*limits, strict=True)),
+        _median(expit(places), cut),
+        vote,
+        (_median(missed[:, 0], cut), _median(missed[:, 1], cut)),
+    )
+
+
+def _wrong_votes(
+    labels: _Labels, vote: Flags, rng: np.random.Generator, share: float, rates: Array
+) -> tuple[float, float]:
+    """Return the shares of positives and of negatives that votes get wrong, classes drawn."""
+    chance = expit(labels.odds(share, rates)[0])
+    chance = np.where(np.isnan(labels.truth), chance, labels.truth)
+    positive = rng.binomial(labels.copies.astype(np.int64), chance)
+    negative = labels.copies - positive
+    return (
+        float(positive[~vote].sum() / max(positive.sum(), _EDGE)),
+        float(negative[vote].sum() / max(negative.sum(), _EDGE)),
+    )
+
+
+def _median(drawn: Array, cut: float) -> Interval:
+    low, value, high = np.quantile(drawn, [cut, 0.5, 1 - cut]).tolist()
+    return Interval(value, low, high)
 
 
 @dataclass(frozen=True, eq=False)
@@ -172,6 +210,10 @@ class _Labels:
         if self.ahead is None:
             fit += float(self.copies.sum() * log_expit(-share))
         return odds, fit
+
+    def vote(self, share: float, rates: Array) -> Flags:
+        """Return what the labels say by themselves."""
+        return np.asarray(replace(self, ahead=None).odds(share, rates)[0] > 0)
 
 
 class _Chain:

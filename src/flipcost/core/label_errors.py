@@ -51,6 +51,9 @@ class LabelErrors:
         Rows whose right label is known.
     is_given : bool
         Whether the rates were given, so that nothing was estimated.
+    prevalence : Interval or None
+        Share of rows that are truly positive, under what `share` supposes; None where label errors
+        cannot be estimated.
     """
 
     state: State
@@ -60,6 +63,7 @@ class LabelErrors:
     rates: tuple[Interval, Interval]
     n_checked: int = 0
     is_given: bool = False
+    prevalence: Interval | None = None
 
 
 def label_errors(
@@ -68,11 +72,15 @@ def label_errors(
     bounds: NoiseRate,
     wrong_share: Interval,
     noisy_share: float,
+    n_rows: float,
     *,
     n_checked: int = 0,
     level: float = 0.95,
 ) -> LabelErrors:
-    """Sum up how many labels are wrong, from the posterior over the rates and their bounds."""
+    """Sum up how many labels are wrong, from the posterior over the rates and their bounds.
+
+    `n_rows` is the number of rows that intervals count for.
+    """
     is_given = len(posterior.weight) == 1
     # The posterior without the doubt that errors may be systematic.
     plain = posterior if n_checked or is_given else posterior.if_random
@@ -81,8 +89,16 @@ def label_errors(
     rates = [Interval(float(mean[k]), *ends[k]) for k in (0, 1)]
     most = wrong_share.high
     bound = most if n_checked or is_given else max(most_wrong(bounds, noisy_share), share.value)
+    known = is_given or state not in ("no_signal", "small")
     return LabelErrors(
-        state, share, bound, max(most, share.high), (rates[0], rates[1]), n_checked, is_given
+        state=state,
+        share=share,
+        random_most=bound,
+        most=max(most, share.high),
+        rates=(rates[0], rates[1]),
+        n_checked=n_checked,
+        is_given=is_given,
+        prevalence=plain.prevalence(noisy_share, n_rows, level) if known else None,
     )
 
 

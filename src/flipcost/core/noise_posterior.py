@@ -740,6 +740,17 @@ class RatePosterior:
             low, high = self.rates.min(), self.rates.max()
         return Interval(*clip_interval(value, low, high, 0.0, 1.0))
 
+    def prevalence(self, noisy_share: float, n_rows: float, level: float = 0.95) -> Interval:
+        """Return the share of truly positive rows, of which this many are a sample."""
+        rates, weight, _ = self._wide
+        likely, mass = self.estimated
+        error = np.sqrt(noisy_share * (1 - noisy_share) / n_rows)
+        errors = error / np.maximum(1 - rates.sum(axis=1), 1e-9)
+        clean = clean_share(rates, noisy_share)
+        low, high = mixture_intervals(clean[None], errors[None], weight, level)
+        value = float(mass @ clean_share(likely, noisy_share))
+        return Interval(*clip_interval(value, float(low[0]), float(high[0]), 0.0, 1.0))
+
 
 def _wrong(rates: Array, noisy_share: float) -> Array:
     """Share of wrong labels at each pair of rates."""

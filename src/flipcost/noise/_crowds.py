@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import numpy as np
@@ -67,6 +67,9 @@ class CrowdLabels:
         Of each annotator, after `fit`.
     share_ : Interval
         The share of true positives, after `fit`.
+    vote_, vote_rates_ : ndarray of bool, shape (n_items,), and pair of Interval
+        What the labels of an item say by themselves, columns left out, and how often that is wrong:
+        the shares of true positives and of true negatives. After `fit`.
     is_calibrated_ : bool
         Whether probabilities were calibrated by known truths, after `fit`. Without these they are
         overconfident where annotators find the same items hard.
@@ -217,6 +220,7 @@ class CrowdLabels:
             for who, n, rates in zip(self.workers_.tolist(), numbers, found.rates, strict=True)
         )
         self.share_ = found.share
+        self.vote_, self.vote_rates_ = found.vote, found.vote_rates
         return self
 
     def noise_rate(
@@ -312,7 +316,7 @@ class CrowdLabels:
             item, worker, label, len(kinds), counts=counts.astype(float), truth=given, level=level,
             n_workers=len(self.workers_),
         )  # fmt: skip
-        return CrowdFit(found.probability[kind], found.rates, found.share)
+        return replace(found, probability=found.probability[kind], vote=found.vote[kind])
 
     def _with_columns(
         self, X: Any, truth: Array, level: float, found: CrowdFit, random_state: Any

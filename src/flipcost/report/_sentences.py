@@ -49,6 +49,9 @@ def title_sentence(result: Findings) -> str:
         f"{table.name}: {count(table.n_rows, 'row')}, {columns}, {share} labelled "
         f"{label(table.positive)}"
     )
+    truly = result.labels.errors.prevalence
+    if truly is not None and not result.labels.leaks:
+        said += f", truly about {share_span(truly)}"
     if table.n_effective and table.n_effective < 0.95 * table.n_judged:
         said += f"; effective sample size {table.n_effective:,.0f} (related rows)"
     if table.reading:

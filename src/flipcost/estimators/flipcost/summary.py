@@ -103,6 +103,7 @@ def _errors(fit: FitResult, positive: Any) -> str:
         fit.bounds,
         fit.wrong_share,
         bins.noisy_share,
+        fit.n_effective or fit.n_rows,
         n_checked=fit.n_checked,
         level=fit.options.level,
     )

@@ -23,6 +23,7 @@ from flipcost.core.arrays import largest_first
 from flipcost.core.curves import LabelBins, per_row_cost
 from flipcost.core.label_errors import label_errors, probability_wrong
 from flipcost.core.rates import PRECISION, labels_needed
+from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.tables.steps import PlainColumns
 
 if TYPE_CHECKING:
@@ -143,6 +144,8 @@ def _scorer(data: AuditData, model: Any) -> RowScore:
     own = getattr(getattr(model, "scorer_", None), "encoder", None) is not None
 
     def score(cells: Array) -> Array:
+        if isinstance(getattr(model, "scorer_", None), GivenScores):
+            return log_odds(model.predict_proba(cells)[:, place])
         if own:
             return log_odds(model.probability_of_cells(cells)[:, place])
         return log_odds(model.predict_proba(data.maker.features.of_cells(cells))[:, place])

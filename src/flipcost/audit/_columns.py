@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from flipcost.audit._maker import RowMaker
+from flipcost.audit._scores import describe_scores, read_scores, score_columns
 from flipcost.core.feasible import vanishing_column
 from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.recheck import CheckedAnswers
@@ -66,6 +67,8 @@ def find_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> 
     ]
     priced = price_columns(options.prices, source.names, name)
     columns = roles.features(source.names, name, () if options.learn_prices else priced)
+    if options.scores:
+        columns = score_columns(options, columns, source.names, name)
     check_width(len(columns), name)
     for column in [*options.grouping, *options.categorical]:
         if column not in source.names:
@@ -74,8 +77,9 @@ def find_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> 
     if not blocks:
         msg = f"{name} holds no rows; give at least a few dozen."
         raise TableError(msg)
-    columns = _without_counters(blocks, columns, options.categorical, notes)
-    _note_names(blocks, [c for c in columns if c not in options.categorical], notes)
+    if not options.scores:
+        columns = _without_counters(blocks, columns, options.categorical, notes)
+        _note_names(blocks, [c for c in columns if c not in options.categorical], notes)
     seen = concatenate([block for block, _ in blocks])
     _, texts = label_codes(take_column(seen, roles.target, name), roles.target)
     numeric, answers = are_numbers(texts), None
@@ -92,9 +96,14 @@ def learn_columns(
     maker: RowMaker, frame: Any, options: AuditOptions, notes: list[str]
 ) -> tuple[RowMaker, Any]:
     """Learn from the rows that were drawn what columns hold; return that, and them as cells."""
-    schema = _usable(frame, maker.columns, options, notes)
+    if options.scores:
+        schema = describe_scores(frame, maker.columns)
+    else:
+        schema = _usable(frame, maker.columns, options, notes)
     encoder = Encoder.of_described(frame, schema)
     cells = encoder.cells(frame)
+    if options.scores:
+        read_scores(cells, options)
     small = vanishing_column(cells)
     if small is not None:  # those that overflow are not read
         name = encoder.names[encoder.cell_columns[small[0]]]

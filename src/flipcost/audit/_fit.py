@@ -7,20 +7,22 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from scipy.stats import rankdata
 from sklearn.linear_model import LogisticRegression
 
 from flipcost._threads import thread_limits
+from flipcost.audit._scores import read_scores
 from flipcost.audit._sources import ScoreTask
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import RowCosts
+from flipcost.core.curves import area_under_curve
 from flipcost.core.decision import bayes_calls
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
 from flipcost.core.noise_posterior import PrevalencePrior, RatePosterior
 from flipcost.estimators import flipcost
 from flipcost.estimators.flipcost import TableSample, check_not_swapped
+from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import FlipCostError, TableError
 from flipcost.tables.arrow import as_text, concatenate, take_column
 from flipcost.tables.columns import describe_column
@@ -314,16 +316,24 @@ def fit(
         learned_by=total,
     )
     _check_checked(rows, options, source.name)
+    inputs, dependence = maker.inputs(frame, classifier), _dependence(frame, options, source.name)
+    learner = None
+    if options.scores:
+        learner = GivenScores(options.score_kind)
+        inputs = read_scores(maker.encoder.cells(frame), options)
+        # Rows with the same scores are not taken for copies.
+        dependence = dependence or {"groups": np.arange(len(labels))}
     with limited_threads(len(labels)):
         scored = flipcost.fit_drawn(
             classifier,
-            maker.inputs(frame, classifier),
+            inputs,
             labels,
             sample,
             sample_weight=weight,
             trusted=trusted,
             prices=prices,
-            **_dependence(frame, options, source.name),
+            learner=learner,
+            **dependence,
         )
     rows = replace(_clustered(rows, classifier, options), scored=scored)
     pool = SuspectPool(frame, rows.numbers, positive, classifier.oof_probability_)
@@ -452,9 +462,7 @@ it is known only once the label is; give a price that is known before.
     except ValueError as error:  # one kind of mistake is free on all rows
         raise TableError(str(error)) from error
     for name in ("fn", "fp"):
-        ranks = rankdata(getattr(prices, name))
-        n = int(positive.sum())
-        area = (ranks[positive].sum() - n * (n + 1) / 2) / (n * (len(positive) - n))
+        area = area_under_curve(getattr(prices, name), positive)
         if max(area, 1 - area) > _PRICE_TELLS:
             msg = (
                 f"The price `{name}` tells {target!r} almost without a mistake, so that it is "

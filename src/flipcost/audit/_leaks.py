@@ -18,6 +18,7 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from flipcost._threads import thread_limits
+from flipcost.core.curves import area_under_curve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
@@ -93,7 +94,10 @@ def find_leaks(
         if share >= _ALONE or (share >= _NAMED_ALONE and _AFTERWARDS.search(name))
     }
     others = [j for j, name in enumerate(names) if name not in asked]
-    rest = _by_others(cells[:, others], is_category[others], positive) if asked else 0.0
+    rest = 0.0
+    if asked:
+        rows, learned = learned_by_others(cells[:, others], is_category[others], positive)
+        rest = _share_of_log_loss(learned, positive[rows]) if len(rows) else 0.0
     found = []
     for name, (share, exact, number) in told.items():
         if exact:
@@ -140,14 +144,14 @@ def _share_of_log_loss(probability: Array, positive: Flags) -> float:
     return float(1 + np.log(sure).mean() / entropy)
 
 
-def _by_others(cells: Array, is_category: Flags, positive: Flags) -> float:
-    """Return the share of the log loss that a model of some columns explains, out of fold."""
-    if not cells.shape[1]:
-        return 0.0
+def learned_by_others(
+    cells: Array, is_category: Flags, positive: Flags
+) -> tuple[NDArray[np.intp], Array]:
+    """Return some rows, and what a model of some columns gives their labels, out of fold."""
     rows = np.random.default_rng(0).permutation(len(positive))[:_MODEL_ROWS]
     known = positive[rows]
-    if min(np.count_nonzero(known), np.count_nonzero(~known)) < _FEW_ROWS:
-        return 0.0
+    if not cells.shape[1] or min(np.count_nonzero(known), np.count_nonzero(~known)) < _FEW_ROWS:
+        return np.empty(0, dtype=np.intp), np.empty(0)
     # Boosting takes codes of up to 255 levels.
     some = np.where(is_category, np.minimum(cells[rows], 250.0), cells[rows])
     model: Any = HistGradientBoostingClassifier(
@@ -161,7 +165,7 @@ def _by_others(cells: Array, is_category: Flags, positive: Flags) -> float:
     folds = StratifiedKFold(3, shuffle=True, random_state=0)
     with thread_limits(1, "openmp"):
         found = cross_val_predict(model, some, known, cv=folds, method="predict_proba")
-    return _share_of_log_loss(found[:, 1], known)
+    return rows, found[:, 1]
 
 
 def _numbers_rows(values: Array, positive: Flags) -> bool:
@@ -175,13 +179,11 @@ def _numbers_rows(values: Array, positive: Flags) -> bool:
     in_order = abs(np.mean(np.sign(np.diff(numbers)))) > _DIFFERENT
     if not (in_order or numbers.max() - numbers.min() < _DENSE * len(numbers)):
         return False
-    ranks = np.argsort(np.argsort(numbers, kind="stable"), kind="stable") + 1.0
     above = positive[known]
     pairs = np.count_nonzero(above) * np.count_nonzero(~above)
     if not pairs:
         return False
-    n_above = np.count_nonzero(above)
-    area = (ranks[above].sum() - n_above * (n_above + 1) / 2) / pairs
+    area = area_under_curve(numbers, above)
     area = max(area, 1 - area)
     error = np.sqrt((len(numbers) + 1) / (12 * pairs))
     return bool(area > _ORDERED and area - 0.5 > _BEYOND_CHANCE * error)

@@ -268,13 +268,17 @@ def _rivals(made: _Comparison) -> list[Candidate]:
     """Return the models that take labels as they are: linear, logistic and, if rows allow, trees.
 
     Of fewer rows than columns there are linear rivals only. These depend on the inner products of
-    the rows alone, and so learn from rotated features.
+    the rows alone, and so learn from rotated features. Beside given scores: logistic regression on
+    these, and probabilities as they are.
     """
     rows, seed = made.rows, made.data.options.random_state
     folds = rows.folds
     if folds is None:
         n_folds = usual_folds(len(rows.positive))
         folds = random_folds(rows.positive, n_folds, np.random.default_rng(seed))
+    plain = "logistic", "logistic regression", LogisticRegression(max_iter=1000)
+    if made.data.options.scores:
+        return [*_given(made), _plain(made, folds, *plain)]
     axes: Array | None = None
     if is_wide(rows.X):
         rotated, axes = rotate(rows.X)
@@ -282,13 +286,28 @@ def _rivals(made: _Comparison) -> list[Candidate]:
         folds = few_folds(folds) if rows.groups is None else folds
     found = [
         _uncorrected(made, folds),
-        _plain(made, folds, "logistic", "logistic regression", LogisticRegression(max_iter=1000)),
+        _plain(made, folds, *plain),
     ]
     n_columns = made.rows.X.shape[1]
     if allows_trees(rows.positive, n_columns):
         trees = boosting_classifier(np.zeros(n_columns, dtype=bool), seed)
         found.append(_plain(made, folds, "boosting", "boosting", trees))
     return found if axes is None else [_rotated(one, axes) for one in found]
+
+
+def _given(made: _Comparison) -> list[Candidate]:
+    """Return the probabilities of the user's own model, cut at the threshold of each row."""
+    data = made.data
+    if data.options.score_kind != "probability" or len(data.options.scores) > 1:
+        return []
+    probability = data.cells[:, 0]
+
+    def predict(test: CleanRows, costs: RowCosts) -> Flags:
+        return bayes_calls(data.maker.encoder.cells(test.frame)[:, 0], costs)
+
+    count = made.flagged_above(break_even(probability, made.own))
+    called = bayes_calls(probability, made.own)
+    return [made.candidate("given", "your probabilities", count, called, predict)]
 
 
 def _rotated(candidate: Candidate, axes: Array) -> Candidate:

@@ -22,6 +22,7 @@ if TYPE_CHECKING:
     from flipcost.tables.roles import Roles
 
 MODELS = ("auto", "linear", "boosting")
+SCORE_KINDS = ("score", "probability")
 NOISE_MODELS = ("auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional")
 # A cost that is this many times the other leaves nothing to weigh up.
 _MOST_UNEVEN = 1e9
@@ -234,6 +235,21 @@ class AuditOptions:
         'gradient boosting, and "auto" pools both where rows allow it; or a classifier that is '
         'not fitted yet. A fitted model that reads tables is compared with "auto".',
     )
+    score: Sequence[str] | str = option(
+        (),
+        "Column of out-of-fold scores of your own model, larger for positives; nothing else is "
+        "learned from. Scores of rows that it was fitted on make all figures too good.",
+        MODEL,
+        doc="Columns of scores of models of your own, larger where a row is likelier positive, and "
+        "the only columns learned from. They must be out of fold, as `cross_val_predict` gives "
+        "them: scores of rows that a model was fitted on make all figures too good.",
+    )
+    score_kind: str = option(
+        "score",
+        "What these are: score or probability.",
+        MODEL,
+        doc='What these are: "score", or "probability" of the positive label.',
+    )
     random_state: int = option(0, "Seed of the folds.", MODEL, flag="--seed", min=0)
     level: float = option(0.95, "Level of all intervals.")
     max_rows: int | None = option(
@@ -264,6 +280,12 @@ class AuditOptions:
                 f"{self.random_state}."
             )
             raise FlipCostError(msg)
+        if self.score and not (isinstance(self.model, str) and self.model == "auto"):
+            msg = "Give `score` or `model`, not both: scores are those of a model of your own."
+            raise FlipCostError(msg)
+        if self.score_kind not in SCORE_KINDS:
+            msg = f"`score_kind` must be {' or '.join(SCORE_KINDS)}; got {self.score_kind!r}."
+            raise FlipCostError(msg)
         read_capacity(self.capacity, self.capacity_by)
         share = 0.5 if self.prices.is_by_row else self.prices.alpha
         if not min(share, 1 - share) >= 1 / _MOST_UNEVEN:
@@ -291,8 +313,16 @@ class AuditOptions:
         read = [*self.roles.used, *columns]
         # A saved model may read other columns.
         more = [n for of in _READ for n in getattr(self.model, of, ())]
-        more += price_columns(self.prices, names, where) + self.grouping
+        priced = price_columns(self.prices, names, where)
+        more += priced + self.grouping
+        if self.scores:  # are they better than what the other columns tell?
+            more += self.roles.features(names, where, priced)
         return read + [n for n in dict.fromkeys(more) if n in names and n not in read]
+
+    @property
+    def scores(self) -> tuple[str, ...]:
+        """The columns of scores, if these are given."""
+        return (self.score,) if isinstance(self.score, str) else tuple(self.score)
 
     @property
     def grouping(self) -> list[str]:

@@ -17,6 +17,7 @@ from flipcost.audit._known import find_labels, known_rate, label_warnings
 from flipcost.audit._leaks import find_leaks
 from flipcost.audit._models import is_fitted
 from flipcost.audit._options import AuditOptions, renamed
+from flipcost.audit._scores import in_sample_doubt
 from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import (
@@ -292,8 +293,15 @@ def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]
         warnings.simplefilter("ignore", DependenceWarning)
         rows, pool = fit(source, drawn, facts, maker, classifier, options)
     encoder = maker.encoder
-    names = [encoder.names[place] for place in encoder.cell_columns]
-    leaks = find_leaks(names, encoder.is_category, cells, rows.positive)
+    leaks = []
+    if options.scores:
+        read = set(rows.frame.column_names).difference(options.scores)
+        columns = options.roles.features(source.names, source.name)
+        others = [name for name in columns if name in read]
+        notes += in_sample_doubt(rows.frame, others, cells, rows.positive, options)
+    else:
+        names = [encoder.names[place] for place in encoder.cell_columns]
+        leaks = find_leaks(names, encoder.is_category, cells, rows.positive)
     notes += label_warnings(facts, options, labels, counts) + doubts
     notes += [leak.sentence(options.target) for leak in leaks]
     if not drawn.is_all:

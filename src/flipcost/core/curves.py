@@ -17,8 +17,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
+from scipy.stats import rankdata
 
-from flipcost.core.arrays import Array
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts, feasible_counts, smoothed
 from flipcost.core.costs import CostLike, RowCosts, cost_share
@@ -129,6 +130,19 @@ def per_row_cost(cost: CostLike, noise_rate: NoiseRateLike) -> Array:
     share = cost_share(cost)
     clean = np.array([[0.0, share], [1 - share, 0.0]])
     return np.asarray(unmixing_matrix(rate_pair(noise_rate)).T @ clean)
+
+
+def area_under_curve(scores: Array, positive: Flags) -> float:
+    """Return how often a positive row scores above a negative one; ties count half.
+
+    Examples
+    --------
+    >>> area_under_curve(np.array([1.0, 2.0, 2.0, 3.0]), np.array([False, True, False, True]))
+    0.875
+    """
+    n = np.count_nonzero(positive)
+    above = rankdata(scores)[positive].sum() - n * (n + 1) / 2
+    return float(above / (n * (len(positive) - n)))
 
 
 @dataclass(frozen=True, eq=False)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
 import numpy as np
+from scipy.special import expit
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import Pipeline
 from sklearn.preprocessing import StandardScaler
@@ -24,7 +25,7 @@ from flipcost.estimators import (
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
-from flipcost.estimators.flipcost.scores import EstimatorScores
+from flipcost.estimators.flipcost.scores import EstimatorScores, GivenScores
 from flipcost.exceptions import ExportError
 from flipcost.model.boosters import trees_of
 from flipcost.model.formula import Formula
@@ -43,9 +44,13 @@ from flipcost.model.parts import (
 from flipcost.tables.steps import PlainColumns, TableEncoder
 
 if TYPE_CHECKING:
+    from flipcost.estimators.flipcost.result import ScoreCurves
     from flipcost.estimators.flipcost.scores import PooledRule
     from flipcost.tables.encoder import Encoder
 
+# Where log-odds of given probabilities, at most 13.8 apart from 0, are pieced together: so that
+# they are off by 1e-3 at most.
+_ODDS = np.linspace(-13.9, 13.9, 311)
 # Boosting may split exactly at a value, and engines round sines differently; the sines of two days
 # differ by at least a thousand times as much.
 _TURN = 1e-9
@@ -109,7 +114,9 @@ def formula_of(model: Any) -> Formula:
         check_is_fitted(steps[0])
         return _of_classifier(steps[1], _standard_inputs(steps[0]))
     if len(steps) == 2 and isinstance(steps[0], PlainColumns):
-        return _of_classifier(steps[1], None)  # it has an encoder of its own
+        scored = isinstance(getattr(steps[1], "scorer_", None), GivenScores)
+        # Else it has an encoder of its own.
+        return _of_classifier(steps[1], encoder_inputs(steps[0].encoder) if scored else None)
     names = ", ".join(type(step).__name__ for step in steps)
     return _refuse(f"A pipeline of {names}")
 
@@ -388,6 +395,11 @@ def _pooled(model: FlipCostClassifier, inputs: Inputs) -> Formula:
     by_row = bool(model._result.options.by_row)  # noqa: SLF001 - what it was fitted with
     answers = {"all_negative": "never", "all_positive": "always"}
     decision = _decision(model.cost, by=answers.get(model.chosen_, "probability"), by_row=by_row)
+    if isinstance(model.scorer_, GivenScores):
+        inputs = replace(inputs, features=inputs.cells)  # not clipped
+        curves = model._result.curves  # noqa: SLF001 - likewise
+        scores = _of_given(model.scorer_.kind, curves, len(inputs.features))
+        return _formula(model, inputs, scores, decision, curves=curves.tables().values)
     if isinstance(model.scorer_, EstimatorScores):
         found = _of_estimator(model.scorer_.estimator, inputs)
         if found is None:
@@ -404,6 +416,25 @@ def _pooled(model: FlipCostClassifier, inputs: Inputs) -> Formula:
         return _formula(model, inputs, scores, decision, curves=curves.tables().values)
     rule = model.pooled_rule()
     return _formula(model, inputs, _of_rule(rule), decision, curves=rule.tables.values)
+
+
+def _of_given(kind: str, curves: ScoreCurves, n_scores: int) -> Scores:
+    """Return given scores as they are, or log-odds of given probabilities by straight pieces."""
+    slope, offset = curves.places()
+    own = np.zeros((len(slope), n_scores))
+    own[np.arange(len(slope)), curves.which] = slope
+    if kind == "score":
+        return Scores(own, offset)
+    knots = expit(_ODDS)
+    pieces = np.diff(_ODDS) / np.diff(knots)
+    first = _ODDS[0] - pieces[0] * knots[0]
+    bends = np.diff(pieces)
+    return Scores(
+        pieces[0] * own,
+        offset + first * slope,
+        [knots[1:-1]] * n_scores,
+        [own[:, [j]] * bends for j in range(n_scores)],
+    )
 
 
 def _of_rule(rule: PooledRule) -> Scores:

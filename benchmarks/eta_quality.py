@@ -16,7 +16,14 @@ from sklearn.neighbors import KNeighborsClassifier
 from threadpoolctl import threadpool_limits
 
 from flipcost import KLIEPClassifier, LinkClassifier, LSPClassifier, datasets
-from flipcost.paper.kliep import COMBINATIONS
+from flipcost.paper.kernels import choose_centers, gaussian_kernel, squared_distances
+from flipcost.paper.kliep import (
+    COMBINATIONS,
+    combine_ratios,
+    kliep,
+    kliep_reference,
+    training_scales,
+)
 
 LAWS = {
     "syn2d": datasets.make_syn2d,
@@ -126,23 +133,28 @@ def errors(law: str, etas_of, n_draws: int = N_DRAWS) -> dict[str, np.ndarray]:
     return {name: np.array(values) for name, values in found.items()}
 
 
-def fixed_width_etas(X, y, fresh, *, seed, fraction, solver) -> dict[str, np.ndarray]:
+def fixed_width_etas(X, y, fresh, *, seed, fraction, solve) -> dict[str, np.ndarray]:
     """Return every combination at one width, by one solver."""
-    half = len(X) // 2
-    width = fraction * np.median(np.linalg.norm(X[:half] - X[half : 2 * half], axis=1))
-    model = KLIEPClassifier(widths=float(width), solver=solver, random_state=seed).fit(X, y)
-    return {
-        f"kliep_{combine}": model.set_params(combine=combine).predict_proba(fresh)[:, 1]
-        for combine in COMBINATIONS
-    }
+    half, upper = len(X) // 2, y == y.max()
+    width = float(fraction * np.median(np.linalg.norm(X[:half] - X[half : 2 * half], axis=1)))
+    rng, everything, ratios = np.random.default_rng(seed), np.vstack([X, fresh]), []
+    for own in (upper, ~upper):
+        centers = choose_centers(X[own], 100, rng)
+        phi = gaussian_kernel(squared_distances(everything, centers), width)
+        ratios.append(phi @ solve(phi[: len(X)][own], phi[: len(X)].mean(axis=0)).weights)
+    above, below = ratios
+    prior = float(upper.mean())
+    scales = training_scales(above[: len(X)], below[: len(X)], prior)
+    etas = {c: combine_ratios(above, below, prior, c, scales=scales) for c in COMBINATIONS}
+    return {f"kliep_{combine}": eta[len(X) :] for combine, eta in etas.items()}
 
 
 def least_over_widths(law: str) -> dict[str, float]:
     """Return the least error of any width and either solver, chosen knowing the truth."""
     tables = [
-        errors(law, partial(fixed_width_etas, fraction=fraction, solver=solver), n_draws=5)
+        errors(law, partial(fixed_width_etas, fraction=fraction, solve=solve), n_draws=5)
         for fraction in FRACTIONS
-        for solver in ("certified", "reference")
+        for solve in (kliep, kliep_reference)
     ]
     return {name: min(float(table[name].mean()) for table in tables) for name in tables[0]}
 

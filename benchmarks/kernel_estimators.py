@@ -98,8 +98,10 @@ def our_lspc(num, den, widths):
     rng = np.random.default_rng(0)
     X, codes = np.vstack([den, num]), np.repeat([0, 1], [len(den), len(num)])
     bases = [squared_distances(X, choose_centers(rows, N_CENTERS, rng)) for rows in (den, num)]
-    search = lspc_search(bases, codes, widths, PENALTIES)
-    return lspc_fit([gaussian_kernel(sq, search.width) for sq in bases], codes, search.l2)
+    scores = lspc_search(bases, codes, widths, PENALTIES)
+    width, l2 = np.unravel_index(scores.argmax(), scores.shape)
+    phis = [gaussian_kernel(sq, float(widths[width])) for sq in bases]
+    return lspc_fit(phis, codes, float(PENALTIES[l2]))
 
 
 def kernels_alone(num, den, widths, *, both=False):

@@ -18,10 +18,10 @@ from flipcost import (
 INSTANCES = [
     KLIEPClassifier(),
     KLIEPClassifier("avg_s", cv=3),
-    KLIEPClassifier("pos", widths=1.0, centers=None, halved=False),
+    KLIEPClassifier("pos", widths=1.0, centers=None),
     LSPClassifier(),
-    LSPClassifier(cv=3, basis="full", criterion="accuracy"),
-    LSPClassifier(widths=1.0, l2s=0.1, criterion="squared", halved=False),
+    LSPClassifier(cv=3, basis="full"),
+    LSPClassifier(widths=1.0, l2s=0.1),
     FlipCostClassifier(),
     FlipCostClassifier(noise_rate="minimax", features="linear"),
     FlipCostClassifier(noise_model="class_conditional", cv=3),
@@ -46,7 +46,7 @@ INSTANCES = [
     NoiseAwareThresholdClassifier(),
     NoiseAwareThresholdClassifier(noise_rate=0.1, calibrate="sigmoid", cv=2),
     CostResamplingClassifier(margins=(1.0, 1.001), cv=2),
-    CostResamplingClassifier(mode="weight", margin=1.0, relabel="minority"),
+    CostResamplingClassifier(mode="weight", margin=1.0),
 ]
 
 # With a cost other than one half the likelier class is not the cheaper one, and scikit-learn's

@@ -275,7 +275,7 @@ def test_drawing_keeps_rows_in_proportion_to_what_they_cost():
     """The most expensive row is drawn for certain, others with the ratio of their weights."""
     kept = np.zeros(len(X))
     for seed in range(200):
-        model = CostResamplingClassifier(_Remember(), 0.5, 1.0, random_state=seed, relabel=None)
+        model = CostResamplingClassifier(_Remember(), 0.5, 1.0, random_state=seed)
         model.fit(np.column_stack([X, np.arange(len(X))]), NOISY, prices=BY_ROW)
         kept[model.estimator_.seen_] += 1
     weight = np.where(NOISY == 1, BY_ROW[:, 0], BY_ROW[:, 1])
@@ -300,7 +300,6 @@ class _Remember(LogisticRegression):
     ("model", "words"),
     [
         (WeightedLogisticClassifier(target="am"), "decides at one threshold"),
-        (CostResamplingClassifier(scoring="margin_cost"), "divides one price by the margin"),
         (UnevenMarginClassifierCV(costs=[0.2, 0.5]), "not a list of candidates"),
     ],
 )

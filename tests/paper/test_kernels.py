@@ -15,15 +15,6 @@ from flipcost.paper.kernels import (
 )
 
 
-def test_distances_are_those_of_the_definition():
-    """Every entry is the sum of squared differences, and that of a row to itself is zero."""
-    rng = np.random.default_rng(0)
-    X = rng.normal(size=(20, 4))
-    expected = ((X[:, None, :] - X[None, :5, :]) ** 2).sum(axis=2)
-    np.testing.assert_allclose(squared_distances(X, X[:5]), expected, rtol=1e-14)
-    assert np.all(np.diagonal(squared_distances(X, X)) == 0)
-
-
 def test_distances_survive_a_common_offset():
     """Adding 2^26 to dyadic rows, which is exact in floating point, changes no distance at all."""
     X = np.random.default_rng(1).integers(-50, 50, size=(30, 3)) / 8
@@ -39,20 +30,6 @@ def test_kernel_is_the_stated_exponential(halved):
     expected = np.exp(-sq / (2 if halved else 1) / 0.7**2)
     np.testing.assert_allclose(gaussian_kernel(sq, 0.7, halved=halved), expected, rtol=1e-13)
     assert gaussian_kernel(0.0, 0.7, halved=halved) == 1
-
-
-def test_kernel_leaves_its_argument_alone():
-    """The distances can be used again for the next width."""
-    sq = np.array([1.0, 2.0])
-    gaussian_kernel(sq, 0.5)
-    np.testing.assert_array_equal(sq, [1.0, 2.0])
-
-
-@pytest.mark.parametrize("width", [0.0, -1.0, np.nan, np.inf])
-def test_kernel_refuses_a_width_that_is_none(width):
-    """A width must be finite and positive."""
-    with pytest.raises(ValueError, match="`width` must be"):
-        gaussian_kernel([1.0], width)
 
 
 def test_tiny_width_does_not_underflow():
@@ -93,8 +70,8 @@ def test_centile_widths_of_few_rows_use_every_pair():
     """Below the limit on pairs nothing is random and ranks are exact."""
     X = np.array([[0.0], [1.0], [3.0], [7.0]])  # distances 1 2 3 4 6 7
     for seed in range(3):
-        widths = centile_widths(X, np.random.default_rng(seed), centiles=[0, 20, 50, 99])
-        np.testing.assert_array_equal(widths, [1, 2, 4, 7])
+        widths = centile_widths(X, np.random.default_rng(seed))
+        np.testing.assert_array_equal(widths, [1, 2, 3, 4, 6, 7])
 
 
 def test_centile_widths_are_positive_when_rows_repeat():
@@ -107,20 +84,11 @@ def test_centile_widths_are_positive_when_rows_repeat():
 def test_narrower_widths_are_added():
     """Multiples of the smallest width come on top of the centiles, sorted."""
     X = np.array([[0.0], [1.0], [3.0]])
-    widths = centile_widths(X, np.random.default_rng(0), centiles=[0, 90], narrower=[0.5, 0.25])
-    np.testing.assert_array_equal(widths, [0.25, 0.5, 1.0, 3.0])
+    widths = centile_widths(X, np.random.default_rng(0), narrower=[0.5, 0.25])
+    np.testing.assert_array_equal(widths, [0.25, 0.5, 1.0, 2.0, 3.0])
 
 
 def test_wrong_input_is_named():
-    """Constant rows, centiles out of range and mismatched features are refused by name."""
-    rng = np.random.default_rng(0)
+    """Rows that are all equal have no distance to take a width from."""
     with pytest.raises(ValueError, match="two distinct rows"):
-        centile_widths(np.ones((10, 2)), rng)
-    with pytest.raises(ValueError, match="`centiles` must lie"):
-        centile_widths(np.eye(3), rng, centiles=[100])
-    with pytest.raises(ValueError, match="same number of features"):
-        squared_distances(np.eye(3), np.eye(2))
-    with pytest.raises(ValueError, match="two axes"):
-        squared_distances([1.0], np.eye(2))
-    with pytest.raises(ValueError, match="`n_centers` must be"):
-        choose_centers(np.eye(3), 0, rng)
+        centile_widths(np.ones((10, 2)), np.random.default_rng(0))

@@ -116,20 +116,45 @@ def test_candidates_are_scored_on_all_untouched_rows(noisy):
     assert np.array_equal(results["counts"].sum(axis=2), expected)
 
 
-@pytest.mark.parametrize("kind", ["implied", "printed"])
-def test_grids_are_the_papers_with_or_without_an_even_margin(noisy, kind):
-    """The candidates are the twelve margins, and 1 when wanted."""
+def test_candidates_are_the_papers_margins_and_one(noisy):
+    """The candidates are the twelve margins and 1, or those given."""
     X, y = noisy
-    strict = CostResamplingClassifier(
-        cost=0.25, margins=kind, include_even=False, random_state=0
-    ).fit(X, y)
-    assert np.array_equal(strict.cv_results_["margin"], margin_grid(0.25, kind))
-    wide = CostResamplingClassifier(cost=0.25, margins=kind, random_state=0).fit(X, y)
-    assert wide.cv_results_["margin"][-1] == 1.0
-    assert wide.margin_ in wide.cv_results_["margin"]
+    model = CostResamplingClassifier(cost=0.25, random_state=0).fit(X, y)
+    assert np.array_equal(model.cv_results_["margin"], [*margin_grid(0.25), 1.0])
+    printed = CostResamplingClassifier(cost=0.25, margins=margin_grid(0.25, "printed"), cv=2)
+    assert len(printed.fit(X, y).cv_results_["margin"]) == 12
 
 
-@pytest.mark.parametrize("scoring", ["accuracy", "am", "f", "cost", "margin_cost"])
+def test_roles_change_where_a_miss_is_the_cheaper_error():
+    """Asking at a high cost equals asking for the other class at one less, rates exchanged."""
+    data = make_syn3d(600, pi=0.75, random_state=0)
+    labels = np.where(data.target > 0, "yes", "no")
+    noisy = flip_labels(labels, (0.1, 0.2), random_state=1)
+    options = {"margin": 5.0, "random_state": 0}
+    swapped = CostResamplingClassifier(cost=0.7, noise_rate=(0.1, 0.2), pos_label="yes", **options)
+    asked = CostResamplingClassifier(cost=0.3, noise_rate=(0.2, 0.1), pos_label="no", **options)
+    swapped, asked = swapped.fit(data.data, noisy), asked.fit(data.data, noisy)
+    assert swapped.relabeled_
+    assert not asked.relabeled_
+    assert set(swapped.predict(data.data)) == {"no", "yes"}
+    for method in ("predict", "predict_proba", "decision_function"):
+        found = [getattr(model, method)(data.data) for model in (swapped, asked)]
+        assert np.array_equal(*found)
+
+
+@pytest.mark.parametrize("cost", [0.4, 0.6])
+def test_f_is_of_the_users_positive_class(noisy, cost):
+    """Changing roles inside does not change which class F speaks of."""
+    X, y = noisy
+    model = CostResamplingClassifier(cost=cost, scoring="f", mode="weight", margins=[1.0], cv=2)
+    model.fit(X, y)
+    counts = model.cv_results_["counts"][0]
+    expected = 2 * counts[1, 1] / (2 * counts[1, 1] + counts[0, 1] + counts[1, 0])
+    assert model.cv_results_["score"][0] == pytest.approx(expected)
+    assert np.array_equal(counts.sum(axis=1), np.bincount(y))
+
+
+@pytest.mark.parametrize("scoring", ["accuracy", "am", "f", "cost"])
 def test_the_best_candidate_by_the_measure_is_chosen(noisy, scoring):
     """The chosen margin has rank 1, under every measure."""
     X, y = noisy
@@ -140,18 +165,6 @@ def test_the_best_candidate_by_the_measure_is_chosen(noisy, scoring):
     chosen = list(results["margin"]).index(model.margin_)
     assert results["rank"][chosen] == 1
     assert results["score"][chosen] == results["score"].max()
-
-
-def test_cost_by_own_margin_prefers_large_margins_for_equal_calls():
-    """Where every candidate calls all rows positive, only the paper's cost tells them apart."""
-    rng = np.random.default_rng(0)
-    X, y = rng.normal(size=(200, 1)), np.repeat([0, 1], 100)
-    options = {"cost": 0.2, "mode": "weight", "margins": (0.9, 1.0, 1.1), "cv": 2}
-    own = CostResamplingClassifier(scoring="margin_cost", **options).fit(X, y)
-    even = CostResamplingClassifier(scoring="cost", **options).fit(X, y)
-    assert (own.cv_results_["counts"][:, :, 0] == 0).all()
-    assert own.margin_ == 1.1
-    assert even.margin_ == 1.0  # a tie, which the user's own threshold wins
 
 
 def test_tuning_needs_the_rate_for_costs():
@@ -166,26 +179,6 @@ def test_tuning_needs_the_rate_for_costs():
     assert costs[0] < costs[1] / 2
 
 
-def test_relabelling_swaps_the_cost_and_restores_the_labels():
-    """Treating the rarer class as positive equals asking for it with cost and rates swapped."""
-    data = make_syn3d(600, pi=0.75, random_state=0)
-    labels = np.where(data.target > 0, "yes", "no")
-    noisy = flip_labels(labels, (0.1, 0.2), random_state=1)
-    options = {"margin": 5.0, "random_state": 0}
-    swapped = CostResamplingClassifier(
-        cost=0.7, noise_rate=(0.1, 0.2), relabel="minority", pos_label="yes", **options
-    ).fit(data.data, noisy)
-    asked = CostResamplingClassifier(
-        cost=0.3, noise_rate=(0.2, 0.1), relabel=None, pos_label="no", **options
-    ).fit(data.data, noisy)
-    assert swapped.relabeled_
-    assert not asked.relabeled_
-    assert set(swapped.predict(data.data)) == {"no", "yes"}
-    assert np.array_equal(swapped.predict(data.data), asked.predict(data.data))
-    assert np.array_equal(swapped.predict_proba(data.data), asked.predict_proba(data.data))
-    assert np.array_equal(swapped.decision_function(data.data), asked.decision_function(data.data))
-
-
 @pytest.mark.parametrize("cost", [0.2, 0.8])
 def test_even_margin_can_be_drawn_by_default(cost):
     """Whichever class is expensive, margin 1 is reached, and honours the cost."""
@@ -196,19 +189,6 @@ def test_even_margin_can_be_drawn_by_default(cost):
     assert drawn.relabeled_ == (cost > 0.5)
     # Half the rows of a class are thrown away at most; the boundary is off by 1 / sqrt(n).
     assert np.mean(calls != best) < 3 / np.sqrt(2000)
-
-
-def test_f_is_of_the_users_positive_class(noisy):
-    """Changing roles inside does not change which class F speaks of."""
-    X, y = noisy
-    for relabel in (None, "cost", "minority"):
-        model = CostResamplingClassifier(
-            cost=0.6, scoring="f", mode="weight", margins=[1.0], relabel=relabel, cv=2
-        ).fit(X, y)
-        counts = model.cv_results_["counts"][0]
-        expected = 2 * counts[1, 1] / (2 * counts[1, 1] + counts[0, 1] + counts[1, 0])
-        assert model.cv_results_["score"][0] == pytest.approx(expected)
-        assert np.array_equal(counts.sum(axis=1), np.bincount(y))
 
 
 def test_what_cannot_be_drawn_is_refused(noisy):

@@ -7,7 +7,7 @@ distances, not of the rows. The kernel is
 
     k_\sigma(x, c) = \exp\!\left(-\frac{\lVert x - c\rVert^2}{2\sigma^2}\right),
 
-or, with ``halved=False``, the same without the 2, a form that some published code uses.
+or, with ``halved=False``, the same without the 2, as in the code that the paper used.
 
 Classifiers
 -----------
@@ -35,121 +35,46 @@ from flipcost.core.arrays import Array, Indices
 from flipcost.estimators.base import fold_numbers
 
 CENTILES = (10, 20, 30, 40, 50, 60, 70, 80, 90)
-
-
-def _rows(X: ArrayLike, name: str) -> Array:
-    rows = np.asarray(X, dtype=float)
-    if rows.ndim != 2:
-        msg = f"`{name}` must have two axes, rows and features; got shape {rows.shape}."
-        raise ValueError(msg)
-    return rows
+# Multiples of the smallest centile that likelihood cross-validation tries too: in ten dimensions
+# distances crowd together, and it sits at the narrow edge of the centiles.
+NARROWER = (0.35, 0.5, 0.7)
+# Pairs of rows of which centiles are taken, at most.
+_N_PAIRS = 2000
 
 
 def squared_distances(X: ArrayLike, centers: ArrayLike) -> Array:
-    """Return the squared Euclidean distance of every row to every centre.
+    """Return the squared distance of every row to every centre.
 
-    Differences are taken before squares, so that no distance is negative, that of a row to itself
-    is exactly zero, and an offset common to all rows costs no accuracy (expanding the square into
-    inner products loses all three).
-
-    Parameters
-    ----------
-    X : array-like of shape (n_rows, n_features)
-        Rows.
-    centers : array-like of shape (n_centers, n_features)
-        Centres.
-
-    Returns
-    -------
-    ndarray of shape (n_rows, n_centers)
-        Squared distances.
-
-    Examples
-    --------
-    >>> squared_distances([[0.0, 0.0], [1e8, 1.0]], [[1e8, 0.0]])
-    array([[1.e+16],
-           [1.e+00]])
+    Differences are taken before squares: no distance is negative, that of a row to itself is zero,
+    and an offset common to all rows costs no accuracy.
     """
-    rows, points = _rows(X, "X"), _rows(centers, "centers")
-    if rows.shape[1] != points.shape[1]:
-        msg = (
-            "`X` and `centers` must have the same number of features; "
-            f"got {rows.shape[1]} and {points.shape[1]}."
-        )
-        raise ValueError(msg)
-    return np.asarray(cdist(rows, points, "sqeuclidean"))
+    return np.asarray(cdist(np.asarray(X, float), np.asarray(centers, float), "sqeuclidean"))
 
 
 def gaussian_kernel(sq_distances: ArrayLike, width: float, *, halved: bool = True) -> Array:
-    """Return the Gaussian kernel of squared distances.
-
-    Parameters
-    ----------
-    sq_distances : array-like
-        Squared distances, of any shape.
-    width : float
-        Kernel width sigma, above 0.
-    halved : bool, default=True
-        Divide by ``2 * width**2``; by ``width**2`` if False.
-
-    Returns
-    -------
-    ndarray
-        Kernel values in [0, 1], shaped as ``sq_distances``.
-
-    Examples
-    --------
-    >>> gaussian_kernel([0.0, 2.0], 1.0).round(4)
-    array([1.    , 0.3679])
-    >>> gaussian_kernel([0.0, 2.0], 1.0, halved=False).round(4)
-    array([1.    , 0.1353])
-    """
-    if not (width > 0 and np.isfinite(width)):
-        msg = f"`width` must be a finite number above 0; got {width:g}."
-        raise ValueError(msg)
+    """Return ``exp(-d^2 / (2 width^2))`` of squared distances, or the same without the 2."""
     # The square of a tiny width can underflow: a factor of minus infinity would make zero distances
     # undefined instead of one.
     factor = max((-0.5 if halved else -1.0) / width / width, float(np.finfo(float).min))
     with np.errstate(over="ignore"):
-        exponent = np.asarray(sq_distances, dtype=float) * factor
-    return np.asarray(np.exp(exponent, out=exponent if exponent.ndim else None))
+        exponent = np.atleast_1d(sq_distances) * factor
+    # In place: a second large array takes several times as long as the exponential.
+    return np.asarray(np.exp(exponent, out=exponent))
 
 
 def choose_centers(X: ArrayLike, n_centers: int, rng: np.random.Generator) -> Array:
-    """Draw kernel centres from the rows, without replacement; all rows if there are no more.
-
-    Examples
-    --------
-    >>> X = np.arange(10.0).reshape(5, 2)
-    >>> choose_centers(X, 2, np.random.default_rng(0)).shape
-    (2, 2)
-    >>> choose_centers(X, 100, np.random.default_rng(0)).shape
-    (5, 2)
-    """
-    rows = _rows(X, "X")
-    if not (n_centers >= 1 and len(rows) >= 1):
-        msg = (
-            "`n_centers` must be at least 1 and `X` must have rows to draw from; "
-            f"got n_centers={n_centers} and {len(rows)} rows."
-        )
-        raise ValueError(msg)
+    """Draw kernel centres from the rows, without replacement; all rows if there are no more."""
+    rows = np.asarray(X, dtype=float)
     return rows[rng.choice(len(rows), size=min(n_centers, len(rows)), replace=False)]
 
 
-def centile_widths(
-    X: ArrayLike,
-    rng: np.random.Generator,
-    *,
-    centiles: ArrayLike = CENTILES,
-    n_pairs: int = 2000,
-    narrower: ArrayLike = (),
-) -> Array:
+def centile_widths(X: ArrayLike, rng: np.random.Generator, *, narrower: ArrayLike = ()) -> Array:
     r"""Return kernel widths to try: centiles of the distance between two rows drawn at random.
 
-    At most ``n_pairs`` pairs are drawn by matching two random permutations of the rows, pairs of
-    equal rows are dropped, and the width of centile :math:`C` is the distance of rank
-    :math:`\lfloor n C / 100 \rfloor` among the :math:`n` that are left. When all pairs of distinct
-    rows number no more than ``n_pairs``, they are all used and nothing is random.
+    At most 2000 pairs are drawn by matching two random permutations of the rows, pairs of equal
+    rows are dropped, and the width of centile :math:`C` is the distance of rank
+    :math:`\lfloor n C / 100 \rfloor` among the :math:`n` that are left, for C = 10, 20, ..., 90.
+    When all pairs of rows number no more than 2000, they are all used and nothing is random.
 
     Parameters
     ----------
@@ -157,13 +82,8 @@ def centile_widths(
         Rows, at least two of them distinct.
     rng : numpy.random.Generator
         Where the pairs come from.
-    centiles : array-like, default=(10, 20, ..., 90)
-        Centiles, in [0, 100).
-    n_pairs : int, default=2000
-        Largest number of pairs.
     narrower : array-like, default=()
-        Multiples of the smallest width to try too. In many dimensions distances crowd together, and
-        the widths that serve best may lie below the centiles; ``(0.35, 0.5, 0.7)`` has done well.
+        Multiples of the smallest width to try too.
 
     Returns
     -------
@@ -179,36 +99,31 @@ def centile_widths(
 
     Examples
     --------
-    >>> X = np.arange(5.0)[:, None]
-    >>> centile_widths(X, np.random.default_rng(0), centiles=[0, 50, 90])
-    array([1., 2., 4.])
+    >>> centile_widths(np.arange(5.0)[:, None], np.random.default_rng(0))
+    array([1., 2., 3., 4.])
     """
-    rows = _rows(X, "X")
-    ranks = np.asarray(centiles, dtype=float).ravel()
-    if not (ranks.size and np.all((ranks >= 0) & (ranks < 100))):
-        msg = f"`centiles` must lie in [0, 100), at least one of them; got {ranks.tolist()}."
-        raise ValueError(msg)
-    distances = _pair_distances(rows, rng, n_pairs)
+    rows = np.asarray(X, dtype=float)
+    distances = _pair_distances(rows, rng)
     if not distances.size:
         # Ties so heavy that every pair drawn was one: draw again from the distinct rows.
-        distances = _pair_distances(np.unique(rows, axis=0), rng, n_pairs)
+        distances = _pair_distances(np.unique(rows, axis=0), rng)
     if not distances.size:
         msg = (
             "`X` must have at least two distinct rows, or there is no distance to take a width "
             f"from; got {len(rows)} rows, all equal. Give the widths explicitly."
         )
         raise ValueError(msg)
-    widths = np.unique(distances[(distances.size * ranks / 100).astype(int)])
+    widths = np.unique(distances[(distances.size * np.array(CENTILES) / 100).astype(int)])
     return np.unique(np.append(widths, widths[0] * np.asarray(narrower, dtype=float)))
 
 
-def _pair_distances(rows: Array, rng: np.random.Generator, n_pairs: int) -> Array:
-    """Return the sorted positive distances between at most ``n_pairs`` pairs of rows."""
+def _pair_distances(rows: Array, rng: np.random.Generator) -> Array:
+    """Return the sorted positive distances between at most 2000 pairs of rows."""
     n = len(rows)
-    if n * (n - 1) // 2 <= n_pairs:
+    if n * (n - 1) // 2 <= _N_PAIRS:
         distances = np.asarray(pdist(rows)) if n > 1 else np.empty(0)
     else:
-        first, second = rng.permutation(n)[:n_pairs], rng.permutation(n)[:n_pairs]
+        first, second = rng.permutation(n)[:_N_PAIRS], rng.permutation(n)[:_N_PAIRS]
         distances = np.linalg.norm(rows[first] - rows[second], axis=1)
     return np.sort(distances[distances > 0])
 
@@ -217,8 +132,6 @@ def _pair_distances(rows: Array, rng: np.random.Generator, n_pairs: int) -> Arra
 KERNELS = {
     "widths": [StrOptions({"centiles"}), Interval(Real, 0, None, closed="neither"), "array-like"],
     "centers": [None, Interval(Integral, 1, None, closed="left")],
-    "narrower": ["array-like"],
-    "halved": ["boolean"],
     "random_state": ["random_state"],
 }
 
@@ -234,16 +147,6 @@ def encode_classes(y: Any) -> Any:
         )
         raise ValueError(msg)
     return classes, codes.reshape(-1)
-
-
-def refuse_weightless_classes(codes: Any, n_classes: Any, weight: Any) -> None:
-    """Raise an error unless every class has a row of positive weight."""
-    if weight is not None and not np.all(np.bincount(codes, weight, n_classes) > 0):
-        msg = (
-            "Each class must have a row of positive weight to learn from; got a class without. "
-            "Check the weights, or drop the rows of that class."
-        )
-        raise ValueError(msg)
 
 
 class KernelClassifier(ClassifierMixin, BaseEstimator, ABC):
@@ -308,6 +211,12 @@ class Rows:
     def __init__(self, X: Any, codes: Any, weight: Any) -> None:
         self.kept = slice(None) if weight is None else np.flatnonzero(weight > 0)
         self.X, self.codes = X[self.kept], codes[self.kept]
+        if len(np.unique(self.codes)) < len(np.unique(codes)):
+            msg = (
+                "Each class must have a row of positive weight to learn from; got a class without. "
+                "Check the weights, or drop the rows of that class."
+            )
+            raise ValueError(msg)
         self.weight = None if weight is None else weight[self.kept]
         self._distinct, place = np.unique(self.X, axis=0, return_inverse=True)
         self._place = place.reshape(-1)
@@ -315,11 +224,9 @@ class Rows:
     def centers(self, members: Any, n_centers: Any, rng: Any) -> Array:
         """Draw centres from the distinct rows among `members`; all of them when None."""
         candidates = self._distinct[np.unique(self._place[members])]
-        if n_centers is None:
-            return candidates
-        return choose_centers(candidates, n_centers, rng)
+        return candidates if n_centers is None else choose_centers(candidates, n_centers, rng)
 
-    def widths(self, widths: Any, narrower: Any, rng: Any) -> Array:
+    def widths(self, widths: Any, rng: Any, narrower: Any = ()) -> Array:
         """Return the widths to try, ascending and without repeats."""
         if isinstance(widths, str):
             return centile_widths(self._distinct, rng, narrower=narrower)

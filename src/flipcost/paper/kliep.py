@@ -112,7 +112,7 @@ import warnings
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from numbers import Integral, Real
-from typing import Any, Literal, Self
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -132,10 +132,10 @@ from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.estimators.base import BinaryClassifier, generator
 from flipcost.paper.kernels import (
     KERNELS,
+    NARROWER,
     KernelClassifier,
     Rows,
     gaussian_kernel,
-    refuse_weightless_classes,
     squared_distances,
 )
 
@@ -443,37 +443,6 @@ def components(phi: Array, mean: Array) -> Components:
     return Components(psi, np.log(peak), usable, reached)
 
 
-def _checked(
-    phi_num: ArrayLike, phi_den_mean: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[Array, Array, Array]:
-    phi, mean = np.asarray(phi_num, dtype=float), np.asarray(phi_den_mean, dtype=float)
-    if phi.ndim != 2 or mean.shape != phi.shape[1:] or not phi.size:
-        msg = (
-            "`phi_num` must have shape (n_rows, n_centers) and `phi_den_mean` (n_centers,), "
-            f"neither empty; got {phi.shape} and {mean.shape}."
-        )
-        raise ValueError(msg)
-    for name, values in (("phi_num", phi), ("phi_den_mean", mean)):
-        if not (values.min() >= 0 and values.max() < np.inf):
-            msg = f"`{name}` must hold finite numbers from 0 up; got others (or NaN)."
-            raise ValueError(msg)
-    return phi, mean, row_weights(sample_weight, len(phi), "sample_weight")
-
-
-def row_weights(weight: ArrayLike | None, n_rows: int, name: str) -> Array:
-    """Return checked row weights, ones by default."""
-    if weight is None:
-        return np.ones(n_rows)
-    given = np.asarray(weight, dtype=float)
-    if given.shape != (n_rows,) or not (np.all(given >= 0) and 0 < given.sum() < np.inf):
-        msg = (
-            f"`{name}` must hold one finite number from 0 up per row, not all zero; "
-            f"got shape {given.shape} for {n_rows} rows, sum {given.sum():g}."
-        )
-        raise ValueError(msg)
-    return given
-
-
 def kliep(
     phi_num: ArrayLike,
     phi_den_mean: ArrayLike,
@@ -481,7 +450,6 @@ def kliep(
     *,
     sample_weight: ArrayLike | None = None,
     start: ArrayLike | None = None,
-    max_iter: int = 100,
 ) -> KLIEPResult:
     """Estimate a density ratio, to a certified optimum of the KLIEP objective.
 
@@ -497,8 +465,6 @@ def kliep(
         Weights of the numerator rows.
     start : array-like of shape (n_centers,), optional
         ``mass`` of a similar problem (another fold, a neighbouring width) to start from.
-    max_iter : int, default=100
-        Largest number of Newton steps; three to six are the rule.
 
     Returns
     -------
@@ -522,7 +488,17 @@ def kliep(
     >>> print(f"{(phi_den @ fit.weights).mean():.6f}, {fit.gap <= 1e-6}")
     1.000000, True
     """
-    phi, mean, weight = _checked(phi_num, phi_den_mean, sample_weight)
+    phi, mean = np.asarray(phi_num, dtype=float), np.asarray(phi_den_mean, dtype=float)
+    if phi.ndim != 2 or mean.shape != phi.shape[1:] or not phi.size:
+        msg = (
+            "`phi_num` must have shape (n_rows, n_centers) and `phi_den_mean` (n_centers,), "
+            f"neither empty; got {phi.shape} and {mean.shape}."
+        )
+        raise ValueError(msg)
+    if not (np.all(phi >= 0) and np.all(mean >= 0)):
+        msg = "`phi_num` and `phi_den_mean` must hold numbers from 0 up; got others (or NaN)."
+        raise ValueError(msg)
+    weight = np.ones(len(phi)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
     parts = components(phi, mean)
     own = weight[parts.reached]
     if not own.any():
@@ -536,7 +512,6 @@ def kliep(
         sample_weight=own,
         start=None if start is None else np.asarray(start, dtype=float)[parts.usable],
         tol=tol,
-        max_iter=max_iter,
     )
     mass = np.zeros(len(mean))
     mass[parts.usable] = fit.mass
@@ -559,18 +534,6 @@ def kliep_reference(phi_num: ArrayLike, phi_den_mean: ArrayLike) -> KLIEPResult:
     stops increasing, and at most 100 times. It often stops well short of the optimum, as ``gap``
     shows.
 
-    Parameters
-    ----------
-    phi_num : array-like of shape (n_rows, n_centers)
-        Kernel values of the numerator rows.
-    phi_den_mean : array-like of shape (n_centers,)
-        Mean kernel values of the denominator rows.
-
-    Returns
-    -------
-    KLIEPResult
-        As :func:`kliep` returns; ``n_iter`` counts the steps that were kept.
-
     Examples
     --------
     >>> from flipcost.paper.kernels import gaussian_kernel, squared_distances
@@ -582,7 +545,7 @@ def kliep_reference(phi_num: ArrayLike, phi_den_mean: ArrayLike) -> KLIEPResult:
     >>> print(f"{published.objective:.3f} with gap {published.gap:.1e}; {exact.objective:.3f}")
     0.238 with gap 3.7e-01; 0.305
     """
-    phi, mean, _ = _checked(phi_num, phi_den_mean, None)
+    phi, mean = np.asarray(phi_num, dtype=float), np.asarray(phi_den_mean, dtype=float)
 
     def project(alpha: Array) -> Array:
         alpha = np.maximum(alpha + mean * (1 - mean @ alpha) / (mean @ mean), 0.0)
@@ -651,7 +614,6 @@ def kliep_posterior_search(
     folds: ArrayLike,
     *,
     sample_weight: ArrayLike | None = None,
-    halved: bool = True,
     tol: float = 1e-6,
 ) -> PosteriorSearch:
     """Choose one kernel width for the ratios of both classes by the likelihood of left-out labels.
@@ -669,11 +631,9 @@ def kliep_posterior_search(
     widths : array-like of shape (n_widths,)
         Widths to try, in any order.
     folds : array-like of shape (n_rows,)
-        Fold number of every row, from 0 up; best spread evenly over both classes.
+        Fold of every row; best spread evenly over both classes.
     sample_weight : array-like of shape (n_rows,), optional
         Row weights.
-    halved : bool, default=True
-        Kernel with the 2 in the denominator of the exponent.
     tol : float, default=1e-6
         Certificate asked of every fit.
 
@@ -699,16 +659,10 @@ def kliep_posterior_search(
     (1.0, True)
     """
     above = np.asarray(positive, dtype=bool)
-    if len(sq_bases) != 2 or any(len(np.asarray(base)) != len(above) for base in sq_bases):
-        msg = "`sq_bases` must hold two arrays, one per class, with a row for each of `positive`."
-        raise ValueError(msg)
-    if above.all() or not above.any():
-        msg = "`positive` must mark rows of both classes; got one class only."
-        raise ValueError(msg)
     grid = np.atleast_1d(np.asarray(widths, dtype=float))
-    fold_of = _fold_numbers(folds, len(above))
+    fold_of = np.unique(folds, return_inverse=True)[1]
     distances = [np.asarray(base, dtype=float) for base in sq_bases]
-    share = row_weights(sample_weight, len(above), "sample_weight")
+    share = np.ones(len(above)) if sample_weight is None else np.asarray(sample_weight, float)
     share = share / share.sum()
     ratios = np.empty((2, grid.size, len(above)))
     gaps = np.empty((2, grid.size, fold_of.max() + 1))
@@ -717,7 +671,7 @@ def kliep_posterior_search(
         members = share * (above == code)
         starts: list[Array] | None = None
         for row in np.argsort(grid, kind="stable"):
-            phi = gaussian_kernel(base, float(grid[row]), halved=halved)
+            phi = gaussian_kernel(base, float(grid[row]))
             held = _held_out(phi, share @ phi, members, fold_of, starts, tol)
             ratios[code, row], gaps[code, row], starts = held
             means[code][row] = np.mean(starts, axis=0)
@@ -773,37 +727,12 @@ def _held_out(
     return ratio, gaps, masses
 
 
-def _fold_numbers(folds: ArrayLike, n_rows: int) -> Indices:
-    """Return the fold of each row, numbered from 0 without gaps."""
-    fold_of = np.asarray(folds)
-    names, numbers = np.unique(fold_of, return_inverse=True)
-    if fold_of.shape != (n_rows,) or names.size < 2:
-        msg = (
-            f"`folds` must give a fold number to each of {n_rows} rows, at least two in all; "
-            f"got shape {fold_of.shape} with {names.size} distinct numbers."
-        )
-        raise ValueError(msg)
-    return numbers
-
-
 COMBINATIONS = ("norm", "pos", "neg", "pos_s", "neg_s", "norm_s", "cnorm_s", "avg_s")
 
 
-def _pos_neg(w_pos: ArrayLike, w_neg: ArrayLike, prior: float) -> tuple[Array, Array]:
-    if not 0 < prior < 1:
-        msg = f"`prior` must lie in (0, 1), the share of the positive class; got {prior:g}."
-        raise ValueError(msg)
-    above, below = np.asarray(w_pos, dtype=float), np.asarray(w_neg, dtype=float)
-    if above.shape != below.shape:
-        msg = f"`w_pos` and `w_neg` must have the same shape; got {above.shape}, {below.shape}."
-        raise ValueError(msg)
-    return prior * above, (1 - prior) * below
-
-
-def training_scales(w_pos: ArrayLike, w_neg: ArrayLike, prior: float) -> tuple[float, float]:
+def training_scales(w_pos: Array, w_neg: Array, prior: float) -> tuple[float, float]:
     """Return the greatest "pos" and "neg" estimates on the training rows."""
-    pos, other = _pos_neg(w_pos, w_neg, prior)
-    return float(pos.max()), float(1 - other.min())
+    return float((prior * w_pos).max()), float(1 - ((1 - prior) * w_neg).min())
 
 
 def combine_ratios(
@@ -812,9 +741,8 @@ def combine_ratios(
     prior: float,
     combine: str = "norm",
     *,
-    scales: tuple[float, float] | None = None,
-    form: Literal["corrected", "printed"] = "corrected",
-    clip: bool = True,
+    scales: tuple[float, float] = (1.0, 1.0),
+    printed: bool = False,
 ) -> Array:
     """Return the probability of the positive class from the two classes' density ratios.
 
@@ -826,15 +754,13 @@ def combine_ratios(
         Share of the positive class; also the answer where a normalised form is 0 / 0.
     combine : {"norm", "pos", "neg", "pos_s", "neg_s", "norm_s", "cnorm_s", "avg_s"}, \
 default="norm"
-        Combination, see the table of the module.
-    scales : tuple of float, optional
-        ``training_scales(...)`` of the training rows, which the combinations ending in ``_s`` need.
-    form : {"corrected", "printed"}, default="corrected"
-        The printed form is for the record.
-    clip : bool, default=True
-        Clip every estimate to [0, 1], and the parts of a normalised scaled form before they are
-        combined; then norm_s, cnorm_s and avg_s say the same about which class is likelier. Without
-        clipping, values are as the formula gives them, and only 0 / 0 is replaced by the prior.
+        Combination, see the table of the module. Every estimate is clipped to [0, 1], and so are
+        the parts of a normalised one before they are combined; then norm_s, cnorm_s and avg_s say
+        the same about which class is likelier.
+    scales : tuple of float, default=(1.0, 1.0)
+        ``training_scales(...)`` of the training rows; combinations ending in ``_s`` divide by them.
+    printed : bool, default=False
+        Whether to take the normalised forms as printed, for the record, parts not clipped.
 
     Returns
     -------
@@ -849,51 +775,31 @@ default="norm"
     >>> w_pos, w_neg = eta / prior, (1 - eta) / (1 - prior)
     >>> combine_ratios(w_pos, w_neg, prior)
     array([0.1, 0.5, 0.9])
-    >>> combine_ratios(w_pos, w_neg, prior, form="printed")
+    >>> combine_ratios(w_pos, w_neg, prior, printed=True)
     array([0.5, 0.5, 0.5])
     """
-    if combine not in COMBINATIONS or form not in ("corrected", "printed"):
-        msg = (
-            f"`combine` must be one of {', '.join(COMBINATIONS)} and `form` corrected or printed; "
-            f"got {combine!r} and {form!r}."
-        )
-        raise ValueError(msg)
-    pos, other = _pos_neg(w_pos, w_neg, prior)
-    if combine == "norm" and form == "corrected":
+    pos, other = prior * np.asarray(w_pos, dtype=float), (1 - prior) * np.asarray(w_neg, float)
+    if combine == "norm" and not printed:
         # From the ratios themselves: 1 - neg would cancel where the negative class is rare.
         return _normalised(pos, other, prior)
     neg = 1 - other
     if combine.endswith("_s"):
-        scale_pos, scale_neg = _checked_scales(scales, combine)
-        pos, neg = pos / scale_pos, neg / scale_neg
-    if clip and form == "corrected":
+        pos, neg = pos / scales[0], neg / scales[1]
+    if not printed:
         pos, neg = np.clip(pos, 0.0, 1.0), np.clip(neg, 0.0, 1.0)
-    eta = _combined(pos, neg, prior, combine.removesuffix("_s"), form)
-    return np.clip(eta, 0.0, 1.0) if clip else eta
-
-
-def _combined(pos: Array, neg: Array, prior: float, rule: str, form: str) -> Array:
-    printed = form == "printed"
+    rule = combine.removesuffix("_s")
     if rule == "norm":
-        return _normalised(pos, neg if printed else 1 - neg, prior)
-    if rule == "cnorm":
-        return _normalised(neg, pos if printed else 1 - pos, prior)
-    return {"pos": pos, "neg": neg, "avg": (pos + neg) / 2}[rule]
+        eta = _normalised(pos, neg if printed else 1 - neg, prior)
+    elif rule == "cnorm":
+        eta = _normalised(neg, pos if printed else 1 - pos, prior)
+    else:
+        eta = {"pos": pos, "neg": neg, "avg": (pos + neg) / 2}[rule]
+    return np.clip(eta, 0.0, 1.0)
 
 
 def _normalised(part: Array, rest: Array, prior: float) -> Array:
     whole = part + rest
     return np.asarray(np.divide(part, whole, out=np.full(part.shape, prior), where=whole != 0))
-
-
-def _checked_scales(scales: tuple[float, float] | None, combine: str) -> tuple[float, float]:
-    if scales is None or not (scales[0] > 0 and scales[1] > 0):
-        msg = (
-            f"`scales` must be two positive numbers for combine={combine!r}; got {scales}. "
-            "Take them from `training_scales` on the training rows."
-        )
-        raise ValueError(msg)
-    return scales
 
 
 class KLIEPClassifier(BinaryClassifier, KernelClassifier):
@@ -916,33 +822,19 @@ default="norm"
         others are there because the paper compares them.
     widths : "centiles", float or array-like, default="centiles"
         Kernel widths to try: the centiles 10, 20, ..., 90 of the distance between two distinct
-        rows, with `narrower` ones, or the widths given.
+        rows, with .35, .5 and .7 of the smallest, or the widths given. "norm" takes one width for
+        both classes, by the log-likelihood of the labels left out, which lowers its mean squared
+        error by a quarter to two fifths on the paper's three laws. Others take each class's own, by
+        the mean log-ratio on its rows left out, as KLIEP was published.
     centers : int or None, default=100
         Number of kernel centres drawn from each class; None takes every distinct row.
     cv : int, splitter or iterable, default=5
         Folds to choose the width by. An int makes random stratified ones; a splitter's test sets
         must partition the rows.
-    criterion : {"auto", "posterior", "likelihood"}, default="auto"
-        What the choice of the width goes by. "posterior" takes one width for both classes, by the
-        log-likelihood of the labels left out under "norm". "likelihood" takes each class's own
-        width by the mean log-ratio on its rows left out, as KLIEP was published. "auto" is
-        "posterior" for ``combine="norm"``, whose mean squared error it lowers by a quarter to two
-        fifths on the paper's three laws, and "likelihood" for the others.
-    solver : {"certified", "reference"}, default="certified"
-        "certified" ascends to the optimum and proves it. "reference" is the gradient ascent first
-        published, which stops short of it; it takes no weights, and is there for comparison. The
-        width is chosen by certified fits either way.
-    form : {"corrected", "printed"}, default="corrected"
-        The paper's combinations as they must be meant, or as it prints them.
     tol : float, default=1e-6
         Stop when the mean log-ratio is certainly within `tol` of its maximum.
-    narrower : array-like, default=(0.35, 0.5, 0.7)
-        Multiples of the smallest centile to try as widths too. In ten dimensions distances crowd
-        together, and likelihood sits at the narrow edge of the centiles.
-    halved : bool, default=True
-        Kernel :math:`\exp(-d^2 / 2\sigma^2)`; without the 2 if False, as in some published code.
     pos_label : label, default=None
-        The positive class, which `combine` and `eta_raw` speak of; ``classes_[1]`` when None.
+        The positive class, which `combine` speaks of; ``classes_[1]`` when None.
     random_state : int, RandomState or None, default=None
         Seed of centres, widths and folds.
 
@@ -955,7 +847,7 @@ default="norm"
         all centres.
     gap_ : float
         The larger certificate of the two ratios: how much greater a mean log-ratio could be at
-        most. At most `tol`, unless a warning said so or ``solver="reference"``.
+        most. At most `tol`, unless a warning said so.
     width_ : ndarray of shape (2,)
         Width of each class's kernels, negative class first, as everywhere below.
     widths_ : ndarray of shape (n_widths,)
@@ -965,8 +857,6 @@ default="norm"
         choose.
     class_scores_ : ndarray of shape (2, n_widths)
         Mean log-ratio of each class on its rows left out; likewise.
-    search_gaps_ : ndarray of shape (2, n_widths, n_folds)
-        Certificate of every fit behind the choice; no folds when there is one width.
     centers_ : list of two ndarray of shape (n_centers, d)
         Kernel centres.
     weights_ : list of two ndarray of shape (n_centers,)
@@ -985,8 +875,7 @@ default="norm"
     See Also
     --------
     LSPClassifier : The same kernels by least squares; two or more classes.
-    flipcost.paper.kliep : The mathematics of a ratio.
-    flipcost.paper.kliep : The combinations, corrected and printed.
+    flipcost.paper.kliep : The mathematics of a ratio, and of combinations as printed.
 
     Notes
     -----
@@ -1013,8 +902,8 @@ default="norm"
     all rows: the likelihood of mixture weights on a simplex, a concave problem whose dual gap is
     the certificate.
 
-    `combine` and `form` act when probabilities are asked for: with ``criterion="likelihood"``, all
-    combinations can be had from one fit by `set_params`.
+    `combine` acts when probabilities are asked for: all combinations but "norm" can be had from one
+    fit by `set_params`.
 
     References
     ----------
@@ -1040,9 +929,6 @@ default="norm"
         "combine": [StrOptions(set(COMBINATIONS))],
         **KERNELS,
         "cv": [Integral, "cv_object"],
-        "criterion": [StrOptions({"auto", "posterior", "likelihood"})],
-        "solver": [StrOptions({"certified", "reference"})],
-        "form": [StrOptions({"corrected", "printed"})],
         "tol": [Interval(Real, 0, None, closed="neither")],
         "pos_label": "no_validation",
     }
@@ -1054,12 +940,7 @@ default="norm"
         centers: int = 100,
         *,
         cv: int = 5,
-        criterion: str = "auto",
-        solver: str = "certified",
-        form: Literal["corrected", "printed"] = "corrected",
         tol: float = 1e-6,
-        narrower: Any = (0.35, 0.5, 0.7),
-        halved: bool = True,
         pos_label: Any = None,
         random_state: Any = None,
     ) -> None:
@@ -1067,12 +948,7 @@ default="norm"
         self.widths = widths
         self.centers = centers
         self.cv = cv
-        self.criterion = criterion
-        self.solver = solver
-        self.form = form
         self.tol = tol
-        self.narrower = narrower
-        self.halved = halved
         self.pos_label = pos_label
         self.random_state = random_state
 
@@ -1096,23 +972,42 @@ default="norm"
         X = validate_data(self, X, dtype=np.float64)
         positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
-        refuse_weightless_classes(positive.astype(np.intp), 2, weight)
         rng = generator(self.random_state)
         rows = Rows(X, positive, weight)
 
-        self.widths_ = rows.widths(self.widths, self.narrower, rng)
+        self.widths_ = rows.widths(self.widths, rng, NARROWER)
         self.centers_ = [rows.centers(rows.codes == code, self.centers, rng) for code in (0, 1)]
         bases = [squared_distances(rows.X, centers) for centers in self.centers_]
         choice, starts = self._choose(bases, rows, positive, rng)
         self.width_ = self.widths_[list(choice)]
-        self._fit_ratios(bases, rows, starts)
+
+        share = np.ones(len(rows.X)) if rows.weight is None else rows.weight
+        share = share / share.sum()
+        fits, ratios = [], []
+        for code, start in enumerate(starts):
+            phi, own = gaussian_kernel(bases[code], self.width_[code]), rows.codes == code
+            mean = share @ phi
+            fit = kliep(phi[own], mean, self.tol, sample_weight=share[own], start=start)
+            fits.append(fit)
+            ratios.append(phi @ fit.weights)
+        self.prior_ = float(share @ rows.codes)
+        self.scales_ = training_scales(ratios[1], ratios[0], self.prior_)
+        self.weights_ = [fit.weights for fit in fits]
+        self.objective_ = np.array([fit.objective for fit in fits])
+        self.n_iter_ = max(fit.n_iter for fit in fits)
+        self.gap_ = max(fit.gap for fit in fits)
+        if self.gap_ > self.tol:
+            msg = (
+                f"A ratio ended with a gap of {self.gap_:.1g}, above tol={self.tol:g}: rounding or "
+                "the limit of 100 steps stopped it. Widen the kernels, or raise `tol`."
+            )
+            warnings.warn(msg, ConvergenceWarning, 3)
         return self
 
     def _choose(self, bases, rows, positive, rng):
         """Return the place of each class's width in the grid, and where its fit may start."""
         if len(self.widths_) == 1:
             self.scores_, self.class_scores_ = np.full(1, np.nan), np.full((2, 1), np.nan)
-            self.search_gaps_ = np.empty((2, 1, 0))
             return (0, 0), (None, None)
         search = kliep_posterior_search(
             bases,
@@ -1120,64 +1015,15 @@ default="norm"
             self.widths_,
             rows.folds(self.cv, positive.astype(np.intp), rng),
             sample_weight=rows.weight,
-            halved=self.halved,
             tol=self.tol,
         )
         self.scores_, self.class_scores_ = search.scores, search.class_scores
-        self.search_gaps_ = search.gaps
-        jointly = self.criterion == "posterior" or (
-            self.criterion == "auto" and self.combine == "norm"
-        )
-        choice = (search.best, search.best) if jointly else search.class_best
+        choice = (search.best, search.best) if self.combine == "norm" else search.class_best
         return choice, [search.starts[code][place] for code, place in enumerate(choice)]
-
-    def _fit_ratios(self, bases, rows, starts):
-        share = np.full(len(rows.X), 1.0) if rows.weight is None else rows.weight
-        share = share / share.sum()
-        if self.solver == "reference" and np.ptp(share) > 0:
-            msg = (
-                'solver="reference" takes no weights; got `sample_weight` that differ. Give none, '
-                'or use solver="certified".'
-            )
-            raise ValueError(msg)
-        fits, ratios = [], []
-        for code in (0, 1):
-            phi = self._kernel(bases[code], code)
-            members = rows.codes == code
-            if self.solver == "reference":
-                fit = kliep_reference(phi[members], share @ phi)
-            else:
-                fit = kliep(
-                    phi[members],
-                    share @ phi,
-                    self.tol,
-                    sample_weight=share[members],
-                    start=starts[code],
-                )
-            fits.append(fit)
-            ratios.append(phi @ fit.weights)
-        self.prior_ = float(share @ rows.codes)
-        self.scales_ = training_scales(ratios[1], ratios[0], self.prior_)
-        self._store(fits)
-
-    def _store(self, fits):
-        self.weights_ = [fit.weights for fit in fits]
-        self.objective_ = np.array([fit.objective for fit in fits])
-        self.n_iter_ = max(fit.n_iter for fit in fits)
-        self.gap_ = max(fit.gap for fit in fits)
-        if self.solver == "certified" and self.gap_ > self.tol:
-            msg = (
-                f"A ratio ended with a gap of {self.gap_:.1g}, above tol={self.tol:g}: rounding or "
-                "the limit of 100 steps stopped it. Widen the kernels, or raise `tol`."
-            )
-            warnings.warn(msg, ConvergenceWarning, 5)
 
     def _chosen(self):
         widths = np.unique(self.width_)
         return {"widths": float(widths[0]) if len(widths) == 1 else widths}
-
-    def _kernel(self, sq_distances, code):
-        return gaussian_kernel(sq_distances, float(self.width_[code]), halved=self.halved)
 
     def density_ratios(self, X: Any) -> Array:
         """Return the density of each class over the density of all rows.
@@ -1196,35 +1042,11 @@ default="norm"
         X = validate_data(self, X, reset=False, dtype=np.float64)
         return np.column_stack(
             [
-                self._kernel(squared_distances(X, centers), code) @ self.weights_[code]
-                for code, centers in enumerate(self.centers_)
+                gaussian_kernel(squared_distances(X, centers), width) @ weights
+                for centers, width, weights in zip(
+                    self.centers_, self.width_, self.weights_, strict=True
+                )
             ]
-        )
-
-    def eta_raw(self, X: Any) -> Array:
-        """Return the probability of the positive class as the formula gives it, not clipped.
-
-        Parameters
-        ----------
-        X : array-like of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n,)
-        """
-        return self._eta(X, clip=False)
-
-    def _eta(self, X, *, clip):
-        ratios = self.density_ratios(X)
-        return combine_ratios(
-            ratios[:, 1],
-            ratios[:, 0],
-            self.prior_,
-            self.combine,
-            scales=self.scales_,
-            form=self.form,
-            clip=clip,
         )
 
     def predict_proba(self, X: Any) -> Array:
@@ -1240,4 +1062,6 @@ default="norm"
         ndarray of shape (n, 2)
             Columns in the order of ``classes_``.
         """
-        return self._columns(self._eta(X, clip=True))
+        below, above = self.density_ratios(X).T
+        eta = combine_ratios(above, below, self.prior_, self.combine, scales=self.scales_)
+        return self._columns(eta)

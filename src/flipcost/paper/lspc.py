@@ -25,8 +25,8 @@ fixed total penalty :math:`m \lambda`.
 
 Conventions
 -----------
-``bases`` is one array of kernel values (or squared distances) per class, each with a row per data
-row, in the order of the class codes 0, 1, ...; or a single array when all classes share their
+``bases`` holds one array of kernel values (or squared distances) per class, each with a row per
+data row, in the order of the class codes 0, 1, ...; or a single array when all classes share their
 centres. ``l2`` is :math:`\lambda` above, on the scale of a mean over rows. Code that adds its
 penalty to the sum over rows instead has :math:`m \lambda`.
 
@@ -44,11 +44,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Integral, Real
-from typing import Any, Literal, Self, TypeAlias
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.linalg.lapack import dposv
 
 from flipcost._validation import (
     Interval,
@@ -58,7 +57,7 @@ from flipcost._validation import (
     fit_context,
     validate_data,
 )
-from flipcost.core.arrays import Array, Indices
+from flipcost.core.arrays import Array
 from flipcost.estimators.base import generator
 from flipcost.paper.kernels import (
     KERNELS,
@@ -67,17 +66,11 @@ from flipcost.paper.kernels import (
     ascending,
     encode_classes,
     gaussian_kernel,
-    refuse_weightless_classes,
     squared_distances,
 )
 
 # Rows that are rotated at a time: what comes of them stays in the cache.
 _BLOCK_ROWS = 1_024
-# A penalty above this share of the trace leaves a Cholesky factor half of its digits.
-_SAFE = 1e-8
-
-Bases: TypeAlias = Sequence[Array] | Array
-Criterion: TypeAlias = Literal["squared", "brier", "accuracy"]
 
 
 @dataclass(frozen=True)
@@ -111,7 +104,7 @@ class RidgeSpectrum:
     def from_columns(cls, columns: Array, weight: Array | None = None) -> RidgeSpectrum:
         """Diagonalise the Gram matrix of ``columns``."""
         weights = np.ones(len(columns)) if weight is None else weight
-        scaled = columns if weight is None else columns * np.sqrt(weights)[:, None]
+        scaled = columns * np.sqrt(weights)[:, None]
         values, vectors = np.linalg.eigh(scaled.T @ scaled)
         return cls(np.maximum(values, 0.0), vectors, columns, weights)
 
@@ -145,62 +138,28 @@ class RidgeSpectrum:
 
 
 def lspc_fit(
-    bases: Bases, codes: ArrayLike, l2: float, *, sample_weight: ArrayLike | None = None
+    bases: Sequence[Array], codes: ArrayLike, l2: float, *, sample_weight: Array | None = None
 ) -> list[Array]:
-    """Return the coefficients of every class.
-
-    Parameters
-    ----------
-    bases : sequence of arrays of shape (n_rows, n_centers), or one such array
-        Kernel values per class, or for all classes.
-    codes : array-like of shape (n_rows,)
-        Class numbers 0, 1, ...
-    l2 : float
-        Ridge penalty on the mean scale, above 0.
-    sample_weight : array-like of shape (n_rows,), optional
-        Row weights.
-
-    Returns
-    -------
-    list of ndarray of shape (n_centers,)
-        Coefficients, one array per class.
+    """Return the coefficients of every class at one penalty.
 
     Examples
     --------
     >>> phi = np.array([[1.0, 0.5], [0.5, 1.0], [0.5, 1.0]])
-    >>> [theta.round(3) for theta in lspc_fit(phi, [0, 1, 1], l2=1e-9)]
+    >>> [theta.round(3) for theta in lspc_fit([phi], [0, 1, 1], l2=1e-9)]
     [array([ 1.333, -0.667]), array([-0.667,  1.333])]
     """
-    arrays, targets, weight = _checked(bases, codes, sample_weight)
-    penalty = _checked_l2s(l2)
     coefficients: list[Array] = []
-    for phi, members in _with_targets(arrays, targets):
-        found = _solve_once(phi, members, weight, float(penalty[0]))
-        if found is None:
-            spectrum = RidgeSpectrum.from_columns(phi, weight)
-            found = spectrum.coefficients(members, penalty)[:, :, 0]
-        coefficients.extend(found.T)
+    for phi, members in _with_targets(bases, _indicators(codes)):
+        spectrum = RidgeSpectrum.from_columns(phi, sample_weight)
+        coefficients.extend(spectrum.coefficients(members, np.array([l2]))[:, :, 0].T)
     return coefficients
 
 
-def _solve_once(phi: Array, targets: Array, weight: Array | None, l2: float) -> Array | None:
-    """Return coefficients of one penalty by Cholesky; None where it is too small for that."""
-    weights = np.ones(len(phi)) if weight is None else weight
-    scaled = phi if weight is None else phi * np.sqrt(weights)[:, None]
-    gram, ridge = scaled.T @ scaled, float(weights.sum()) * l2
-    if not ridge > _SAFE * np.trace(gram):
-        return None
-    gram.flat[:: len(gram) + 1] += ridge
-    _, solution, info = dposv(gram, phi.T @ (targets * weights[:, None]))
-    return None if info else np.asarray(solution)
-
-
-def lspc_outputs(bases: Bases, coefficients: Sequence[Array]) -> Array:
+def lspc_outputs(bases: Sequence[Array], coefficients: Sequence[Array]) -> Array:
     """Return the raw outputs ``q_y(x)``, one column per class."""
-    arrays = _listed(bases)
-    shared = len(arrays) == 1
+    shared = len(bases) == 1
     return np.column_stack(
-        [arrays[0 if shared else code] @ theta for code, theta in enumerate(coefficients)]
+        [bases[0 if shared else code] @ theta for code, theta in enumerate(coefficients)]
     )
 
 
@@ -234,76 +193,37 @@ def lspc_probabilities(outputs: ArrayLike, prior: ArrayLike) -> Array:
     return np.asarray(kept / kept.sum(axis=1, keepdims=True))
 
 
-@dataclass(frozen=True)
-class LSPCSearch:
-    """Held-out scores of kernel widths and penalties.
-
-    Attributes
-    ----------
-    widths : ndarray of shape (n_widths,)
-        Widths tried.
-    l2s : ndarray of shape (n_l2s,)
-        Penalties tried.
-    scores : ndarray of shape (n_widths, n_l2s)
-        Held-out scores, greater is better (squared errors with a minus sign).
-    best : tuple of int
-        Indices of the choice; of equal scores, the last in the grid.
-    """
-
-    widths: Array
-    l2s: Array
-    scores: Array
-    best: tuple[int, int]
-
-    @property
-    def width(self) -> float:
-        """The width of the choice."""
-        return float(self.widths[self.best[0]])
-
-    @property
-    def l2(self) -> float:
-        """The penalty of the choice."""
-        return float(self.l2s[self.best[1]])
-
-
 def lspc_search(
-    sq_bases: Bases,
+    sq_bases: Sequence[Array],
     codes: ArrayLike,
     widths: ArrayLike,
     l2s: ArrayLike,
     *,
     folds: ArrayLike | None = None,
-    criterion: Criterion = "brier",
-    sample_weight: ArrayLike | None = None,
-    halved: bool = True,
-) -> LSPCSearch:
-    r"""Choose the kernel width and the penalty on rows held out, one or a fold at a time.
+    sample_weight: Array | None = None,
+) -> Array:
+    r"""Score kernel widths and penalties on rows held out, one or a fold at a time.
+
+    The score is :math:`-\tfrac12 \sum_y (p_y - 1\{y_i = y\})^2` of the probabilities, averaged over
+    rows. It can be trusted on noisy labels, being best at the (noisy) probability.
 
     Parameters
     ----------
-    sq_bases : sequence of arrays of shape (n_rows, n_centers), or one such array
-        Squared distances to the centres of each class, or to those of all classes.
+    sq_bases : sequence of arrays of shape (n_rows, n_centers)
+        Squared distances to the centres of each class, or one array for all.
     codes : array-like of shape (n_rows,)
         Class numbers 0, 1, ...
     widths, l2s : array-like
-        The grid; ascending, so that equal scores are settled for the smoothest.
+        The grid.
     folds : array-like of shape (n_rows,), optional
         Fold number of every row. By default each row is left out on its own, in closed form.
-    criterion : {"brier", "squared", "accuracy"}, default="brier"
-        "squared" is the objective of LSPC, :math:`-\tfrac12 \sum_y (q_y - 1\{y_i = y\})^2` averaged
-        over rows. "brier" is the same of the probabilities after rounding and normalising, which
-        are what is used in the end. Both can be trusted on noisy labels, being best at the (noisy)
-        probability. "accuracy" counts rows whose likeliest class is their own; it says little
-        about probabilities.
     sample_weight : array-like of shape (n_rows,), optional
         Row weights.
-    halved : bool, default=True
-        Kernel with the 2 in the denominator of the exponent.
 
     Returns
     -------
-    LSPCSearch
-        Scores and the choice.
+    ndarray of shape (n_widths, n_l2s)
+        Scores, greater is better.
 
     Examples
     --------
@@ -312,24 +232,20 @@ def lspc_search(
     >>> codes = np.repeat([0, 1], 100)
     >>> X = rng.normal(size=(200, 2)) + codes[:, None]
     >>> bases = [squared_distances(X, X[codes == code][:30]) for code in (0, 1)]
-    >>> search = lspc_search(bases, codes, widths=[0.1, 1.0, 3.0], l2s=[1e-4, 1e-2, 1.0])
-    >>> search.scores.shape
+    >>> lspc_search(bases, codes, widths=[0.1, 1.0, 3.0], l2s=[1e-4, 1e-2, 1.0]).shape
     (3, 3)
     """
-    arrays, targets, weight = _checked(sq_bases, codes, sample_weight)
-    grid, penalties = np.atleast_1d(np.asarray(widths, dtype=float)), _checked_l2s(l2s)
-    if criterion not in ("squared", "brier", "accuracy"):
-        msg = f"`criterion` must be squared, brier or accuracy; got {criterion!r}."
-        raise ValueError(msg)
-    blocks = None if folds is None else _blocks(np.asarray(folds), len(targets))
-    scores = np.empty((grid.size, penalties.size))
-    for row, width in enumerate(grid):
-        phis = [gaussian_kernel(array, float(width), halved=halved) for array in arrays]
-        held = _held_out(phis, targets, weight, penalties, blocks)
-        scores[row] = _score(held, targets, weight, criterion)
-    reverse = int(scores[::-1, ::-1].argmax())
-    best = np.unravel_index(scores.size - 1 - reverse, scores.shape)
-    return LSPCSearch(grid, penalties, scores, (int(best[0]), int(best[1])))
+    targets, penalties = _indicators(codes), np.asarray(l2s, dtype=float)
+    share = np.ones(len(targets)) if sample_weight is None else sample_weight
+    share = share / share.sum()
+    scores = []
+    for width in np.asarray(widths, dtype=float):
+        phis = [gaussian_kernel(array, float(width)) for array in sq_bases]
+        held = _held_out(phis, targets, sample_weight, penalties, folds)
+        error = lspc_probabilities(held, share @ targets) - targets[:, :, None]
+        error *= error
+        scores.append(-0.5 * np.tensordot(share, error, axes=1).sum(axis=0))
+    return np.array(scores)
 
 
 def _held_out(
@@ -337,91 +253,37 @@ def _held_out(
     targets: Array,
     weight: Array | None,
     l2s: Array,
-    blocks: list[Indices] | None,
+    folds: ArrayLike | None,
 ) -> Array:
     """Return raw outputs at rows not used for them, shape (n_rows, n_classes, n_l2s)."""
     pairs = _with_targets(phis, targets)
-    if blocks is None:
+    if folds is None:
         return np.concatenate(
             [RidgeSpectrum.from_columns(phi, weight).left_out(t, l2s) for phi, t in pairs], axis=1
         )
     outputs = np.empty((*targets.shape, l2s.size))
-    for block in blocks:
-        rest = np.setdiff1d(np.arange(len(targets)), block, assume_unique=True)
+    for fold in np.unique(folds):
+        at, rest = np.asarray(folds) == fold, np.asarray(folds) != fold
         rest_weight = None if weight is None else weight[rest]
         column = 0
         for phi, t in pairs:
             theta = RidgeSpectrum.from_columns(phi[rest], rest_weight).coefficients(t[rest], l2s)
-            outputs[block, column : column + t.shape[1]] = np.tensordot(phi[block], theta, axes=1)
+            outputs[at, column : column + t.shape[1]] = np.tensordot(phi[at], theta, axes=1)
             column += t.shape[1]
     return outputs
 
 
-def _score(outputs: Array, targets: Array, weight: Array | None, criterion: str) -> Array:
-    """Return the score of every penalty."""
-    share = np.full(len(targets), 1.0) if weight is None else weight
-    share = share / share.sum()
-    if criterion != "squared":
-        outputs = lspc_probabilities(outputs, share @ targets)
-    if criterion == "accuracy":
-        hits = outputs.argmax(axis=1) == targets.argmax(axis=1)[:, None]
-        return np.asarray(share @ hits)
-    error = outputs - targets[:, :, None]
-    error *= error
-    return np.asarray(-0.5 * np.tensordot(share, error, axes=1).sum(axis=0))
+def _indicators(codes: ArrayLike) -> Array:
+    """Return a column for each class that says which rows are of it."""
+    numbers = np.asarray(codes)
+    return np.eye(int(numbers.max()) + 1)[numbers]
 
 
-def _checked(
-    bases: Bases, codes: ArrayLike, sample_weight: ArrayLike | None
-) -> tuple[list[Array], Array, Array | None]:
-    """Return the bases as a list, class indicators (n_rows, n_classes) and weights."""
-    arrays = _listed(bases)
-    labels = np.asarray(codes)
-    if labels.ndim != 1 or not np.issubdtype(labels.dtype, np.integer) or not labels.size:
-        msg = "`codes` must be a non-empty array of class numbers 0, 1, ...; encode the labels."
-        raise ValueError(msg)
-    n_classes = max(len(arrays), int(labels.max()) + 1)
-    shapes = [array.shape for array in arrays]
-    if len(arrays) not in (1, n_classes) or any(
-        len(shape) != 2 or shape[0] != labels.size for shape in shapes
-    ):
-        msg = (
-            "`bases` must hold one array per class, or one for all, each with a row per label; "
-            f"got shapes {shapes} for {labels.size} labels in {n_classes} classes."
-        )
-        raise ValueError(msg)
-    weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    if weight is not None and not (weight.shape == labels.shape and np.all(weight >= 0)):
-        msg = f"`sample_weight` must hold {labels.size} numbers from 0 up; got others."
-        raise ValueError(msg)
-    return arrays, np.eye(n_classes)[labels], weight
-
-
-def _listed(bases: Bases) -> list[Array]:
-    arrays = [bases] if isinstance(bases, np.ndarray) else bases
-    return [np.asarray(array, dtype=float) for array in arrays]
-
-
-def _checked_l2s(l2s: ArrayLike) -> Array:
-    penalties = np.atleast_1d(np.asarray(l2s, dtype=float))
-    if not (np.all(penalties > 0) and np.all(np.isfinite(penalties))):
-        msg = f"`l2` must be finite and above 0; got {penalties.tolist()}."
-        raise ValueError(msg)
-    return penalties
-
-
-def _blocks(folds: Indices, n_rows: int) -> list[Indices]:
-    if folds.shape != (n_rows,) or len(np.unique(folds)) < 2:
-        msg = f"`folds` must give a fold number to each of {n_rows} rows, at least two in all."
-        raise ValueError(msg)
-    return [np.flatnonzero(folds == fold) for fold in np.unique(folds)]
-
-
-def _with_targets(arrays: list[Array], targets: Array) -> list[tuple[Array, Array]]:
+def _with_targets(bases: Sequence[Array], targets: Array) -> list[tuple[Array, Array]]:
     """Pair each base with the indicator columns that it predicts."""
-    if len(arrays) == 1:
-        return [(arrays[0], targets)]
-    return [(array, targets[:, [code]]) for code, array in enumerate(arrays)]
+    if len(bases) == 1:
+        return [(bases[0], targets)]
+    return [(base, targets[:, [code]]) for code, base in enumerate(bases)]
 
 
 # Half decades. Without noise the best penalties are small; flipped labels ask for large ones.
@@ -454,16 +316,8 @@ class LSPClassifier(KernelClassifier):
         How rows are held out to choose by. None leaves out each row, with all its weight, in
         closed form. An int makes that many random stratified folds; a splitter's test sets must
         partition the rows.
-    criterion : {"brier", "squared", "accuracy"}, default="brier"
-        What the choice goes by: the squared error of the probabilities, or of the raw outputs
-        (the objective of the method), both of which noisy labels leave in order, or the share of
-        rows whose likeliest class is their own.
     basis : {"class", "full"}, default="class"
         Whether each class has kernels on its own rows, or all share kernels on rows of any class.
-    narrower : array-like, default=()
-        Multiples of the smallest centile to try as widths too.
-    halved : bool, default=True
-        Kernel :math:`\exp(-d^2 / 2\sigma^2)`; without the 2 if False, as in some published code.
     random_state : int, RandomState or None, default=None
         Seed of centres, widths and folds. Nothing is random when there are at most 63 distinct
         rows, no class has more of them than `centers`, and `cv` is None.
@@ -481,9 +335,10 @@ class LSPClassifier(KernelClassifier):
     l2s_ : ndarray of shape (n_l2s,)
         Penalties tried, ascending.
     scores_ : ndarray of shape (n_widths, n_l2s)
-        Held-out scores, greater is better; squared errors are halved and have a minus sign.
+        Squared errors of the probabilities of rows held out, halved and with a minus sign; NaN
+        where there is one candidate and nothing to choose.
     best_score_ : float
-        The greatest of them. Of equal ones, the widest kernel and the largest penalty win.
+        The greatest of them.
     centers_ : list of ndarray of shape (n_centers, d)
         Kernel centres of each class, or one array for all.
     weights_ : list of ndarray of shape (n_centers,)
@@ -542,7 +397,6 @@ class LSPClassifier(KernelClassifier):
         **KERNELS,
         "l2s": [None, Interval(Real, 0, None, closed="neither"), "array-like"],
         "cv": [Integral, "cv_object"],
-        "criterion": [StrOptions({"brier", "squared", "accuracy"})],
         "basis": [StrOptions({"class", "full"})],
     }
 
@@ -553,20 +407,14 @@ class LSPClassifier(KernelClassifier):
         centers: int = 100,
         *,
         cv: Any = None,
-        criterion: Literal["squared", "brier", "accuracy"] = "brier",
         basis: str = "class",
-        narrower: Any = (),
-        halved: bool = True,
         random_state: Any = None,
     ) -> None:
         self.widths = widths
         self.l2s = l2s
         self.centers = centers
         self.cv = cv
-        self.criterion = criterion
         self.basis = basis
-        self.narrower = narrower
-        self.halved = halved
         self.random_state = random_state
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -590,43 +438,30 @@ class LSPClassifier(KernelClassifier):
         X, y = validate_data(self, X, y, dtype=np.float64)
         self.classes_, codes = encode_classes(y)
         weight = check_weights(sample_weight, X)
-        refuse_weightless_classes(codes, len(self.classes_), weight)
         rng = generator(self.random_state)
         rows = Rows(X, codes, weight)
 
-        self.widths_ = rows.widths(self.widths, self.narrower, rng)
+        self.widths_ = rows.widths(self.widths, rng)
         self.l2s_ = ascending(_L2S if self.l2s is None else self.l2s, "l2s")
-        self.centers_ = self._draw_centers(rows, rng)
+        members = [np.ones(len(rows.codes), bool)]
+        if self.basis == "class":
+            members = [rows.codes == code for code in range(len(self.classes_))]
+        self.centers_ = [rows.centers(of_class, self.centers, rng) for of_class in members]
         bases = [squared_distances(rows.X, centers) for centers in self.centers_]
-        search = lspc_search(
-            bases,
-            rows.codes,
-            self.widths_,
-            self.l2s_,
-            folds=None if self.cv is None else rows.folds(self.cv, codes, rng),
-            criterion=self.criterion,
-            sample_weight=rows.weight,
-            halved=self.halved,
-        )
-        self.scores_, self.best_score_ = search.scores, float(search.scores[search.best])
-        self.width_, self.l2_ = search.width, search.l2
-        self.weights_ = lspc_fit(
-            [self._kernel(base) for base in bases], rows.codes, self.l2_, sample_weight=rows.weight
-        )
+        self.scores_ = np.full((1, 1), np.nan)
+        if len(self.widths_) * len(self.l2s_) > 1:
+            folds = None if self.cv is None else rows.folds(self.cv, codes, rng)
+            self.scores_ = lspc_search(
+                bases, rows.codes, self.widths_, self.l2s_, folds=folds, sample_weight=rows.weight
+            )
+        width, l2 = np.unravel_index(self.scores_.argmax(), self.scores_.shape)
+        self.best_score_ = float(self.scores_[width, l2])
+        self.width_, self.l2_ = float(self.widths_[width]), float(self.l2s_[l2])
+        phis = [gaussian_kernel(base, self.width_) for base in bases]
+        self.weights_ = lspc_fit(phis, rows.codes, self.l2_, sample_weight=rows.weight)
         shares = np.bincount(rows.codes, rows.weight)
         self.class_prior_ = shares / shares.sum()
         return self
-
-    def _draw_centers(self, rows, rng):
-        members = (
-            [np.full(len(rows.codes), fill_value=True)]
-            if self.basis == "full"
-            else [rows.codes == code for code in range(len(self.classes_))]
-        )
-        return [rows.centers(of_class, self.centers, rng) for of_class in members]
-
-    def _kernel(self, sq_distances):
-        return gaussian_kernel(sq_distances, self.width_, halved=self.halved)
 
     def _chosen(self):
         return {"widths": self.width_, "l2s": self.l2_}
@@ -646,5 +481,5 @@ class LSPClassifier(KernelClassifier):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, dtype=np.float64)
-        phis = [self._kernel(squared_distances(X, centers)) for centers in self.centers_]
+        phis = [gaussian_kernel(squared_distances(X, c), self.width_) for c in self.centers_]
         return lspc_probabilities(lspc_outputs(phis, self.weights_), self.class_prior_)

@@ -186,27 +186,19 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         Whether negatives are drawn without replacement, the floor of :math:`r m_-` of them, or
         all weighed by :math:`r`. Weights do the same in expectation, with less variance, also for
         :math:`r > 1`; the estimator must take them.
-    scoring : {"cost", "accuracy", "am", "f", "margin_cost"}, default="cost"
+    scoring : {"cost", "accuracy", "am", "f"}, default="cost"
         What the margin is tuned by, on cross-validated calls of untouched rows: the weighted cost
         (at margin 1, the user's own), accuracy, the mean of the two classes' recalls, or F. When
         a noise rate is given, the counts are denoised first. When none is, and labels are noisy,
-        accuracy and AM are sound to tune by; cost and F are not. "margin_cost" divides the price
-        of a false positive by the candidate's own margin, as the paper does: it prefers large
-        margins whatever the calls, and is there for the record.
+        accuracy and AM are sound to tune by; cost and F are not. (The paper's own cost divides the
+        price of a false positive by the margin that is tried: it prefers large margins whatever
+        the calls.)
     noise_rate : float, pair of floats, or None, default=None
         Rate in [0, 0.5), or ``(rho_pos, rho_neg)``; None takes the labels as they are.
-    margins : {"implied", "printed"} or sequence of floats, default="implied"
-        Candidates of ``margin="tune"``; see `flipcost.paper.resampling.margin_grid` for the grids.
-    include_even : bool, default=True
-        Whether margin 1, which the paper's grids lack, is a candidate too (where it can be: drawing
-        takes :math:`r \le 1`).
-    relabel : {"cost", "minority"} or None, default="cost"
-        Which class is treated as the positive one while the other is re-sampled. "cost": the one
-        that makes margin 1 reachable by drawing, that is the class whose misses cost more.
-        "minority", the paper: the rarer one, so that none of its rows are lost; if its misses are
-        the cheaper ones, no drawing of the other class can honour the cost. None: the user's. When
-        the classes change roles, so do the costs, which the paper omits to say; labels, and all
-        that is reported, stay the user's.
+    margins : sequence of floats or None, default=None
+        Candidates of ``margin="tune"``. None: the paper's twelve
+        (`flipcost.paper.resampling.margin_grid`) and 1, which its grids lack, as far as negatives
+        can be drawn at them (:math:`r \le 1`).
     cv : int, splitter or iterable, default=5
         Folds.
     n_jobs : int or None, default=None
@@ -227,7 +219,10 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         What the negatives were multiplied by: the drawn share, or the weight; None where prices
         make it differ by row.
     relabeled_ : bool
-        Whether the classes changed roles, as `relabel` says.
+        Whether the negatives were treated as the positive class, so that the positives were
+        re-sampled: where that makes margin 1 reachable by drawing, which is where a miss costs less
+        than a false alarm. When the classes change roles, so do the costs; labels, and all that is
+        reported, stay the user's. (The paper relabels the rarer class and leaves the cost alone.)
     cv_results_ : dict of ndarray
         For each candidate its ``margin``, ``ratio``, cross-validated ``counts`` (label, call;
         negative class first), ``score`` (larger is better) and ``rank``; with ``margin="tune"``
@@ -293,10 +288,8 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         **COST_AND_RATE,
         "margin": [StrOptions({"tune"}), Real],
         "mode": [StrOptions({"undersample", "weight"})],
-        "scoring": [StrOptions({*MEASURES, "margin_cost"})],
-        "margins": [StrOptions({"implied", "printed"}), "array-like"],
-        "include_even": ["boolean"],
-        "relabel": [StrOptions({"cost", "minority"}), None],
+        "scoring": [StrOptions(set(MEASURES))],
+        "margins": ["array-like", None],
         "cv": [Integral, "cv_object"],
         "n_jobs": [Integral, None],
         "random_state": ["random_state"],
@@ -312,9 +305,7 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         scoring: Any = "cost",
         noise_rate: Any = None,
         *,
-        margins: Any = "implied",
-        include_even: bool = True,
-        relabel: str | None = "cost",
+        margins: Any = None,
         cv: Any = 5,
         n_jobs: Any = None,
         random_state: Any = None,
@@ -327,8 +318,6 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         self.scoring = scoring
         self.noise_rate = noise_rate
         self.margins = margins
-        self.include_even = include_even
-        self.relabel = relabel
         self.cv = cv
         self.n_jobs = n_jobs
         self.random_state = random_state
@@ -360,7 +349,7 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         if paid is not None:
             paid = paid.relative(weight)
             cost = share_and_unit(self.cost, paid, weight)[0]
-        self.relabeled_ = self._changes_roles(positive, weight, cost, rates)
+        self.relabeled_ = negative_ratio(cost, 1.0, rates) > 1
         if self.relabeled_:
             cost, rates, positive = 1 - cost, rates[::-1], ~positive
             self._index = 1 - self._index
@@ -399,21 +388,10 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
     def _inner(self):
         return LinkClassifier() if self.estimator is None else clone(self.estimator)
 
-    def _changes_roles(self, positive, weight, cost, rates):
-        if self.relabel == "minority":
-            return bool(np.average(positive, weights=weight) > 0.5)
-        return self.relabel == "cost" and negative_ratio(cost, 1.0, rates) > 1
-
     def _tune(self, rows, cost, random):
         """Cross-validate every margin and keep the best: steps 1 to 8 of the algorithm."""
         margins = self._candidates(cost)
         ratios = np.array([self._ratio(cost, margin) for margin in margins])
-        if self._by_row and self.scoring == "margin_cost":
-            msg = (
-                "`scoring='margin_cost'` divides one price by the margin, and prices differ by row "
-                "here. Give 'cost', which counts them as they are."
-            )
-            raise ValueError(msg)
         n = len(rows.positive)
         splits = check_cv(self.cv, rows.positive.astype(np.int8), classifier=True).split(
             np.empty((n, 0)), rows.positive.astype(np.int8)
@@ -428,52 +406,15 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         )
         # Rows; then what wrong calls would cost.
         both = np.array(tables).reshape(len(ratios), len(folds), -1, 2, 2).sum(axis=1)
+        rates = self._rates
+        if self.relabeled_:  # F, and what is reported, are of the user's positive class
+            both, rates = both[..., ::-1, ::-1], rates[::-1]
         counts = both[:, 0]
         if self.scoring == "cost":
-            paid = ConfusionCounts(both[:, 1], both[:, 1]).denoised(self._rates)
+            paid = ConfusionCounts(both[:, 1], both[:, 1]).denoised(rates)
             scores = -(paid[..., 1, 0] + paid[..., 0, 1]) / counts.sum(axis=(1, 2))
         else:
-            scores = self._scores(counts, margins, cost)
-        self._choose(margins, ratios, counts, scores)
-
-    def _candidates(self, cost):
-        if not isinstance(self.margins, str):
-            margins = np.array([margin_value(margin) for margin in np.ravel(self.margins)])
-            if not len(margins):
-                msg = "`margins` must hold at least one candidate; got none."
-                raise ValueError(msg)
-        else:
-            margins = margin_grid(cost, self.margins)
-            if self.mode == "undersample":
-                # Under class-conditional noise the ratio of a listed margin can exceed 1.
-                margins = np.array([m for m in margins if self._can_draw(cost, m)])
-        can_be_even = self.mode == "weight" or self._can_draw(cost, 1.0)
-        if self.include_even and can_be_even and 1.0 not in margins:
-            margins = np.append(margins, 1.0)
-        if not len(margins):
-            msg = (
-                f"No margin of the grid {self.margins!r} lets negatives be drawn at this noise "
-                "rate: all would need more of them than there are. Use mode='weight'."
-            )
-            raise ValueError(msg)
-        return margins
-
-    def _can_draw(self, cost, margin):
-        return negative_ratio(cost, margin, self._rates) <= 1
-
-    def _scores(self, counts, margins, cost):
-        """Return a score for each candidate, larger is better; NaN is worst."""
-        if self.scoring == "margin_cost":
-            tables = ConfusionCounts(counts, counts).denoised(self._rates)
-            pairs = zip(tables, margins, strict=True)
-            return -np.array([float(measure(t, "cost", cost, m)) for t, m in pairs])
-        rates = self._rates
-        if self.relabeled_:  # F is of the user's positive class
-            counts, rates = counts[:, ::-1, ::-1], rates[::-1]
-        tables = ConfusionCounts(counts, counts).denoised(rates)
-        return measure(tables, self.scoring)
-
-    def _choose(self, margins, ratios, counts, scores):
+            scores = measure(ConfusionCounts(counts, counts).denoised(rates), self.scoring)
         if np.isnan(scores).all():
             msg = (
                 f"The measure {self.scoring!r} is not defined for any margin: the denoised counts "
@@ -486,10 +427,26 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         self.cv_results_ = {
             "margin": margins,
             "ratio": ratios,
-            "counts": counts[:, ::-1, ::-1] if self.relabeled_ else counts,
+            "counts": counts,
             "score": scores,
             "rank": rankdata(-worst, method="min").astype(np.int32),
         }
+
+    def _candidates(self, cost):
+        """Return the margins given, or the paper's and 1 as far as negatives can be drawn."""
+        if self.margins is not None:
+            margins = [margin_value(margin) for margin in np.ravel(self.margins)]
+        else:
+            drawn = self.mode == "undersample"
+            margins = [
+                margin
+                for margin in (*margin_grid(cost), 1.0)
+                if not drawn or negative_ratio(cost, margin, self._rates) <= 1
+            ]
+        if not margins:
+            msg = "`margins` must hold at least one candidate; got none."
+            raise ValueError(msg)
+        return np.array(margins)
 
     def predict_proba(self, X: Any) -> Array:
         """Return the probability of each class in the original balance; clean, given a rate.

@@ -319,13 +319,10 @@ class LSPEstimate:
         centers = [choose_centers(trial.X[self._codes == c], N_CENTERS, rng) for c in (0, 1)]
         distances = [squared_distances(X, rows) for rows in centers]
         n = len(trial.noisy)
-        search = lspc_search(
-            [base[:n] for base in distances],
-            self._codes,
-            np.sort(centile_widths(trial.X, rng)),
-            np.array(L2S) / n,
-        )
-        self._phi = [gaussian_kernel(base, search.width) for base in distances]
+        widths, training = centile_widths(trial.X, rng), [base[:n] for base in distances]
+        scores = lspc_search(training, self._codes, widths, np.array(L2S) / n)
+        width = float(widths[scores.max(axis=1).argmax()])
+        self._phi = [gaussian_kernel(base, width) for base in distances]
 
     def probabilities(self, rows: NDArray[np.int_], at: NDArray[np.int_]) -> Array:
         """Fit to rows, and return probabilities of the positive class, a column per penalty."""
@@ -365,7 +362,7 @@ class KLIEPEstimate:
         centers = [choose_centers(trial.X[self._codes == c], N_CENTERS, rng) for c in (0, 1)]
         distances = [squared_distances(X, rows) for rows in centers]
         n = len(trial.noisy)
-        grid = np.sort(centile_widths(trial.X, rng))
+        grid = centile_widths(trial.X, rng)
         training = [base[:n] for base in distances]
         if solver == "reference":
             widths = [self._reference_width(training[c], c, grid) for c in (0, 1)]

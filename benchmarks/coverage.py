@@ -7,9 +7,11 @@ share of wrong labels and of positives (of the table), the cost of what was chos
 over logistic regression (on new rows). Beside the rates stands `flipcost.judge` of the same labels:
 post-stratified Beta intervals that know no column.
 
-``--rare`` compares estimated and true costs where positives are rare.
+``--rare`` compares estimated and true costs where positives are rare. ``--drawn`` checks no row: a
+fit learns from 10,000 rows drawn of 1,000,000, of which some 5 % are positive and half of those
+drawn; beside it, from 100,000 rows, all of them.
 
-Run as ``python -m benchmarks.coverage [--draws 200] [--checked 100] [--first 0] [--rare]``.
+Run as ``python -m benchmarks.coverage [--draws 200] [--checked 100] [--first 0] [--rare|--drawn]``.
 """
 
 from __future__ import annotations
@@ -76,6 +78,12 @@ RARE_LAWS = [
     Law(_shifted(intercept), _always(0.3), _always(0.001), cost)
     for intercept, cost in ((-4.4, 0.05), (-6.4, 0.01), (-9.0, 0.001))
 ]
+# A steeper line, so that a table alone tells the rate.
+DRAWN_LAWS = {
+    name: Law(lambda X: expit(2 * X[:, 0] + X[:, 1] - 4.3), _always(missed), _always(false), 0.08)
+    for name, missed, false in (("clean", 0.0, 0.0), ("missed", 0.3, 0.001), ("both", 0.2, 0.01))
+}
+TABLE_ROWS, SAMPLE = 1_000_000, 10_000
 FIGURES = ("rate +", "rate -", "wrong", "share", "cost", "saving")
 
 
@@ -231,6 +239,30 @@ def _claimed(law: Law, design: str, n: int, seed: int) -> tuple[float, float, fl
     return model.cost_estimate_, paid, float(eta.mean()), low <= paid <= high
 
 
+def drawn(seeds: range) -> None:
+    """Print coverage of fits to rows that were drawn, beside fits to all of fewer rows."""
+    for name, law in DRAWN_LAWS.items():
+        for n, sample in ((TABLE_ROWS, SAMPLE), (TABLE_ROWS // 10, None)):
+            found = np.mean([_from_sample(law, n, sample, seed) for seed in seeds], axis=0)
+            wrong, width, cost, cost_width = found
+            print(
+                f"  {name:<12} {sample or n:>8,} of {n:>9,} rows: wrong labels {wrong:.3f} "
+                f"({width:.4f}), cost {cost:.3f} ({cost_width:.4f})",
+                flush=True,
+            )
+
+
+def _from_sample(law: Law, n: int, sample: int | None, seed: int) -> tuple[float, ...]:
+    """Return what intervals cover, and their widths."""
+    rows, fresh = draw(law, n, seed), np.random.default_rng([30, seed]).normal(size=(FRESH, 4))
+    table = fc.scale.scan_batches([(rows.X, rows.noisy)])
+    model = classifier(law, seed).fit_table(table, sample or n)
+    wrong, (low, high) = model.wrong_share_if_random_, model.cost_interval_
+    truth = float((rows.noisy != rows.clean).mean())
+    paid = expected(model.predict(fresh), law.eta(fresh), law.cost)
+    return wrong.low <= truth <= wrong.high, wrong.high - wrong.low, low <= paid <= high, high - low
+
+
 def main(arguments: list[str] | None = None) -> None:
     """Print all figures."""
     parser = argparse.ArgumentParser(description=__doc__.split("\n", 1)[0])
@@ -240,12 +272,15 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--laws", nargs="+", choices=LAWS, default=list(LAWS))
     parser.add_argument("--designs", nargs="+", choices=DESIGNS, default=list(DESIGNS))
     parser.add_argument("--rare", action="store_true")
+    parser.add_argument("--drawn", action="store_true")
     asked = parser.parse_args([] if arguments is None else arguments)
     seeds = range(asked.first, asked.first + asked.draws)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         if asked.rare:
             rare(seeds)
+        elif asked.drawn:
+            drawn(seeds)
         else:
             show({k: LAWS[k] for k in asked.laws}, asked.designs, asked.checked, seeds)
 

@@ -17,7 +17,7 @@ from flipcost.core.calibration import (
     find_modes,
     flip_log_likelihood,
 )
-from flipcost.core.noise_posterior import integrate_rates
+from flipcost.core.noise_posterior import integrate_rates, rate_posterior
 
 
 def draw(n, slope, offset, rate, seed):
@@ -197,3 +197,67 @@ def test_pooling_is_a_weighted_mean():
     np.testing.assert_allclose(fit.probability(standard), by_hand, atol=1e-12)
     assert isinstance(fit, Calibration)
     assert fit.weight.sum() == pytest.approx(1.0)
+
+
+def _drawn(n, sample, seed):
+    """Return bins of scores of `sample` rows of n, half of them positive where 4 % are."""
+    rng = np.random.default_rng([71, seed])
+    scores = rng.normal(size=n)
+    noisy = (rng.random(n) < expit(2 * scores - 5)) & (rng.random(n) >= 0.3)
+    places = [rng.permutation(np.flatnonzero(noisy == k))[: sample // 2] for k in (False, True)]
+    each = tuple(float((noisy == k).sum() / len(places[k])) for k in (False, True))
+    rows = np.concatenate(places)
+    weight = np.where(noisy[rows], each[1], each[0])
+    plain = ScoreBins.from_scores(scores[rows], noisy[rows], weight)
+    return plain.of_drawn(each), ScoreBins.from_scores(scores, noisy)
+
+
+def test_drawn_labels_count_as_rows_and_stand_for_the_table():
+    """Half of the sample is positive, but the share is the table's, and so is the curve."""
+    sample, table = _drawn(40_000, 1_600, 0)
+    assert sample.positive.sum() == pytest.approx(sample.negative.sum(), rel=1e-9)
+    assert sample.noisy_share == pytest.approx(table.noisy_share, rel=1e-9)
+    rates = [(0.3, 0.0)]
+    ours, whole = (calibrate([b], rates).curves[0, 0] for b in (sample, table))
+    inside = np.abs(TABLE) < 2
+    assert np.abs(ours - whole)[inside].max() < 0.1  # 800 rows of each label
+
+
+@pytest.mark.parametrize("checked", [False, True])
+def test_the_likelihood_of_drawn_labels_by_differences(checked):
+    """Gradients are those of the log density, which is that of labels given that rows are drawn."""
+    bins, _ = _drawn(20_000, 1_000, 1)
+    if checked:
+        rng = np.random.default_rng(2)
+        bins = bins.with_checked(rng.normal(size=40), np.arange(40) < 5, np.arange(40) % 3 == 0)
+    fits = BinStack.from_bins([bins]).at(np.array([(0.2, 0.01)]))
+    theta, step = np.tile([0.3, -3.0], (len(priors.CURVE_SHAPES), 1)), 1e-5
+    value, gradient, _ = fits.terms(theta)
+    joint = fits.log_joint(theta[:, None])[:, 0]
+    np.testing.assert_allclose(value, joint, rtol=1e-9)
+    for k in (0, 1):
+        moved = np.eye(2)[k] * step
+        ends = [fits.log_joint((theta + sign * moved)[:, None])[:, 0] for sign in (1, -1)]
+        np.testing.assert_allclose(gradient[:, k], (ends[0] - ends[1]) / (2 * step), rtol=1e-4)
+    if checked:
+        return
+    stack = BinStack.from_bins([bins])
+    noisy = 0.01 + 0.79 * expit(np.exp(0.3) * stack.x - 3.0)
+    given = 1 / (1 + stack.odds * (1 - noisy) / noisy)
+    by_hand = (stack.ones * np.log(given) + stack.zeros * np.log1p(-given)).sum(axis=1)
+    by_hand -= stack.zeros.sum(axis=1) * np.log(stack.odds)
+    np.testing.assert_allclose(np.diff(value), np.diff(by_hand), rtol=1e-6)
+
+
+def test_intervals_from_drawn_rows_cover():
+    """Of 40 draws 33 at least are covered: at 0.95, fewer have a probability below 0.001.
+
+    With weights that count as rows 23 were.
+    """
+    covered = 0
+    for seed in range(40):
+        bins, _ = _drawn(40_000, 1_600, seed)
+        found = rate_posterior([bins], integrate_rates([bins], "missed_positives"), None)
+        low, high = found.interval(0.95)[0]
+        covered += low <= 0.3 <= high
+    assert covered >= 33

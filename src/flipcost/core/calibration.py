@@ -25,8 +25,11 @@ Checked rows enter by the probability of the right label given the row *and* the
     P(y \mid \tilde y, s) = P(\tilde y \mid y)\,P(y \mid s) / P(\tilde y \mid s),
 
 so they may have been chosen by looking at rows and labels: only a choice that knew the answers
-would mislead. The counts of labels can be *tempered*, raised to a power below one: their curve is
-then trusted as if there were fewer rows. Checked rows are never tempered.
+would mislead. Where rows of one label were drawn more often, as in a case-control study, a negative
+standing for :math:`w_-` rows and a positive for :math:`w_+`, labels enter by their probability
+given that the row was drawn, whose odds are :math:`w_- / w_+` times as large. The counts of labels
+can be *tempered*, raised to a power below one: their curve is then trusted as if there were fewer
+rows. Checked rows are never tempered.
 
 For each score and each rate, the posterior of :math:`(\log a, b)` is found by Newton's method and
 integrated by a product rule over the box that the curvature at the mode spans: a Laplace
@@ -81,6 +84,9 @@ class ScoreBins:
         Mean standardised score of each bin.
     positive, negative : ndarray of shape (n_bins,)
         Weight of positive and of negative labels, of all rows.
+    stands_for : pair of floats
+        For how many rows a negative and a positive label stand, where one label was drawn more
+        often than the other: labels then tell what so many rows that were drawn tell.
     checked : ndarray of shape (2, 2, n_bins) or None
         Weight of the checked rows by right label, label and bin, negative first.
     """
@@ -91,6 +97,7 @@ class ScoreBins:
     positive: Array
     negative: Array
     checked: Array | None = None
+    stands_for: tuple[float, float] = (1.0, 1.0)
 
     @classmethod
     def from_scores(
@@ -148,6 +155,16 @@ class ScoreBins:
         counts = np.bincount(cell * N_BINS + place, sample_weight, 4 * N_BINS)
         return replace(self, checked=counts.reshape(2, 2, N_BINS).astype(float))
 
+    def of_drawn(self, stands_for: tuple[float, float]) -> ScoreBins:
+        """Return the bins of rows whose weights say for how many each stands, counted as drawn."""
+        negative, positive = stands_for
+        return replace(
+            self,
+            negative=self.negative / negative,
+            positive=self.positive / positive,
+            stands_for=stands_for,
+        )
+
     def tempered(self, power: float) -> ScoreBins:
         """Return the bins with the likelihood of labels raised to a power; checked rows stay."""
         return replace(self, positive=power * self.positive, negative=power * self.negative)
@@ -162,7 +179,7 @@ class ScoreBins:
 
         Normal scores of the ranks, straight beyond the outermost bins, bent by each of G shapes.
         """
-        total = self.positive + self.negative
+        total = self.stands_for[1] * self.positive + self.stands_for[0] * self.negative
         filled = np.flatnonzero(total > 0)
         at, weight = self.centre[filled], total[filled]
         rank = (np.cumsum(weight) - weight / 2) / weight.sum()
@@ -182,12 +199,13 @@ class ScoreBins:
 
     @property
     def noisy_share(self) -> float:
-        """Share of positive labels."""
-        return float(self.positive.sum() / (self.positive.sum() + self.negative.sum()))
+        """Share of positive labels in all that these stand for."""
+        positive = self.stands_for[1] * self.positive.sum()
+        return float(positive / (positive + self.stands_for[0] * self.negative.sum()))
 
     @property
     def rarer(self) -> float:
-        """Rows of the rarer label."""
+        """Rows of the label with fewer rows."""
         return float(min(self.positive.sum(), self.negative.sum()))
 
 
@@ -450,6 +468,10 @@ class BinStack:
         The same as `x`, on the scores of `TABLE`.
     right_ones, right_zeros : ndarray of shape (M, n) or None
         Weight of the right labels of checked rows, if there are any.
+    drawn : ndarray of shape (M, n) or None
+        Weight of all labels, where one was drawn more often than the other.
+    odds : float
+        For how many rows a positive label stands, over the same of a negative one.
     """
 
     x: Array
@@ -458,6 +480,8 @@ class BinStack:
     table: NDArray[np.float32]
     right_ones: Array | None = None
     right_zeros: Array | None = None
+    drawn: Array | None = None
+    odds: float = 1.0
 
     @classmethod
     def from_bins(cls, bins: Sequence[ScoreBins]) -> BinStack:
@@ -467,8 +491,8 @@ class BinStack:
         table = np.concatenate([on for _, on in shaped]).astype(np.float32)
         ones = np.stack([b.positive for b in bins])
         zeros = np.stack([b.negative for b in bins])
-        columns = [ones, zeros]
-        empty = ones + zeros == 0
+        columns, drawn = [ones, zeros], ones + zeros
+        empty = drawn == 0
         if any(b.checked is not None for b in bins):
             none = np.zeros((2, 2, ones.shape[1]))
             checked = np.stack([none if b.checked is None else b.checked for b in bins])
@@ -483,7 +507,13 @@ class BinStack:
         rows, each = np.arange(len(bins))[:, None], len(x) // len(bins)
         ones, zeros, *right = (np.repeat(c[rows, order], each, axis=0) for c in columns)
         own = np.repeat(order, each, axis=0)
-        return cls(np.take_along_axis(x, own, axis=1), ones, zeros, table, *right)
+        of_right = right or (None, None)
+        stack = cls(np.take_along_axis(x, own, axis=1), ones, zeros, table, *of_right)
+        negative, positive = bins[0].stands_for
+        if positive == negative:
+            return stack
+        drawn = np.repeat(drawn[rows, order], each, axis=0)
+        return replace(stack, drawn=drawn, odds=positive / negative)
 
     def __len__(self) -> int:
         return len(self.x)
@@ -495,8 +525,9 @@ class BinStack:
 
     def take(self, scores: NDArray[Any]) -> BinStack:
         """Return the bins of some of the scores."""
-        parts = (self.x, self.ones, self.zeros, self.table, self.right_ones, self.right_zeros)
-        return BinStack(*(None if part is None else part[scores] for part in parts))  # type: ignore[arg-type]
+        names = ("x", "ones", "zeros", "table", "right_ones", "right_zeros", "drawn")
+        parts = {name: getattr(self, name) for name in names}
+        return replace(self, **{k: part[scores] for k, part in parts.items() if part is not None})
 
     def at(self, rates: Array) -> CurveFits:
         """Return the problems of each score at each of R rates, of shape (R, 2) or (M, R, 2)."""
@@ -544,6 +575,8 @@ class CurveFits:
         noisy += self._middle[..., None]
         _keep_inside(noisy)
         other = 1 - noisy
+        if bins.drawn is not None:
+            extra = extra - _dot(np.log(noisy + bins.odds * other), bins.drawn)
         np.log(noisy, out=noisy)
         np.log(other, out=other)
         likelihood = _dot(noisy, bins.ones) + _dot(other, bins.zeros)
@@ -604,13 +637,19 @@ class CurveFits:
         # The derivative of P(noisy), and the same over its variance.
         spread = 0.25 - 0.25 * tanh * tanh
         change = (2 * self._half) * spread
+        mixed = None if bins.drawn is None else noisy + bins.odds * other
         other *= noisy
         unit = change / other
         noisy *= bins.total
         residual = np.subtract(bins.ones, noisy, out=noisy)
         residual *= unit
         information = np.multiply(change, unit, out=unit)
-        information *= bins.total
+        if mixed is None or bins.drawn is None:
+            information *= bins.total
+        else:  # P(noisy | drawn) = P(noisy) / mixed
+            value -= self._sum(np.log(mixed), bins.drawn)
+            residual -= (1 - bins.odds) * bins.drawn * change / mixed
+            information *= bins.total + bins.drawn * (bins.odds / mixed**2 - 1)
         if bins.right_ones is not None and bins.right_zeros is not None and line is not None:
             # A right label tells more than a noisy one, so what was counted off is made up for.
             checked = bins.right_ones + bins.right_zeros

@@ -532,6 +532,11 @@ def _with_flat_curve(
     rates, log_mass = np.zeros((1, 2)), np.zeros(1)
     share = np.array([(n_pos + 1) / (n_pos + n_neg + 2)])
     evidence = betaln(n_pos + 1, n_neg + 1) + np.log(priors.NO_SIGNAL)
+    negative, positive = bins[0].stands_for
+    if positive != negative:  # from the share of those drawn to that of all, uniform as before
+        drawn, odds = share, positive / negative
+        share = odds * drawn / (1 - drawn + odds * drawn)
+        evidence += (1 - n_neg) * np.log(odds) - 2 * np.log(1 - drawn[0] + odds * drawn[0])
     if prevalence is not None:
         rates, log_mass = free_rates(bins[0].noisy_share, fine=True)
         share = clean_share(rates, bins[0].noisy_share)

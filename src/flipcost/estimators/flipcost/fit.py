@@ -112,16 +112,21 @@ class ScoredRows:
         weight: Array | None,
         checked: CheckedRows | None = None,
         prices: RowCosts | None = None,
+        stands_for: tuple[float, float] = (1.0, 1.0),
         *,
         overwrite_scores: bool = False,
     ) -> ScoredRows:
-        """Bin scores of shape (n_scores, n); they may be overwritten, for fewer copies of them."""
+        """Bin scores of shape (n_scores, n); they may be overwritten, for fewer copies of them.
+
+        Weights may say for how many rows a drawn one stands: `stands_for` is what a negative and a
+        positive label weigh, and each counts as one row.
+        """
         at_checked = None if checked is None else scores[:, checked.rows]
         found = [
             ScoreBins.standardizing(s, positive, weight, s if overwrite_scores else None)
             for s in scores
         ]
-        bins = tuple(b for b, _ in found)
+        bins = tuple(b.of_drawn(stands_for) for b, _ in found)
         if checked is not None and at_checked is not None:
             rows = checked.rows
             w = checked.weight
@@ -404,13 +409,17 @@ def _corrected(
 
 def _bounds(bins: ScoreBins, level: float) -> NoiseRate:
     """Bound both rates by the purest tails of a score."""
-    total = bins.positive + bins.negative
-    high = []
-    for odd, order in ((bins.negative, slice(None, None, -1)), (bins.positive, slice(None))):
+    total, high = bins.positive + bins.negative, []
+    of_negative, of_positive = bins.stands_for
+    for odd, order, odds in (
+        (bins.negative, slice(None, None, -1), of_negative / of_positive),
+        (bins.positive, slice(None), of_positive / of_negative),
+    ):
         tails = np.cumsum(np.column_stack([odd, total])[order], axis=0)
         # Sums of weights in another order differ in the last digits.
         tails = tails[tails[:, 1] >= min(_SMALLEST_TAIL, (1 - 1e-9) * total.sum())]
-        high.append(min(1.0, purest_tail(tails, 1 - level).limit))
+        drawn = min(1.0, purest_tail(tails, 1 - level).limit)
+        high.append(odds * drawn / (1 - drawn + odds * drawn))
     value = tuple(limit / 2 for limit in high)
     return NoiseRate(value, (0.0, 0.0), tuple(high), "purest tails of the score", level)  # type: ignore[arg-type]
 

@@ -180,6 +180,8 @@ class MemoryRows:
         Those whose right label is known.
     prices : RowCosts or None
         What their mistakes cost, where that differs by row.
+    stands_for : pair of floats
+        What a negative and a positive label weigh, where rows were drawn from a table.
     """
 
     X: Any
@@ -187,6 +189,7 @@ class MemoryRows:
     weight: Array | None = None
     checked: CheckedRows | None = None
     prices: RowCosts | None = None
+    stands_for: tuple[float, float] = (1.0, 1.0)
 
     def take(self, places: NDArray[np.intp]) -> MemoryRows:
         """Return the rows at some places, all that were checked among them."""
@@ -213,11 +216,17 @@ class MemoryRows:
     def standing_for(self, stands_for: Array) -> MemoryRows:
         """Return the same with weights that make them stand for a table."""
         weight = fit_weight(stands_for, self.positive, self.weight)
-        if weight is self.weight or self.checked is None:
-            return replace(self, weight=weight)
+        if weight is self.weight:
+            return self
+        drawn: Any = fit_weight(stands_for, self.positive, None)
+        # Checked rows may stand for themselves alone; most rows are not.
+        of_negative, of_positive = (np.median(drawn[self.positive == k]) for k in (False, True))
+        found = replace(self, weight=weight, stands_for=(float(of_negative), float(of_positive)))
+        if self.checked is None:
+            return found
         rows = self.checked.rows
         own = np.ones(len(rows)) if self.weight is None else self.weight[rows]
-        return replace(self, weight=weight, checked=replace(self.checked, weight=own))
+        return replace(found, checked=replace(self.checked, weight=own))
 
 
 @dataclass(frozen=True, eq=False)
@@ -378,7 +387,7 @@ def fit_memory(
         if early:  # they were learned from; errors are counted on rows that were scored by others
             checked = None
         scored = ScoredRows.from_scores(
-            scores, positive, judged, checked, rows.prices, overwrite_scores=True
+            scores, positive, judged, checked, rows.prices, rows.stands_for, overwrite_scores=True
         )
         if checked is not None and isinstance(scorer, PooledScores) and not sparse.issparse(X):
             scored = replace(scored, features=scorer.numbers(X), folds=ties.folds)

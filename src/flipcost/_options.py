@@ -55,7 +55,7 @@ class Option:
     group: str
     flag: str | None
     kind: Any
-    read: Callable[[str], Any] | None
+    read: Callable[[Any], Any] | None
     takes: str
     doc: str
     more: Mapping[str, Any]
@@ -70,7 +70,7 @@ def option(
     *,
     flag: str | None = None,
     kind: Any = None,
-    read: Callable[[str], Any] | None = None,
+    read: Callable[[Any], Any] | None = None,
     takes: str = "",
     doc: str = "",
     **more: Any,

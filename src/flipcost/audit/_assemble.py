@@ -99,6 +99,7 @@ def assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
         suspects=suspects,
         information=_information(data, wrong),
         leaks=tuple(data.leaks),
+        pooled=data.pooled,
         known_flips=_known_flips(data, wrong),
     )
     models = ModelsFound(
@@ -156,7 +157,10 @@ def _scorer(data: AuditData, model: Any) -> RowScore:
 def _pool_wrong(data: AuditData) -> Array:
     """Return the probability that each label of the pool is wrong; of checked rows 0."""
     pool, model = data.pool, data.classifier
-    wrong = probability_wrong(pool.positive, pool.probability, model.rate_posterior_)
+    if data.pooled is None:
+        wrong = probability_wrong(pool.positive, pool.probability, model.rate_posterior_)
+    else:
+        wrong = data.pooled.wrong[np.searchsorted(data.pooled.rows, pool.numbers)]
     given = data.maker.trusted(pool.frame)
     if given is not None:  # what was checked need not be looked at again
         wrong[given != ""] = 0.0

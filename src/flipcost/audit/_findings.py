@@ -20,6 +20,7 @@ from flipcost.exceptions import FlipCostError
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from flipcost.audit._annotators import PooledLabels
     from flipcost.audit._decisions import Decisions
     from flipcost.audit._explain import ColumnFacts, Effect, Suspect
     from flipcost.audit._leaks import Leak
@@ -168,6 +169,8 @@ class LabelsFound:
         What more labels would be worth.
     leaks : tuple of Leak
         Columns that give the label away, the surest first.
+    pooled : PooledLabels or None
+        How labels were pooled, and how often each annotator errs, where there are several.
     known_flips : dict or None
         For an example with errors added: how many there are, and how many suspects are among them.
     """
@@ -186,6 +189,7 @@ class LabelsFound:
     suspects: list[Suspect]
     information: Information
     leaks: tuple[Leak, ...]
+    pooled: PooledLabels | None
     known_flips: dict[str, Any] | None
 
 
@@ -402,6 +406,7 @@ def _summary(found: Findings) -> dict[str, Any]:
         "seed": found.seed,
         "state": found.state,
         "leaks": labels.leaks,
+        "annotators": None if labels.pooled is None else labels.pooled.workers,
         "wrong_share": labels.wrong_share,
         "prevalence": labels.errors.prevalence,
         "break_even": labels.break_even,

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
+    from flipcost.audit._annotators import PooledLabels
     from flipcost.audit._leaks import Leak
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
@@ -202,6 +203,8 @@ class AuditData:
         Rows to test on.
     leaks : list of Leak
         Columns that give the label away.
+    pooled : PooledLabels or None
+        How labels were pooled, if several annotators gave them.
     warnings : list of str
         What the user should look at.
     """
@@ -218,6 +221,7 @@ class AuditData:
     pool: SuspectPool
     test: CleanRows | None
     leaks: list[Leak]
+    pooled: PooledLabels | None
     warnings: list[str]
 
     @cached_property

@@ -80,6 +80,17 @@ def read_prevalence(text: str) -> Any:
     return parts[0] if len(parts) == 1 else parts
 
 
+def read_names(texts: Sequence[str]) -> list[str]:
+    """Return names of columns as they are typed: one by one, or between commas.
+
+    Examples
+    --------
+    >>> read_names(["a,b", "c"])
+    ['a', 'b', 'c']
+    """
+    return [name.strip() for text in texts for name in text.split(",") if name.strip()]
+
+
 def _shares(text: str) -> tuple[float, ...]:
     """Return numbers between commas; those with a per cent sign are divided by 100."""
     parts = (part.strip() for part in text.split(","))
@@ -207,6 +218,24 @@ class AuditOptions:
         doc="Columns of labels that were given independently; the error rate is estimated from "
         "these. One is taken to be as noisy as the target; of two or more each has its own rates.",
     )
+    worker: str | None = option(
+        None,
+        "Column of annotators, where each row is one label of an item.",
+        KNOWN,
+        doc="Column of annotators, where each row is one label that one of them gave an item. The "
+        "labels of an item are pooled to one; how often it is wrong follows from how annotators "
+        "agree.",
+    )
+    item: str | None = option(None, "Column of the items that annotators labelled.", KNOWN)
+    annotators: Sequence[str] | str = option(
+        (),
+        "Columns of several annotators, a,b,c, where each row is an item; --target is then what "
+        "their pooled label is called.",
+        KNOWN,
+        read=read_names,
+        doc="Columns of several annotators, where each row is an item. Their labels are pooled to "
+        "one, which `target` names.",
+    )
     test: Any = option(
         None,
         "File of rows with clean labels.",
@@ -302,6 +331,10 @@ class AuditOptions:
             raise FlipCostError(msg)
         sources = ("noise_rate", "trusted" if self.trusted else "checked", "second_label")
         given = [f"`{name}`" for name in sources if getattr(self, name) not in (None, (), [])]
+        if self.has_annotators:
+            _check_annotators(self)
+            given = [name for name in given if name not in ("`trusted`", "`checked`")]
+            given.append("`worker`" if self.worker else "`annotators`")
         if len(given) > 1:
             msg = f"Give one of {' and '.join(given)}, not both: each tells the noise rate."
             raise FlipCostError(msg)
@@ -318,6 +351,16 @@ class AuditOptions:
         if self.scores:  # are they better than what the other columns tell?
             more += self.roles.features(names, where, priced)
         return read + [n for n in dict.fromkeys(more) if n in names and n not in read]
+
+    @property
+    def has_annotators(self) -> bool:
+        """Whether several annotators labelled the items."""
+        return bool(self.worker or self.item or self.annotators)
+
+    @property
+    def annotator_names(self) -> tuple[str, ...]:
+        """The columns of annotators, if there is one for each."""
+        return (self.annotators,) if isinstance(self.annotators, str) else tuple(self.annotators)
 
     @property
     def scores(self) -> tuple[str, ...]:
@@ -372,6 +415,20 @@ class AuditOptions:
             group=self.groups,
             time=self.time,
         )
+
+
+def _check_annotators(options: AuditOptions) -> None:
+    """Refuse half of what says who labelled what, or both ways at once."""
+    if (options.worker is None) != (options.item is None):
+        msg = "Give both `worker` and `item`: who labelled what."
+        raise FlipCostError(msg)
+    names = options.annotator_names
+    if options.worker is not None and names:
+        msg = "Give `worker` and `item`, or `annotators`: rows are labels, or items."
+        raise FlipCostError(msg)
+    if options.worker is None and len(set(names)) < max(len(names), 2):
+        msg = "Give two columns as `annotators` at least, each of them once."
+        raise FlipCostError(msg)
 
 
 def read_capacity(

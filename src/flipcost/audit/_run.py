@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 
+from flipcost.audit._annotators import pool_labels
 from flipcost.audit._assemble import assemble
 from flipcost.audit._columns import find_columns, learn_columns
 from flipcost.audit._fit import AuditData, CleanRows, fit, limited_threads
@@ -23,6 +24,7 @@ from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import (
     DenoisingWarning,
     DependenceWarning,
+    FlipCostError,
     NeedsRowsError,
     SourceError,
     TableError,
@@ -40,6 +42,7 @@ from flipcost.tables.sniff import sniff
 if TYPE_CHECKING:
     from collections.abc import Callable
 
+    from flipcost.audit._annotators import PooledLabels
     from flipcost.audit._findings import Findings
     from flipcost.audit._maker import RowMaker
     from flipcost.audit._sources import RowSource
@@ -97,8 +100,18 @@ def audit(
     >>> bool(result.candidate("ignoring").saving.value > 0)
     True
     """
-    asked = AuditOptions(target=target, cost=cost, **renamed(options))
-    return _walk(TableInMemory(table, asked, rows, n_rows), asked, progress or _say_nothing)
+    asked, say = (
+        AuditOptions(target=target, cost=cost, **renamed(options)),
+        progress or _say_nothing,
+    )
+    if not asked.has_annotators:
+        return _walk(TableInMemory(table, asked, rows, n_rows), asked, say)
+    say("pooling the labels of the annotators")
+    notes: list[str] = []
+    pooled, items, asked = pool_labels(table, asked, notes)
+    source = TableInMemory(items, asked, pooled.rows)
+    source.notes += notes
+    return _walk(source, asked, say, pooled)
 
 
 def audit_files(
@@ -161,6 +174,7 @@ def audit_files(
     (True, 'rule', 4000)
     """
     asked = AuditOptions(target=target, cost=cost, **renamed(options))
+    _refuse_annotators(asked)
     say = progress or _say_nothing
     on_cluster = dask is not None
     with dask_client(dask) if dask is not None else nullcontext():
@@ -242,6 +256,7 @@ def audit_sql(
     asked = AuditOptions(
         target=target, cost=cost, max_rows=max_rows, random_state=random_state, **options
     )
+    _refuse_annotators(asked)
     if asked.rounds and asked.id is None:
         msg = (
             "Rows of a database have no numbers that stay, so that checked ones are found by their "
@@ -273,7 +288,21 @@ def audit_sql(
     return _walk(source, asked, say)
 
 
-def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]) -> Findings:
+def _refuse_annotators(options: AuditOptions) -> None:
+    if options.has_annotators:
+        msg = (
+            "Labels of several annotators are pooled in memory, not in passes or in a database; "
+            "give all rows of some items as one file or frame."
+        )
+        raise FlipCostError(msg)
+
+
+def _walk(
+    source: RowSource,
+    options: AuditOptions,
+    say: Callable[[str], object],
+    pooled: PooledLabels | None = None,
+) -> Findings:
     """Go from a source to what was found: the one way, however the rows arrive."""
     notes: list[str] = []
     options.rounds  # noqa: B018 - files of answers are read, and refused, before all rows are
@@ -282,6 +311,8 @@ def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]
     facts, sample = source.draw(finder, size)
     labels, counts = find_labels(facts, options)
     rate, doubts = known_rate(options, facts, labels, finder)
+    if pooled is not None and not options.has_checked:
+        rate = pooled.rate
     drawn = sample.drawn(size)
     maker, cells = learn_columns(finder, drawn.rows.rows, options, notes)
     test = None if options.test is None else _clean_rows(options.test, maker, labels)
@@ -322,6 +353,7 @@ def _walk(source: RowSource, options: AuditOptions, say: Callable[[str], object]
         pool=pool,
         test=test,
         leaks=leaks,
+        pooled=pooled,
         warnings=source.notes + notes,
     )
     with limited_threads(len(rows.positive)):

@@ -42,7 +42,7 @@ TRY = "To try it out"
 # Rows of a file that are held; where there are more, all are read in passes.
 _HELD_ROWS = 200_000
 _POOL = "recheck-pool.parquet"
-_FILES = ("report.html", "summary.json", "model.json", "suspects.csv", _POOL)
+_FILES = ("report.html", "summary.json", "model.json", "suspects.csv", "labels.csv", _POOL)
 _ADDRESSES = ("postgresql://", "postgres://")
 _DATABASES = (".duckdb", ".ddb")
 
@@ -192,6 +192,8 @@ def _planned(
     from flipcost.tables.paths import is_many
 
     target = options.pop("target", None)
+    if target is None and options["annotators"]:
+        target = "label"
     if asked.example is not None:
         if asked.data is not None or asked.dask is not None:
             msg = f"Give {'--dask' if asked.data is None else 'a file'} or --example, not both."
@@ -227,15 +229,17 @@ def _held_table(asked: AuditFiles, path: Path, target: str, options: dict[str, A
     from flipcost.tables.files import expected_rows
     from flipcost.tables.reading import column_names, read_table
 
-    if path.is_file() and expected_rows(path) > _HELD_ROWS:
+    # Labels of several annotators are pooled in memory.
+    pooled = bool(options.get("worker") or options["annotators"])
+    if path.is_file() and expected_rows(path) > _HELD_ROWS and not pooled:
         return None
     # Of very many columns the header tells, without reading the rows.
-    others = {target, *(options.get(name) for name in ("id", "trusted", "sample_weight"))}
-    others |= {*options["second_label"], *options["drop"]}
+    others = {target, *(options.get(name) for name in ("id", "trusted", "sample_weight", "worker"))}
+    others |= {*options["second_label"], *options["drop"], *options["annotators"]}
     names = set(column_names(path, **asked.text)) - others
     check_width(len(names), readable_name(path))
     table = read_table(path, **asked.text, max_bytes=asked.max_bytes)
-    return None if table.num_rows > _HELD_ROWS else table
+    return None if table.num_rows > _HELD_ROWS and not pooled else table
 
 
 def _audit_files(*args: Any, **options: Any) -> Findings:
@@ -310,6 +314,15 @@ def _write(result: Findings, place: Path) -> None:
             named = [None if s.id is None else guard_cell(s.id)]
             named += [guard_cell(s.label), guard_cell(s.suggested)]
             writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
+    pooled = result.labels.pooled
+    if pooled is None:
+        return
+    with (place / "labels.csv").open("w", newline="", encoding="utf-8") as file:
+        writer = csv.writer(file)
+        writer.writerow(["row", "id", "label", "probability_wrong"])
+        columns = (pooled.rows.tolist(), pooled.ids, pooled.labels, pooled.wrong.tolist())
+        for row, name, label, wrong in zip(*columns, strict=True):
+            writer.writerow([row + 1, guard_cell(name or ""), guard_cell(label), f"{wrong:.4f}"])
 
 
 def _clear_earlier(folder: Path, written: set[str], inputs: list[Path]) -> None:

@@ -127,6 +127,7 @@ def print_audit(result: Findings, folder: Path) -> None:
     print_table(heads, rows, right={1, 2, 3}, highlight=0)
     echo()
     for text in (
+        report.annotators_sentence(result),
         report.suspects_sentence(result),
         report.break_even(result),
         report.way_sentence(result),
@@ -139,5 +140,6 @@ def print_audit(result: Findings, folder: Path) -> None:
         say(report.next_sentence(recheck.batch, recheck.cost_check))
     for question, answer in report.decision_answers(result):
         say(f"{question} {answer}")
-    files = [name for name in ("suspects.csv", batch, "model.json") if name]
+    labels = None if result.labels.pooled is None else "labels.csv"
+    files = [name for name in (labels, "suspects.csv", batch, "model.json") if name]
     say(f"Report: {folder / 'report.html'} (also {', '.join(files)})")

@@ -17,7 +17,6 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
-from scipy.stats import rankdata
 
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.clean_means import LabelSums
@@ -140,8 +139,10 @@ def area_under_curve(scores: Array, positive: Flags) -> float:
     >>> area_under_curve(np.array([1.0, 2.0, 2.0, 3.0]), np.array([False, True, False, True]))
     0.875
     """
+    _, place, rows = np.unique(scores, return_inverse=True, return_counts=True)
     n = np.count_nonzero(positive)
-    above = rankdata(scores)[positive].sum() - n * (n + 1) / 2
+    rank = np.cumsum(rows) - (rows - 1) / 2
+    above = rank[place.reshape(-1)[positive]].sum() - n * (n + 1) / 2
     return float(above / (n * (len(positive) - n)))
 
 

@@ -3,6 +3,7 @@
 from flipcost.report._headline import Headline, headline, scale_of
 from flipcost.report._render import render_markdown, render_report, render_snippet
 from flipcost.report._sentences import (
+    annotators_sentence,
     break_even,
     candidate_table,
     decision_answers,
@@ -18,6 +19,7 @@ from flipcost.report._sentences import (
 
 __all__ = [
     "Headline",
+    "annotators_sentence",
     "break_even",
     "candidate_table",
     "decision_answers",

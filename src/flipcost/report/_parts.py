@@ -35,6 +35,7 @@ from flipcost.report._charts import (
 from flipcost.report._headline import scale_of
 from flipcost.report._payload import make_payload
 from flipcost.report._sentences import (
+    annotators_table,
     candidate_table,
     checks_sentence,
     cost_sentence,
@@ -92,6 +93,11 @@ def _cost(result: Findings) -> dict[str, Any]:
 def _errors(result: Findings) -> dict[str, Any] | None:
     said = errors_sentences(result)
     return {"picture": draw_posterior(result), "said": said} if said else None
+
+
+def _annotators(result: Findings) -> dict[str, Any] | None:
+    heads, rows = annotators_table(result)
+    return {"heads": heads, "rows": rows} if rows else None
 
 
 def make_check(result: Findings) -> dict[str, Any]:
@@ -293,6 +299,7 @@ def _method(result: Findings) -> dict[str, Any]:
 PARTS = (
     Part("cost", "Cost by model", _cost),
     Part("errors", "Label errors", _errors),
+    Part("annotators", "Annotators", _annotators),
     Part("check", "Rows to check", make_check),
     Part("asked", "Your questions", _asked),
     Part("whatif", "What if costs or error rates were different?", _what_if, folded=True),

@@ -37,6 +37,8 @@ _COSTS = (
     "the possible error rates by their weight"
 )
 # How many of the likely errors the sentence about them counts.
+# Annotators that are named one by one.
+_FEW_ANNOTATORS = 3
 _FIRST = 100
 
 
@@ -45,10 +47,11 @@ def title_sentence(result: Findings) -> str:
     table = result.table
     share = percent(table.n_positive / table.n_rows)
     columns = count(len(table.schema), "column")
-    said = (
-        f"{table.name}: {count(table.n_rows, 'row')}, {columns}, {share} labelled "
-        f"{label(table.positive)}"
-    )
+    rows = count(table.n_rows, "row")
+    if result.labels.pooled is not None:
+        n_labels = sum(worker.n_labels for worker in result.labels.pooled.workers)
+        rows = f"{count(n_labels, 'label')} of {count(table.n_rows, 'item')}"
+    said = f"{table.name}: {rows}, {columns}, {share} labelled {label(table.positive)}"
     truly = result.labels.errors.prevalence
     if truly is not None and not result.labels.leaks:
         said += f", truly about {share_span(truly)}"
@@ -187,6 +190,33 @@ def rate_words(result: Findings) -> str:
         shown = shown.replace(plain, label(name))
     evidence = "" if source.startswith("integrated out") else f" ({source})"
     return f"averaged over these models of the errors, by posterior weight: {shown}{evidence}"
+
+
+def annotators_table(result: Findings) -> tuple[list[str], list[list[str]]]:
+    """Return how often each annotator errs, those with fewest errors first; no rows for one."""
+    pooled, table = result.labels.pooled, result.table
+    heads = ["annotator", "labels", f"misses of true {label(table.positive)} rows"]
+    heads.append(f"false alarms on true {label(table.negative)} rows")
+    found = [] if pooled is None else pooled.workers
+    return heads, [
+        [str(w.worker), f"{w.n_labels:,}", share_span(w.miss_rate), share_span(w.false_alarm_rate)]
+        for w in sorted(found, key=lambda w: w.miss_rate.value + w.false_alarm_rate.value)
+    ]
+
+
+def annotators_sentence(result: Findings) -> str:
+    """Say how often annotators err: all of a few, of others the best one and the worst."""
+    rows = annotators_table(result)[1]
+    if not rows:
+        return ""
+    few = len(rows) <= _FEW_ANNOTATORS
+    shown = [("", row) for row in rows] if few else [("best ", rows[0]), ("worst ", rows[-1])]
+    said = "; ".join(
+        f"{which}{label(name)} misses {missed} of true {label(result.table.positive)} rows, with "
+        f"{wrong} false alarms"
+        for which, (name, _, missed, wrong) in shown
+    )
+    return f"{count(len(rows), 'annotator')}: {said}."
 
 
 def suspects_sentence(result: Findings) -> str:

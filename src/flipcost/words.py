@@ -189,6 +189,7 @@ def errors_sentence(
     'Best estimate: 19% of the labels are wrong (12 to 24% if errors are random, up to'
     """
     share, n_checked = errors.share, count(errors.n_checked, "checked row")
+    clean = f", by {count(errors.n_clean, 'clean test row')}" if errors.n_clean else ""
     if errors.is_given:
         (pos, _, _), (neg, _, _) = (vars(rate).values() for rate in errors.rates)
         if percent(pos) == percent(neg):
@@ -211,9 +212,9 @@ def errors_sentence(
         wrong = wrong if wrong.startswith("under") else f"about {wrong}"
         most = percent(max(errors.random_most, share.value, 1e-9))
         most = most if most.startswith("under") else f"at most {most}"
-        basis = f", going by {n_checked}" if errors.n_checked else " if errors are random"
+        basis = f", going by {n_checked}" if errors.n_checked else f" if errors are random{clean}"
         return f"The labels look clean: {wrong} wrong, {most}{basis}."
-    basis = f", from {n_checked}" if errors.n_checked else " if errors are random"
+    basis = f", from {n_checked}" if errors.n_checked else f" if errors are random{clean}"
     if errors.state == "noisy":
         return f"About {percent(share.value)} of the labels are wrong ({limits}{basis})."
     if errors.n_checked:

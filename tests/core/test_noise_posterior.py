@@ -6,6 +6,7 @@ from scipy.special import expit, logit
 
 from flipcost.core import priors
 from flipcost.core.calibration import ScoreBins
+from flipcost.core.checked_rows import CheckedRows, given_label
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import RowCosts
@@ -215,9 +216,13 @@ def test_checked_rows_cover_rates_of_mistakes_that_follow_the_score():
         clean = rng.random(1_500) < expit(1.5 * scores - 1)
         noisy = clean ^ (rng.random(1_500) < expit(np.where(clean, -1.0 - scores, scores - 3.0)))
         rows = rng.permutation(1_500)[:30]
-        bins = ScoreBins.from_scores(scores, noisy)
+        bins, z = ScoreBins.standardizing(scores, noisy)
         bins = bins.with_checked(scores[rows], clean[rows], noisy[rows])
-        limits = np.array(rate_posterior([bins], integrate_rates([bins])).interval())
+        fit = integrate_rates([bins])
+        eta, posterior = fit.probability([z]), rate_posterior([bins], fit)
+        checked = CheckedRows(rows, clean[rows])
+        drawn = checked.rates(noisy, eta, given_label(eta, noisy, posterior.mean))
+        limits = np.array(posterior.measured(drawn).interval())
         truth = np.array([(noisy != clean)[clean].mean(), (noisy != clean)[~clean].mean()])
         covered += (limits[:, 0] <= truth) & (truth <= limits[:, 1])
     assert covered.min() >= 33

@@ -82,6 +82,7 @@ def assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
         counts[1] / sum(counts),
         model.n_effective_,
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
+        n_clean=0 if data.test is None else len(data.test.positive),
         level=rows.level,
     )
     labels = LabelsFound(

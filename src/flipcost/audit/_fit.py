@@ -19,7 +19,7 @@ from flipcost.core.costs import RowCosts
 from flipcost.core.curves import area_under_curve
 from flipcost.core.decision import bayes_calls
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
-from flipcost.core.noise_posterior import PrevalencePrior, RatePosterior
+from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators import flipcost
 from flipcost.estimators.flipcost import TableSample, check_not_swapped
 from flipcost.estimators.flipcost.scores import GivenScores
@@ -281,6 +281,7 @@ def fit(
     maker: RowMaker,
     classifier: FlipCostClassifier,
     options: AuditOptions,
+    test: CleanRows | None = None,
 ) -> tuple[EvaluationRows, SuspectPool]:
     """Fit on the rows that were drawn; return them with what the fit says of each."""
     found = drawn.rows
@@ -293,10 +294,7 @@ def fit(
         own = None
         if stands_for is not None:
             own = np.ones(len(places)) if weight is None else weight[places]
-        share = options.prevalence
-        known = None if share is None else PrevalencePrior.of(share)
-        right = given[places] == classifier.pos_label
-        checked = CheckedRows(places, right, own, prevalence=known)
+        checked = CheckedRows(places, given[places] == classifier.pos_label, own)
         rounds = None if rounds is None else rounds[places]
         trusted = given.astype(object)
         trusted[given == ""] = None
@@ -320,25 +318,33 @@ def fit(
         learned_by=total,
     )
     _check_checked(rows, options, source.name)
-    inputs, dependence = maker.inputs(frame, classifier), _dependence(frame, options, source.name)
-    learner = None
+    dependence, learner = _dependence(frame, options, source.name), None
+
+    def read(frame: Any) -> Any:
+        if options.scores:
+            return read_scores(maker.encoder.cells(frame), options)
+        return maker.inputs(frame, classifier)
+
     if options.scores:
         learner = GivenScores(options.score_kind)
-        inputs = read_scores(maker.encoder.cells(frame), options)
         # Rows with the same scores are not taken for copies.
         dependence = dependence or {"groups": np.arange(len(labels))}
     with limited_threads(len(labels)):
         scored = flipcost.fit_drawn(
             classifier,
-            inputs,
+            read(frame),
             labels,
             sample,
             sample_weight=weight,
             trusted=trusted,
             prices=prices,
             learner=learner,
+            clean=None if test is None else (read(test.frame), test.positive),
             **dependence,
         )
+    if rows.checked is not None and scored[0].checked is not None:
+        share = scored[0].checked.prevalence
+        rows = replace(rows, checked=replace(rows.checked, prevalence=share))
     rows = replace(_clustered(rows, classifier, options), scored=scored)
     pool = SuspectPool(frame, rows.numbers, positive, classifier.oof_probability_)
     if stands_for is not None:

@@ -242,7 +242,8 @@ class AuditOptions:
         KNOWN,
         kind=Path,
         takes="pyarrow, pandas or polars table",
-        doc="Rows with clean labels.",
+        doc="Rows with clean labels, columns as in the table: evidence of its label errors, and "
+        "what models are evaluated on.",
     )
     truth: str | None = option(
         None,

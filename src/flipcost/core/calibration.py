@@ -57,6 +57,8 @@ TABLE = np.linspace(-6.0, 6.0, 121)
 _TABLE_STEP = 0.1
 _BLOCK_ROWS = 16_384  # rows binned at a time, for the cache
 _CHUNK = 8  # pairs integrated at a time, for the cache
+# Ranges of the score in which clean rows stand for others, and how many may have none.
+_CLEAN_RANGES, _CLEAN_UNSEEN = 4, 0.1
 # Share of the mass, by Laplace, whose (score, rate) pairs are not integrated.
 _LIGHT = 0.03
 # Nodes of the product rule, in standard deviations.
@@ -89,6 +91,8 @@ class ScoreBins:
         often than the other: labels then tell what so many rows that were drawn tell.
     checked : ndarray of shape (2, 2, n_bins) or None
         Weight of the checked rows by right label, label and bin, negative first.
+    clean : ndarray of shape (2, n_bins) or None
+        Weight of rows beside these whose right label is known, and no other, by label and bin.
     """
 
     location: float
@@ -98,6 +102,7 @@ class ScoreBins:
     negative: Array
     checked: Array | None = None
     stands_for: tuple[float, float] = (1.0, 1.0)
+    clean: Array | None = None
 
     @classmethod
     def from_scores(
@@ -164,6 +169,49 @@ class ScoreBins:
             positive=self.positive / positive,
             stands_for=stands_for,
         )
+
+    def with_clean(self, scores: Array, right: ArrayLike) -> ScoreBins:
+        """Return the bins with rows beside these whose right label is known."""
+        # A bin that no row lies in has no curve: the nearest one with some has to do.
+        filled = np.flatnonzero(self.positive + self.negative > 0)
+        nearest = filled[np.abs(np.arange(N_BINS)[:, None] - filled).argmin(axis=1)]
+        place = N_BINS * np.asarray(right, dtype=bool) + nearest[_place(self.standardize(scores))]
+        counts = np.bincount(place, minlength=2 * N_BINS).reshape(2, N_BINS)
+        return replace(self, clean=counts.astype(float))
+
+    @property
+    def clean_counts(self) -> tuple[float, float]:
+        """Positives and negatives among clean rows, as if their scores were as common as here.
+
+        None of either where more than a tenth of all rows lie in ranges of the score without any.
+        """
+        if self.clean is None:
+            return 0.0, 0.0
+        total = self.stands_for[1] * self.positive + self.stands_for[0] * self.negative
+        part = np.cumsum(total) - total / 2
+        place = np.minimum((part / total.sum() * _CLEAN_RANGES).astype(np.intp), _CLEAN_RANGES - 1)
+        zeros, ones = (np.bincount(place, side, _CLEAN_RANGES) for side in self.clean)
+        share, seen = np.bincount(place, total, _CLEAN_RANGES) / total.sum(), ones + zeros
+        if share[seen == 0].sum() > _CLEAN_UNSEEN:
+            return 0.0, 0.0
+        per_row = np.divide(share, seen, out=np.zeros_like(share), where=seen > 0)
+        n = (per_row @ seen) ** 2 / (per_row**2 @ seen)
+        positive = float(per_row @ ones / (per_row @ seen))
+        return n * positive, n * (1 - positive)
+
+    def without_answers(self) -> ScoreBins:
+        """Return the bins with recorded labels alone."""
+        return replace(self, checked=None, clean=None)
+
+    @property
+    def has_answers(self) -> bool:
+        """Whether the right label of some rows is known."""
+        return self.checked is not None or self.clean is not None
+
+    @property
+    def n_answers(self) -> float:
+        """Weight of the rows whose right label is known."""
+        return sum(float(part.sum()) for part in (self.checked, self.clean) if part is not None)
 
     def tempered(self, power: float) -> ScoreBins:
         """Return the bins with the likelihood of labels raised to a power; checked rows stay."""
@@ -467,7 +515,7 @@ class BinStack:
     table : ndarray of float32, shape (M, 121)
         The same as `x`, on the scores of `TABLE`.
     right_ones, right_zeros : ndarray of shape (M, n) or None
-        Weight of the right labels of checked rows, if there are any.
+        Weight of the right labels that are known, if there are any.
     drawn : ndarray of shape (M, n) or None
         Weight of all labels, where one was drawn more often than the other.
     odds : float
@@ -493,14 +541,15 @@ class BinStack:
         zeros = np.stack([b.negative for b in bins])
         columns, drawn = [ones, zeros], ones + zeros
         empty = drawn == 0
-        if any(b.checked is not None for b in bins):
+        if any(b.has_answers for b in bins):
             none = np.zeros((2, 2, ones.shape[1]))
             checked = np.stack([none if b.checked is None else b.checked for b in bins])
+            clean = np.stack([none[0] if b.clean is None else b.clean for b in bins])
             # P(y | noisy y, s) divides by the probability of the label, so checked labels count
             # off.
-            given, right = checked.sum(axis=1), checked.sum(axis=2)
+            given, right = checked.sum(axis=1), checked.sum(axis=2) + clean
             columns = [ones - given[:, 1], zeros - given[:, 0]]
-            if checked.any():
+            if right.any():
                 columns += [right[:, 1], right[:, 0]]
         most = max(1, int((~empty).sum(axis=1).max()))
         order = np.argsort(empty, axis=1, kind="stable")[:, :most]

@@ -49,6 +49,8 @@ class LabelErrors:
         Share of the true positives that is labelled wrong, and of the true negatives.
     n_checked : int
         Rows whose right label is known.
+    n_clean : int
+        Rows of another table whose labels are right.
     is_given : bool
         Whether the rates were given, so that nothing was estimated.
     prevalence : Interval or None
@@ -62,6 +64,7 @@ class LabelErrors:
     most: float
     rates: tuple[Interval, Interval]
     n_checked: int = 0
+    n_clean: int = 0
     is_given: bool = False
     prevalence: Interval | None = None
 
@@ -75,6 +78,7 @@ def label_errors(
     n_rows: float,
     *,
     n_checked: int = 0,
+    n_clean: int = 0,
     level: float = 0.95,
 ) -> LabelErrors:
     """Sum up how many labels are wrong, from the posterior over the rates and their bounds.
@@ -97,6 +101,7 @@ def label_errors(
         most=max(most, share.high),
         rates=(rates[0], rates[1]),
         n_checked=n_checked,
+        n_clean=n_clean,
         is_given=is_given,
         prevalence=plain.prevalence(noisy_share, n_rows, level) if known else None,
     )

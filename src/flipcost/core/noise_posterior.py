@@ -247,11 +247,32 @@ class PrevalencePrior:
             odds / (odds + priors.PREVALENCE_FACTOR), odds / (odds + 1 / priors.PREVALENCE_FACTOR)
         )
 
+    @classmethod
+    def given(cls, told: PrevalencePrior | None, bins: ScoreBins) -> PrevalencePrior | None:
+        """Return what is known once clean rows are counted too."""
+        ones, zeros = bins.clean_counts
+        if not ones + zeros:
+            return told
+        # Jeffreys' half a row of each; log-odds are about normal.
+        means = np.array([logit((ones + 0.5) / (ones + zeros + 1))])
+        weights = np.array([1 / (1 / (ones + 0.5) + 1 / (zeros + 0.5))])
+        if told is not None:
+            mean, error = told.normal
+            means, weights = np.append(means, mean), np.append(weights, error**-2)
+        reach = ndtri(0.975) / np.sqrt(weights.sum())
+        mean = float(weights @ means / weights.sum())
+        return cls(float(expit(mean - reach)), float(expit(mean + reach)))
+
+    @property
+    def normal(self) -> tuple[float, float]:
+        """Mean and standard deviation of the log-odds."""
+        low, high = logit(np.array([self.low, self.high])).tolist()
+        return (low + high) / 2, (high - low) / (2 * ndtri(0.975))
+
     def log_density(self, share: Array) -> Array:
         """Return the log density of shares, that of their log-odds."""
-        ends = logit(np.array([self.low, self.high]))
-        error = (ends[1] - ends[0]) / (2 * ndtri(0.975))
-        off = (logit(np.clip(share, _LEAST, 1 - _LEAST)) - ends.mean()) / error
+        mean, error = self.normal
+        off = (logit(np.clip(share, _LEAST, 1 - _LEAST)) - mean) / error
         return np.asarray(-0.5 * off**2 - np.log(error * np.sqrt(2 * np.pi)))
 
 
@@ -265,7 +286,7 @@ def integrate_rates(
     prior = model_prior(noise_model, bins[0].rarer)
     if known is not None:
         prior = {"class_conditional" if np.ndim(known[0]) else "symmetric": 1.0}
-    if bins[0].checked is None and prevalence is None:
+    if not bins[0].has_answers and prevalence is None:
         fit = _Search(bins, prior, known).integrate()
         return fit if known else _with_flat_curve(bins, fit)
     parts = []
@@ -273,8 +294,8 @@ def integrate_rates(
         tempered = [b.tempered(_power(b, rows)) for b in bins]
         coarse = bool(np.isfinite(rows))
         search = _Search(tempered, prior, known, prevalence, coarse=coarse)
-        plain = [replace(b, checked=None) for b in tempered]
-        # How well these labels foretell what the checks found, and the share of positives.
+        plain = [b.without_answers() for b in tempered]
+        # How well these labels foretell the right ones that are known, and the share of positives.
         gained = search.log_evidence - _Search(plain, prior, known, coarse=coarse).log_evidence
         part = search.integrate()
         scale = np.log(weight) + gained - log_sum(part.log_evidence)
@@ -283,7 +304,8 @@ def integrate_rates(
     if bins[0].checked is not None:
         return fit
     # What the labels of all rows say for a curve, and against none.
-    rises = _Search(bins, prior, known).log_evidence - log_sum(fit.log_evidence)
+    plain = [b.without_answers() for b in bins]
+    rises = _Search(plain, prior, known).log_evidence - log_sum(fit.log_evidence)
     return _with_flat_curve(bins, replace(fit, log_evidence=fit.log_evidence + rises), prevalence)
 
 
@@ -297,13 +319,13 @@ def tempered_posterior(
 
 
 def _power(bins: ScoreBins, rows: float) -> float:
-    """Return the power that leaves at most this many rows of the rarer label, and the checked ones.
+    """Return the power that leaves at most this many rows of the rarer label, and the known ones.
 
     Checked rows tell the right label given the label; what they tell together with it rests on the
     share of labels along the score, which must then count for as many rows at least.
     """
-    checked = bins.flips.sum() / (bins.positive.sum() + bins.negative.sum())
-    return float(min(1.0, 1 / (1 + bins.rarer / rows) + checked))
+    known = bins.n_answers / (bins.positive.sum() + bins.negative.sum())
+    return float(min(1.0, 1 / (1 + bins.rarer / rows) + known))
 
 
 def _heights(bins: BinStack, share: float, *, coarse: bool) -> Array:
@@ -537,10 +559,11 @@ def _with_flat_curve(
         drawn, odds = share, positive / negative
         share = odds * drawn / (1 - drawn + odds * drawn)
         evidence += (1 - n_neg) * np.log(odds) - 2 * np.log(1 - drawn[0] + odds * drawn[0])
-    if prevalence is not None:
+    told = PrevalencePrior.given(prevalence, bins[0])
+    if told is not None:
         rates, log_mass = free_rates(bins[0].noisy_share, fine=True)
         share = clean_share(rates, bins[0].noisy_share)
-        log_mass = log_mass + prevalence.log_density(share)
+        log_mass = log_mass + told.log_density(share)
         log_mass = log_mass - log_sum(log_mass)
     alive = np.isfinite(fit.log_evidence).any(axis=1, keepdims=True)
     flat = Calibration(
@@ -577,11 +600,12 @@ def rate_posterior(
     if bins[0].checked is not None:  # these measure the rates, see `measured`
         return RatePosterior(fit.rates, weight, models=weights)
     anything = noise_model == "auto"
-    rates, told = free_rates(bins[0].noisy_share, fine=prevalence is not None)
-    if prevalence is not None:
-        told = told + prevalence.log_density(clean_share(rates, bins[0].noisy_share))
-    free = np.exp(told - log_sum(told))
     lead = bins[int(np.argmax(fit.weight.sum(axis=1)))]
+    told = PrevalencePrior.given(prevalence, lead)
+    rates, mass = free_rates(lead.noisy_share, fine=told is not None)
+    if told is not None:
+        mass = mass + told.log_density(clean_share(rates, lead.noisy_share))
+    free = np.exp(mass - log_sum(mass))
     doubt = tempered_posterior(lead, priors.DOUBT_ROWS, noise_model, prevalence)
     doubted = doubt.weight.sum(axis=0)
     # How much better noise explains the curve than none, tempered: evidence against "anything".
@@ -589,9 +613,9 @@ def rate_posterior(
     clean = doubted[np.array([m == "none" for m in doubt.models])].sum()
     odds = max(1.0, model_prior(noise_model, lead.rarer)["none"] / max(clean, 1e-300))
     share = (
-        priors.ANYTHING / (priors.ANYTHING + (1 - priors.ANYTHING) * odds)
-        if prevalence is None
-        else priors.ANYTHING_PREVALENCE
+        priors.ANYTHING_PREVALENCE
+        if told is not None
+        else priors.ANYTHING / (priors.ANYTHING + (1 - priors.ANYTHING) * odds)
     )
     share = share if anything else 0.0
     flat = weights.get("no_signal", 0.0)

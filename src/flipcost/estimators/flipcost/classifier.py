@@ -21,7 +21,7 @@ from flipcost._validation import (
     positive_index,
     validate_data,
 )
-from flipcost.core.arrays import Array
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.costs import Costs, check_known, log_odds, prices_of, share_and_unit
 from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
@@ -411,6 +411,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         time: Any = None,
         drawn: TableSample | None = None,
         learner: ScoreLearner | GivenScores | None = None,
+        clean: tuple[Any, Flags] | None = None,
     ) -> tuple[ScoredRows, FitResult]:
         """Fit on rows in memory: all of them, those drawn of a table, or some that are drawn."""
         paid = prices_of(self.cost, prices, X)
@@ -428,7 +429,9 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
 
         options = self._options(rows.prices, rows.weight)
         learner = learner or ScoreLearner(self.estimator, self.features, self.l2s)
-        fit = fit_memory(rows, options, learner, rng, self.cv, groups, time)
+        if clean is not None:
+            clean = self._validated(clean[0], reset=False), clean[1]
+        fit = fit_memory(rows, options, learner, rng, self.cv, groups, time, clean)
 
         self._store(fit.result, fit.scorer, fit.transformer)
         self.groups_, self.folds_ = fit.ties.groups, fit.ties.folds

@@ -104,6 +104,12 @@ class ScoredRows:
         """Rows that these count for."""
         return self.n_rows / self.design
 
+    @property
+    def n_clean(self) -> int:
+        """Rows beside these whose right label is known."""
+        clean = self.bins[0].clean
+        return 0 if clean is None else round(float(clean.sum()))
+
     @classmethod
     def from_scores(
         cls,
@@ -114,12 +120,14 @@ class ScoredRows:
         prices: RowCosts | None = None,
         stands_for: tuple[float, float] = (1.0, 1.0),
         *,
+        clean: tuple[Array, Flags] | None = None,
         overwrite_scores: bool = False,
     ) -> ScoredRows:
         """Bin scores of shape (n_scores, n); they may be overwritten, for fewer copies of them.
 
         Weights may say for how many rows a drawn one stands: `stands_for` is what a negative and a
         positive label weigh, and each counts as one row.
+        `clean` are scores of other rows, and which of these are truly positive.
         """
         at_checked = None if checked is None else scores[:, checked.rows]
         found = [
@@ -136,6 +144,8 @@ class ScoredRows:
                 b.with_checked(s, checked.right, positive[rows], w)
                 for b, s in zip(bins, at_checked, strict=True)
             )
+        if clean is not None:
+            bins = tuple(b.with_clean(s, clean[1]) for b, s in zip(bins, clean[0], strict=True))
         standard = tuple(z for _, z in found)
         share = float(np.average(positive, weights=weight))
         n_rows = len(positive)
@@ -171,7 +181,7 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     if isinstance(rate, str):
         _check_model(rows.bins[0], options.noise_model)
         fit = integrate_rates(rows.bins, options.noise_model, prevalence=options.prevalence)
-        return fit, SOURCES[rate] if options.prevalence is None else _told_share(options.prevalence)
+        return fit, _evidence(rate, options.prevalence, rows.n_clean)
     known = _prior_of(rate)
     if known is not None:
         source = f"given with its interval: {rate.source}"
@@ -181,12 +191,16 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     return calibrate(rows.bins, [pair]), "given"
 
 
-def _told_share(prevalence: PrevalencePrior) -> str:
-    """Say where the rate came from, when the share of positives was told."""
-    return (
-        f"the prevalence that was given, {prevalence.low:.3g} to {prevalence.high:.3g}, and the "
-        "calibration of out-of-fold scores"
-    )
+def _evidence(rate: str, prevalence: PrevalencePrior | None, n_clean: int) -> str:
+    """Say where the rate came from."""
+    told = []
+    if prevalence is not None:
+        told.append(f"the prevalence that was given, {prevalence.low:.3g} to {prevalence.high:.3g}")
+    if n_clean:
+        told.append(f"{n_clean:,} rows with clean labels")
+    if not told:
+        return SOURCES[rate]
+    return f"{', '.join(told)}, and the calibration of out-of-fold scores"
 
 
 def _check_model(bins: ScoreBins, noise_model: NoiseModel) -> None:
@@ -314,6 +328,7 @@ def fit_scores(
         bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
         wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_effective),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
+        n_clean=rows.n_clean,
         n_effective=rows.n_effective,
         noise_by_score=_by_score(rows, probability, posterior, options.level),
         break_even=break_even_errors(

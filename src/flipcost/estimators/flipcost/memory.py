@@ -13,6 +13,7 @@ from flipcost._threads import thread_limits
 from flipcost._validation import take_rows
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.checked_rows import CheckedRows, contradict, look_wrong
+from flipcost.core.noise_posterior import PrevalencePrior
 from flipcost.estimators.flipcost.dependence import read_dependence
 from flipcost.estimators.flipcost.fit import ScoredRows, fit_scores
 from flipcost.estimators.flipcost.scores import PooledScores, estimator_scores, pooled_scores
@@ -342,6 +343,7 @@ def fit_memory(
     cv: Any = None,
     groups: Any = None,
     time: Any = None,
+    clean: tuple[Any, Flags] | None = None,
 ) -> MemoryFit:
     """Learn scores, calibrate them, and choose.
 
@@ -357,6 +359,8 @@ def fit_memory(
         Where chance comes from.
     cv, groups, time
         As in `FlipCostClassifier` and its `fit`.
+    clean : tuple of rows and ndarray of bool, optional
+        Other rows, and which of them are truly positive.
 
     Returns
     -------
@@ -377,9 +381,13 @@ def fit_memory(
         check_not_swapped(X, positive, checked, learner.simple)
         # What was checked is learned from as it is right; all labels are calibrated as they were.
         learned = mended(positive, checked)
-        checked = replace(checked, prevalence=options.prevalence)
     ties = read_dependence(X, learned, groups, time, cv, rng)
     transformer, scorer, scores = learner.learn(X, learned, rows.weight, ties, rng)
+    if clean is not None:
+        new = clean[0]
+        if transformer is not None:
+            new = np.asarray(transformer.transform(new), dtype=float)
+        clean = scorer.score(new, np.arange(len(scores))), clean[1]
     # Curves and cells are small: more threads only wait for each other, long on a busy machine.
     with thread_limits(1, "blas"):
         judged = ties.judged_weight(rows.weight, positive)
@@ -387,8 +395,18 @@ def fit_memory(
         if early:  # they were learned from; errors are counted on rows that were scored by others
             checked = None
         scored = ScoredRows.from_scores(
-            scores, positive, judged, checked, rows.prices, rows.stands_for, overwrite_scores=True
+            scores,
+            positive,
+            judged,
+            checked,
+            rows.prices,
+            rows.stands_for,
+            clean=clean,
+            overwrite_scores=True,
         )
+        if checked is not None:
+            share = PrevalencePrior.given(options.prevalence, scored.bins[0])
+            scored = replace(scored, checked=replace(checked, prevalence=share))
         if checked is not None and isinstance(scorer, PooledScores) and not sparse.issparse(X):
             scored = replace(scored, features=scorer.numbers(X), folds=ties.folds)
         scored = ties.thin(scored, options.level)

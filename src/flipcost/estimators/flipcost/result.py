@@ -154,6 +154,8 @@ class FitResult:
         How many systematic errors it takes to change the decision.
     n_checked : int
         Rows whose right label is known.
+    n_clean : int
+        Rows beside these whose right label is known.
     correction : tuple of ScoreCurves and Correction, or None
         The scores that count without, and how checked rows made one score, the last, of them.
     n_effective : float or None
@@ -177,6 +179,7 @@ class FitResult:
     bounds: NoiseRate
     wrong_share: Interval
     n_checked: int = 0
+    n_clean: int = 0
     correction: tuple[ScoreCurves, Correction] | None = None
     n_effective: float | None = None
     noise_by_score: tuple[RateBand, ...] = ()

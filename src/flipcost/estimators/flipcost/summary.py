@@ -105,6 +105,7 @@ def _errors(fit: FitResult, positive: Any) -> str:
         bins.noisy_share,
         fit.n_effective or fit.n_rows,
         n_checked=fit.n_checked,
+        n_clean=fit.n_clean,
         level=fit.options.level,
     )
     rare = positive if bins.positive.sum() <= bins.negative.sum() else "the other class"

@@ -8,6 +8,7 @@ import argparse
 import collections
 import json
 import resource
+import secrets
 import select
 import shutil
 import subprocess
@@ -19,9 +20,9 @@ from pathlib import Path
 
 from tests.fuzz.cases import CASES, good_files, run_case
 
-# Seconds that a case may take, bytes of addresses that the process may use, and bytes that it may
-# hold without someone having to look.
-_LONGEST = 60
+# Seconds that a case may take, and those of the processor; bytes of addresses that the process may
+# use, and bytes that it may hold without someone having to look.
+_LONGEST, _LONGEST_WORK = 300, 20
 _ADDRESSES = 6 << 30
 _HELD = 1_200 << 20
 
@@ -30,15 +31,19 @@ def main():
     """Run cases until the time is up; exit 1 if there were faults."""
     parser = argparse.ArgumentParser(prog="python -m tests.fuzz", description=__doc__)
     parser.add_argument("--minutes", type=float, default=30.0)
-    parser.add_argument("--seed", type=int, default=1_000, help="of the first case")
+    parser.add_argument(
+        "--seed", type=int, help="of the first case; another each time if not given"
+    )
     parser.add_argument("--kinds", default=",".join(CASES), help="some of them, with commas")
     parser.add_argument("--faults", type=Path, default=Path("fuzz-faults"))
     parser.add_argument("--work", help=argparse.SUPPRESS)
     options = parser.parse_args()
     kinds = options.kinds.split(",")
+    options.seed = secrets.randbelow(10**9) if options.seed is None else options.seed
     if options.work:
         _work(kinds, options.seed, Path(options.work))
         return 0
+    print(f"The first seed is {options.seed}.", flush=True)
     return _lead(kinds, options)
 
 
@@ -53,10 +58,14 @@ def _work(kinds, seed, folder):
         place = folder / str(seed)
         place.mkdir(parents=True)
         print(json.dumps({"begin": seed, "kind": kind}), flush=True)
+        began = time.process_time()
         try:
             end = run_case(kind, seed, place)
         except Exception as error:  # noqa: BLE001 - whatever it is, it is written down
             end = f"FAULT {error!r} {traceback.format_exc()[-1500:]}"
+        took = time.process_time() - began
+        if took > _LONGEST_WORK and not end.startswith("FAULT"):
+            end = f"SLOW {took:.0f} s"
         held = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024
         print(json.dumps({"end": seed, "kind": kind, "what": end, "held": held}), flush=True)
         seed += 1
@@ -77,7 +86,7 @@ def _lead(kinds, options):
                 for case, kind, what, took in _follow(worker, seed, until):
                     longest = max(longest, took)
                     counts[kind, what.split()[0]] += 1
-                    if what.startswith(("FAULT", "HANG", "CRASH", "HELD")):
+                    if what.startswith(("FAULT", "SLOW", "HANG", "CRASH", "HELD")):
                         faults += 1
                         _keep(options.faults, kind, case, what, folder / str(case))
                     seed = case + 1
@@ -94,7 +103,7 @@ def _follow(worker, seed, until):
     while time.monotonic() < until:
         if not select.select([worker.stdout], [], [], 1.0)[0]:
             # The first case waits for imports and for models to be learned.
-            if time.monotonic() - began > _LONGEST * (1 if kind else 5):
+            if time.monotonic() - began > _LONGEST * (1 if kind else 3):
                 worker.kill()
                 yield seed, kind or "start", "HANG", time.monotonic() - began
                 return

@@ -3,17 +3,19 @@
 import contextlib
 import functools
 import io
+import json
 import tempfile
 import warnings
 from pathlib import Path
 
 import numpy as np
+import sqlglot
 
 import flipcost as fc
 from flipcost.cli import main
 from flipcost.core import ClassMoments, solve
 from flipcost.exceptions import FlipCostError
-from tests.fuzz import files, numbers, options, oracles, tables
+from tests.fuzz import answers, files, numbers, options, oracles, tables
 from tests.fuzz.oracles import Fault
 
 AUDIT = ["--target", "ill", "--cost-fn", "5", "--cost-fp", "1", "--model", "linear", "--quiet"]
@@ -63,15 +65,15 @@ def command(args):
     return code, out.getvalue()
 
 
-def audit_file(path, folder, extra=()):
+def audit_file(path, folder, extra=(), besides=()):
     """Audit a table, and predict its rows by what was learned."""
     out = folder / "out"
     code, _ = command(["audit", str(path), *AUDIT, *extra, "--out", str(out)])
     if code:
-        oracles.check_folder(folder, {path.name})
+        oracles.check_folder(folder, {path.name, *besides})
         return "refused"
     summary = oracles.check_results(out)
-    if predict_by(out / "model.json", path, folder, {"out"}) == "taken":
+    if predict_by(out / "model.json", path, folder, {"out", *besides}) == "taken":
         rows = oracles.check_predictions(folder / "p.csv")
         if rows != summary["data"]["rows_in_table"]:
             raise Fault(f"{rows} predictions of {summary['data']['rows_in_table']} rows")
@@ -103,6 +105,8 @@ def good_files():
             if command([*args, "--out", str(folder / name)])[0]:
                 raise AssertionError(name)
             found[name] = (folder / name / "model.json").read_bytes()
+        for name in ("recheck.csv", "recheck-pool.parquet"):
+            found[name] = (folder / "linear" / name).read_bytes()
         X = rng.normal(size=(90, 3))
         y = X[:, 0] + rng.normal(size=90) > 0
         fc.save(fc.UnevenMarginClassifier().fit(X, y), folder / "m")
@@ -220,6 +224,92 @@ def _numbers(rng, folder):
     return numbers.fit_numbers(rng)
 
 
+def _answers(rng, folder):
+    return answers.answer_numbers(rng)
+
+
+def _checked(rng, folder):
+    path = answers.named(folder, *answers.checked_bytes(rng, good_files()["recheck.csv"]))
+    return audit_checked(path, folder) if rng.random() < 0.3 else recheck_by(path, folder)
+
+
+def recheck_by(path, folder, pool=None):
+    """Choose the next rows, given a file of checked ones, from a pool that may be forged."""
+    out = folder / "out"
+    out.mkdir()
+    (out / "recheck-pool.parquet").write_bytes(pool or good_files()["recheck-pool.parquet"])
+    given = [] if path is None else ["--checked", str(path)]
+    code, text = command(["recheck", str(out), "--n", "20", "--json", *given])
+    if code:
+        oracles.check_folder(out, {"recheck-pool.parquet"})
+        return "refused"
+    oracles.strict_json(text)
+    oracles.check_folder(out, {"recheck-pool.parquet", "recheck.csv"})
+    return "taken"
+
+
+def audit_checked(path, folder):
+    """Audit the good table with a file of checked rows."""
+    with tempfile.TemporaryDirectory() as place:
+        table = Path(place) / "a.csv"
+        table.write_bytes(good_files()["table"])
+        return audit_file(table, folder, ["--drop", "key", "--checked", str(path)], {path.name})
+
+
+def _pool(rng, folder):
+    return recheck_by(None, folder, answers.pool_bytes(rng, good_files()["recheck-pool.parquet"]))
+
+
+def _judge(rng, folder):
+    path = answers.named(folder, *answers.judged_bytes(rng), "judged")
+    extra = answers.JUDGE_OPTIONS[int(rng.integers(len(answers.JUDGE_OPTIONS)))]
+    return judge_by(path, folder, extra)
+
+
+def judge_by(path, folder, extra=()):
+    """Have `flipcost judge` read a file."""
+    given = list(extra)
+    for name in ("judge", "human"):
+        if f"--{name}" not in given and path.suffix != ".json":
+            given += [f"--{name}", name]
+    out = folder / "out"
+    code, _ = command(["judge", str(path), *given, "--out", str(out), "--quiet"])
+    if code:
+        oracles.check_folder(folder, {path.name})
+        return "refused"
+    answers.check_judged(oracles.strict_json((out / "summary.json").read_text("utf-8")))
+    if "<script>alert(1)" in (out / "report.html").read_text("utf-8"):
+        raise Fault("a cell is in the report as it came")
+    return "taken"
+
+
+def _export(rng, folder):
+    """Write a model with forged names as SQL: one SELECT that calls nothing of theirs."""
+    content = json.loads(good_files()[str(rng.choice(["linear", "boosting", "small"]))])
+    text = str(rng.choice([*tables.ODD, 'x" FROM y; DROP TABLE z; --', "a`b", "read_text('/x')"]))
+    before, text_json = json.dumps(content), json.dumps(text)
+    old = str(rng.choice(["age", "town", "Lyon", "yes", "seen", "x0"]))
+    path = folder / "m.json"
+    path.write_text(before.replace(f'"{old}"', text_json), encoding="utf-8")
+    to = str(rng.choice(["sql", "sql", "sql", "onnx", "json"]))
+    dialect = str(rng.choice(["duckdb", "postgres", "spark", "bigquery", "snowflake", "x"]))
+    asked = ["--table", str(rng.choice(["rows", text, "a.b", ""])), "--dialect", dialect]
+    if rng.random() < 0.3:
+        asked += ["--keep", text]
+    out = folder / "made"
+    code, _ = command(["export", str(path), "--to", to, *asked, "--out", str(out), "--quiet"])
+    oracles.check_folder(folder, {"m.json"} | (set() if code else {"made"}))
+    if code:
+        return "refused"
+    if to == "sql":
+        found = sqlglot.parse(out.read_text("utf-8"), read=dialect)
+        if len(found) != 1 or not isinstance(found[0], sqlglot.exp.Select | sqlglot.exp.With):
+            raise Fault(f"not one SELECT: {[type(part) for part in found]}")
+        if any(found[0].find_all(sqlglot.exp.Drop, sqlglot.exp.Command)):
+            raise Fault("a statement of someone else's")
+    return "taken"
+
+
 CASES = {
     "csv": _csv,
     "parquet": _parquet,
@@ -228,4 +318,9 @@ CASES = {
     "model": _model,
     "moments": _moments,
     "numbers": _numbers,
+    "answers": _answers,
+    "checked": _checked,
+    "pool": _pool,
+    "judge": _judge,
+    "export": _export,
 }

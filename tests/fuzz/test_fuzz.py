@@ -5,7 +5,17 @@ from pathlib import Path
 
 import pytest
 
-from tests.fuzz.cases import CASES, audit_file, load_model, load_moments, predict_file, run_case
+from tests.fuzz.cases import (
+    CASES,
+    audit_checked,
+    audit_file,
+    judge_by,
+    load_model,
+    load_moments,
+    predict_file,
+    recheck_by,
+    run_case,
+)
 
 CORPUS = sorted((Path(__file__).parent / "corpus").glob("*-*"))
 # Options that a table of the corpus is audited with.
@@ -19,6 +29,11 @@ NUMBERS = {
     "model": 90,
     "moments": 160,
     "numbers": 60,
+    "answers": 40,
+    "checked": 20,
+    "pool": 40,
+    "judge": 40,
+    "export": 20,
 }
 
 
@@ -45,6 +60,14 @@ def test_what_once_did_harm_does_none(path, tmp_path):
     if kind == "audit":
         found = audit_file(place, tmp_path, OPTIONS.get(path.name, ["--drop-unusable"]))
     else:
-        used = {"predict": predict_file, "model": load_model, "moments": load_moments}
+        used = {
+            "predict": predict_file,
+            "model": load_model,
+            "moments": load_moments,
+            "checked": recheck_by,
+            "learned": audit_checked,
+            "pool": lambda place, folder: recheck_by(None, folder, place.read_bytes()),
+            "judge": judge_by,
+        }
         found = used[kind](place, tmp_path)
     assert found in ("taken", "refused")

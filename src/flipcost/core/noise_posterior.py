@@ -729,9 +729,13 @@ class RatePosterior:
 
     @property
     def estimate(self) -> Array:
-        """Best estimate of ``(rho_pos, rho_neg)``."""
+        """Best estimate of ``(rho_pos, rho_neg)``, whose sum is below one.
+
+        Checked rows can find labels that tell nothing, or the opposite, where nothing is estimable.
+        """
         rates, weight = self.estimated
-        return np.asarray(weight @ rates)
+        found = np.asarray(weight @ rates)
+        return found * min(1.0, _REACH / max(float(found.sum()), _REACH))
 
     @property
     def has_no_signal(self) -> bool:

@@ -362,7 +362,7 @@ def make_row(read: dict[str, Any], where: str) -> CheckedRow:
         raise TableError(msg)
     try:
         probability = float(read.get("inclusion_probability") or "nan")
-    except ValueError:
+    except (TypeError, ValueError):
         probability = float("nan")
     known = 0 < probability <= 1
     return CheckedRow(number, name, label, answer, probability if known else None, where)
@@ -379,7 +379,8 @@ def _number(value: Any, where: str) -> int | None:
         number = float(value)
     except (TypeError, ValueError):
         number = 0.5
-    if number != int(number) or number < 1:
+    # Larger ones are no row of any table.
+    if not (1 <= number <= 2**53 and number.is_integer()):
         msg = f"{where}: 'row' must be the number of a row, from 1; got {value!r}."
         raise TableError(msg)
     return int(number)
@@ -422,7 +423,7 @@ def _items(path: Path, text: str) -> Iterator[tuple[str, Any]]:
 
 
 def _rows_of(item: dict[str, Any], where: str) -> Iterator[CheckedRow]:
-    answers = from_label_studio(item)
+    answers = from_label_studio(item, where)
     if answers is not None:
         yield from (make_row(answer, where) for answer in answers)
         return

@@ -6,6 +6,11 @@ from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 from xml.sax.saxutils import quoteattr
 
+import msgspec
+
+from flipcost.exceptions import TableError, clean_text
+from flipcost.tables.judged import Task
+
 if TYPE_CHECKING:
     from flipcost.recheck._records import RowToCheck
 
@@ -45,7 +50,7 @@ def label_studio_config(labels: tuple[str, str]) -> str:
     )
 
 
-def from_label_studio(task: dict[str, Any]) -> list[dict[str, Any]] | None:
+def from_label_studio(task: dict[str, Any], where: str = "the task") -> list[dict[str, Any]] | None:
     """Return the answers of an exported task, one for each annotation; None if it is no task.
 
     Annotations that were skipped count as no answer.
@@ -57,17 +62,17 @@ def from_label_studio(task: dict[str, Any]) -> list[dict[str, Any]] | None:
     >>> from_label_studio(task)
     [{'row': 7, 'label': 'no', 'checked': 'yes'}]
     """
-    data = task.get("data")
-    if not isinstance(data, dict):
+    if not isinstance(task.get("data"), dict):
         return None
-    answers: list[Any] = []
-    for annotation in task.get("annotations") or task.get("completions") or ():
-        if annotation.get("was_cancelled") or annotation.get("skipped"):
-            continue
-        for region in annotation.get("result") or ():
-            if region.get("from_name") == "checked":
-                answers += region.get("value", {}).get("choices") or []
-    return [data | {"checked": answer} for answer in answers or [None]]
+    try:
+        found = msgspec.convert(task, Task)
+    except (ValueError, RecursionError) as error:
+        msg = f"{where} is not as Label Studio exports it ({clean_text(str(error), 200)})."
+        raise TableError(msg) from error
+    answers: list[str | None] = []
+    for given in found.answers:
+        answers += given.choices().get("checked", [])
+    return [found.data | {"checked": answer} for answer in answers or [None]]
 
 
 def _facts(row: RowToCheck) -> dict[str, Any]:

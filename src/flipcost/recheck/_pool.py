@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -31,10 +31,11 @@ if TYPE_CHECKING:
 POOL_FILE = "recheck-pool.parquet"
 # Of a larger table this many rows can be chosen from.
 POOL_ROWS = 5_000
-_VERSION = 1
+_VERSION = 2
 _KEY = b"flipcost"
-# Columns of the file that are not the table's.
-_OURS = ("row", "id", "positive", "probability", "weight", "chance", "checked")
+# Any number of the file is smaller.
+_LARGE = 1e100
+_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _DIRECTION = "direction "
 _CELL = "cell "
 
@@ -248,7 +249,7 @@ class CheckPool:
         cells = {f"{_CELL}{name}": self.cells[name] for name in self.cells.column_names}
         table = pa.table(ours | cells)
         pq.write_table(
-            table.replace_schema_metadata({_KEY: json.dumps(_as_json(self.facts)).encode()}),
+            table.replace_schema_metadata({_KEY: _as_json(self.facts)}),
             path,
             compression="zstd",
         )
@@ -264,49 +265,108 @@ class CheckPool:
             )
             raise TableError(msg)
         try:
-            table = pq.read_table(path)
-            facts = _from_json(json.loads((table.schema.metadata or {})[_KEY]))
-            column = {name: table[name].combine_chunks() for name in table.column_names}
-            ours = {name: column[name].to_numpy(zero_copy_only=False) for name in _OURS[2:]}
-            directions = [name for name in column if name.startswith(_DIRECTION)]
-            cells = [name for name in column if name.startswith(_CELL)]
-            return cls(
-                row=column["row"].to_numpy(),
-                positive=ours["positive"].astype(bool),
-                probability=ours["probability"],
-                weight=ours["weight"],
-                chance=ours["chance"],
-                directions=np.column_stack(
-                    [np.empty((table.num_rows, 0)), *(column[n].to_numpy() for n in directions)]
-                ),
-                checked=ours["checked"],
-                cells=pa.table({name.removeprefix(_CELL): column[name] for name in cells}),
-                ids=column["id"].to_pylist() if "id" in column else None,
-                facts=facts,
-            )
-        except (OSError, KeyError, ValueError, TypeError, pa.ArrowException) as error:
+            return cls._of(pq.read_table(path))
+        # Columns of odd types fail in many ways.
+        except (
+            OSError,
+            KeyError,
+            ValueError,
+            TypeError,
+            OverflowError,
+            pa.ArrowException,
+        ) as error:
             msg = f"{path} is damaged, or of another version; audit the table again."
             raise TableError(msg) from error
 
+    @classmethod
+    def _of(cls, table: Any) -> CheckPool:
+        """Return the pool in a table, or raise whatever is wrong with it."""
+        column = {name: table[name].combine_chunks() for name in table.column_names}
+        facts = _from_json(table.schema.metadata[_KEY])
+        row, checked = _numbers(column["row"], 1, facts.n_rows), _numbers(column["checked"], -1, 1)
+        directions = [_numbers(column[name]) for name in column if name.startswith(_DIRECTION)]
+        return cls(
+            row=row.astype(np.int64),
+            positive=_numbers(column["positive"], 0, 1).astype(bool),
+            probability=_numbers(column["probability"], 0, 1),
+            weight=_numbers(column["weight"], 0),
+            chance=_numbers(column["chance"], 0, 1),
+            directions=np.column_stack([np.empty((table.num_rows, 0)), *directions]),
+            checked=checked.astype(np.int8),
+            cells=pa.table(
+                {
+                    name.removeprefix(_CELL): column[name].cast(pa.string())
+                    for name in column
+                    if name.startswith(_CELL)
+                }
+            ),
+            ids=column["id"].cast(pa.string()).to_pylist() if "id" in column else None,
+            facts=facts,
+        )
 
-def _as_json(facts: PoolFacts) -> dict[str, Any]:
+
+def _numbers(column: Any, least: float = -_LARGE, most: float = _LARGE) -> Array:
+    """Return the numbers of a column, all of which must be known and within limits."""
+    values = column.cast(pa.float64()).to_numpy(zero_copy_only=False)
+    if not np.all((values >= least) & (values <= most)):
+        msg = "numbers that cannot be"
+        raise ValueError(msg)
+    return np.asarray(values, dtype=float)
+
+
+class _Posterior(msgspec.Struct, forbid_unknown_fields=True):
+    """A posterior over error rates as data."""
+
+    rates: list[tuple[_Share, _Share]]
+    weight: list[_Share]
+    wide_rates: list[tuple[_Share, _Share]] | None
+    wide_weight: list[_Share] | None
+    is_measured: bool
+
+    def __post_init__(self) -> None:
+        """Check that there is a weight for each pair of rates."""
+        pairs = [(self.rates, self.weight), (self.wide_rates or [], self.wide_weight or [])]
+        if not self.rates or any(len(rates) != len(weight) for rates, weight in pairs):
+            msg = "rates and weights differ in number"
+            raise ValueError(msg)
+
+    def posterior(self) -> RatePosterior:
+        """Return the posterior itself."""
+        wide = self.wide_rates is not None
+        return RatePosterior(
+            np.asarray(self.rates, dtype=float),
+            np.asarray(self.weight, dtype=float),
+            np.asarray(self.wide_rates, dtype=float) if wide else None,
+            np.asarray(self.wide_weight, dtype=float) if wide else None,
+            is_measured=self.is_measured,
+        )
+
+
+class _Facts(msgspec.Struct, forbid_unknown_fields=True):
+    """`PoolFacts` as data."""
+
+    labels: tuple[str, str]
+    target: str
+    posterior: _Posterior
+    cost: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    unit: Annotated[float, msgspec.Meta(gt=0, lt=_LARGE)]
+    level: Annotated[float, msgspec.Meta(gt=0, lt=1)]
+    n_rows: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
+    columns: tuple[str, ...]
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
+    version: Literal[2]
+
+
+def _as_json(facts: PoolFacts) -> bytes:
     posterior = facts.posterior
     arrays = ("rates", "weight", "wide_rates", "wide_weight")
-    rates = {name: getattr(posterior, name) for name in arrays}
-    return vars(facts) | {
-        "version": _VERSION,
-        "posterior": {k: None if v is None else np.asarray(v).tolist() for k, v in rates.items()},
-    }
+    found: dict[str, Any] = {name: getattr(posterior, name) for name in arrays}
+    found = {name: None if v is None else np.asarray(v).tolist() for name, v in found.items()}
+    told = vars(facts) | {"version": _VERSION}
+    return msgspec.json.encode(told | {"posterior": found | {"is_measured": posterior.is_measured}})
 
 
-def _from_json(read: dict[str, Any]) -> PoolFacts:
-    if read.pop("version") != _VERSION:
-        msg = "another version"
-        raise ValueError(msg)
-    arrays: dict[str, Any] = {
-        name: None if values is None else np.asarray(values, dtype=float)
-        for name, values in read.pop("posterior").items()
-    }
-    posterior = RatePosterior(**arrays)
-    labels, columns = tuple(read.pop("labels")), tuple(read.pop("columns"))
-    return PoolFacts(labels=labels, columns=columns, posterior=posterior, **read)
+def _from_json(data: bytes) -> PoolFacts:
+    read = msgspec.structs.asdict(msgspec.json.decode(data, type=_Facts))
+    del read["version"]
+    return PoolFacts(**read | {"posterior": read["posterior"].posterior()})

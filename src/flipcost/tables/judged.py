@@ -2,20 +2,107 @@
 
 from __future__ import annotations
 
-import json
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 
-from flipcost.exceptions import TableError, shorten
+from flipcost.exceptions import TableError, clean_text, shorten
 from flipcost.tables.limits import check_regular
 from flipcost.tables.reading import read_table
 
 JUDGE, HUMAN, CONFIDENCE = "judge", "human", "confidence"
 # What promptfoo calls an output that its provider failed to give.
 _FAILED = 2
+
+
+class _Value(msgspec.Struct):
+    """What was chosen in a region."""
+
+    choices: list[str] | None = None
+
+
+class _Region(msgspec.Struct):
+    """One answer within an annotation."""
+
+    from_name: str = ""
+    value: _Value | None = None
+
+
+class _Annotation(msgspec.Struct):
+    """An annotation, or a prediction."""
+
+    result: list[_Region] | None = None
+    was_cancelled: bool | None = False
+    skipped: bool | None = False
+    ground_truth: bool | None = False
+    score: float | None = None
+
+    def choices(self) -> dict[str, list[str]]:
+        """Return what was chosen, by the name of the question; nothing where it was skipped."""
+        found: dict[str, list[str]] = {}
+        if not (self.was_cancelled or self.skipped):
+            for region in self.result or ():
+                if region.value is not None and region.value.choices:
+                    found.setdefault(region.from_name, []).extend(region.value.choices)
+        return found
+
+
+class Task(msgspec.Struct):
+    """A task of Label Studio as it is exported."""
+
+    data: dict[str, Any]
+    annotations: list[_Annotation] | None = None
+    completions: list[_Annotation] | None = None
+    # Some exports name predictions by numbers alone.
+    predictions: list[_Annotation | int] | None = None
+
+    @property
+    def answers(self) -> list[_Annotation]:
+        """Return the annotations, as versions of Label Studio call them."""
+        return self.annotations or self.completions or []
+
+
+class _Assertion(msgspec.Struct):
+    type: str | None = None
+
+
+class _Component(msgspec.Struct, rename={"passed": "pass"}):
+    passed: bool | None = None
+    assertion: _Assertion | None = None
+
+    @property
+    def is_human(self) -> bool:
+        return self.assertion is not None and self.assertion.type == "human"
+
+
+class _Grading(msgspec.Struct):
+    components: list[_Component | None] | None = msgspec.field(
+        name="componentResults", default=None
+    )
+
+
+class _Result(msgspec.Struct, rename="camel"):
+    """A result of promptfoo: one test, one prompt, one provider."""
+
+    success: bool
+    failure_reason: int | str | None = None
+    prompt_idx: int | None = None
+    test_idx: int | None = None
+    vars: dict[str, Any] | None = None
+    grading_result: _Grading | None = None
+    score: float | None = None
+
+
+class _Results(msgspec.Struct):
+    results: list[_Result]
+
+
+class _Evaluation(msgspec.Struct):
+    """A file of promptfoo: older versions have the results one level higher."""
+
+    results: _Results | list[_Result]
 
 
 def read_judged(path: Any, *, delimiter: str | None = None, encoding: str | None = None) -> Any:
@@ -29,24 +116,39 @@ def read_judged(path: Any, *, delimiter: str | None = None, encoding: str | None
     path = Path(path)
     if path.suffix.lower() != ".json":
         return read_table(path, delimiter=delimiter, encoding=encoding)
-    found = read_json(path)
-    rows = _promptfoo_rows(found) if isinstance(found, dict) else _label_studio_rows(found, path)
+    data = _content(path)
+    if data.removeprefix(b"\xef\xbb\xbf").lstrip()[:1] == b"{":
+        rows = _promptfoo_rows(decode(data, _Evaluation, path.name, "promptfoo's results"))
+    else:
+        tasks = decode(data, list[Task], path.name, "Label Studio's tasks")
+        rows = _label_studio_rows(tasks, path.name)
     if not rows:
         msg = f"{path.name} holds no results of promptfoo and no tasks of Label Studio."
         raise TableError(msg)
     return _as_table(rows)
 
 
-def read_json(path: Path) -> Any:
-    """Return the content of a JSON file."""
+def _content(path: Path) -> bytes:
     try:
         check_regular(path)
-        return json.loads(path.read_bytes())
+        return path.read_bytes()
     except FileNotFoundError as error:
         msg = f"{path} does not exist; check the path."
         raise TableError(msg) from error
-    except (OSError, ValueError, RecursionError) as error:
-        msg = f"{path.name} cannot be read as JSON; export it again."
+    except OSError as error:
+        msg = f"{path.name} cannot be read ({error.strerror}); check the path."
+        raise TableError(msg) from error
+
+
+def decode(data: bytes, kind: Any, name: str, what: str) -> Any:
+    """Return what a JSON file holds, each part of its type, or refuse the file."""
+    try:
+        return msgspec.json.decode(data.removeprefix(b"\xef\xbb\xbf"), type=kind)
+    except msgspec.ValidationError as error:
+        msg = f"{name} does not hold {what} as they are exported: {clean_text(str(error), 200)}."
+        raise TableError(msg) from error
+    except (ValueError, RecursionError) as error:
+        msg = f"{name} cannot be read as JSON; export it again."
         raise TableError(msg) from error
 
 
@@ -59,36 +161,32 @@ def _as_table(rows: list[dict[str, Any]]) -> Any:
     return pa.table({name: pa.array(values, pa.string()) for name, values in text.items()})
 
 
-def _plain(data: Any) -> dict[str, Any]:
+def _plain(data: dict[str, Any] | None) -> dict[str, Any]:
     """Return what can stand in a cell."""
-    items = data.items() if isinstance(data, dict) else ()
-    return {str(key): value for key, value in items if isinstance(value, str | int | float | bool)}
+    items = (data or {}).items()
+    return {key: value for key, value in items if isinstance(value, str | int | float | bool)}
 
 
-def _promptfoo_rows(found: dict[str, Any]) -> list[dict[str, Any]]:
-    results = found.get("results")
-    results = results.get("results") if isinstance(results, dict) else results
-    rows: dict[Any, dict[str, Any]] = {}
-    for number, result in enumerate(results if isinstance(results, list) else ()):
-        if not isinstance(result, dict) or not isinstance(result.get("success"), bool):
-            continue
+def _promptfoo_rows(found: _Evaluation) -> list[dict[str, Any]]:
+    results = found.results.results if isinstance(found.results, _Results) else found.results
+    rows: dict[int, dict[str, Any]] = {}
+    for number, result in enumerate(results):
         # Failures of a provider are not answers.
-        if result.get("failureReason") == _FAILED:
+        if result.failure_reason == _FAILED:
             continue
-        place = result.get("promptIdx") or 0
-        after = f" {place + 1}" if isinstance(place, int) and place else ""
-        row = rows.setdefault(result.get("testIdx", number), _plain(result.get("vars")))
-        grading = result.get("gradingResult")
-        parts = (grading.get("componentResults") if isinstance(grading, dict) else None) or []
-        parts = [part for part in parts if isinstance(part, dict)]
-        human = [part for part in parts if (part.get("assertion") or {}).get("type") == "human"]
-        others = [bool(part.get("pass")) for part in parts if part not in human]
+        after = f" {result.prompt_idx + 1}" if result.prompt_idx else ""
+        test = number if result.test_idx is None else result.test_idx
+        row = rows.setdefault(test, _plain(result.vars))
+        grading = result.grading_result
+        parts = [part for part in (grading and grading.components) or () if part is not None]
+        human = [part for part in parts if part.is_human]
+        others = [bool(part.passed) for part in parts if not part.is_human]
         # A rating in the viewer replaces the verdict; the judge's own is that of the assertions.
-        passed = all(others) if others else result["success"]
+        passed = all(others) if others else result.success
         row[JUDGE + after] = None if human and not others else _verdict(passed)
-        row[HUMAN + after] = _verdict(human[-1].get("pass")) if human else None
-        if isinstance(result.get("score"), int | float) and not human:
-            row["score" + after] = result["score"]
+        row[HUMAN + after] = _verdict(human[-1].passed) if human else None
+        if result.score is not None and not human:
+            row["score" + after] = result.score
     return list(rows.values())
 
 
@@ -96,49 +194,25 @@ def _verdict(passed: Any) -> str:
     return "pass" if passed else "fail"
 
 
-def _tasks(found: Any, path: Path) -> list[dict[str, Any]]:
-    if not isinstance(found, list):
-        msg = f"{path.name} must hold a list of Label Studio's tasks; export them as JSON."
-        raise TableError(msg)
-    return [task for task in found if isinstance(task, dict)]
-
-
-def _label_studio_rows(found: Any, path: Path) -> list[dict[str, Any]]:
+def _label_studio_rows(tasks: list[Task], name: str) -> list[dict[str, Any]]:
     rows = []
-    for task in _tasks(found, path):
-        answers = list(_annotations(task, path))
-        truth = [label for worker, label in answers if worker == "ground truth"]
-        human = (truth or [label for _, label in answers])[-1:]
-        row = _plain(task.get("data")) | {HUMAN: human[0] if human else None}
-        for prediction in task.get("predictions") or ():
-            if isinstance(prediction, dict):
-                row[JUDGE] = _choice(prediction, path)
-                row[CONFIDENCE] = prediction.get("score")
+    for task in tasks:
+        answers = [(answer.ground_truth, _choice(answer, name)) for answer in task.answers]
+        labels = [label for _, label in answers if label is not None]
+        truth = [label for is_true, label in answers if is_true and label is not None]
+        row = _plain(task.data) | {HUMAN: next(reversed(truth or labels), None)}
+        for prediction in task.predictions or ():
+            if isinstance(prediction, _Annotation):
+                row[JUDGE] = _choice(prediction, name)
+                row[CONFIDENCE] = prediction.score
         rows.append(row)
     return rows
 
 
-def _annotations(task: dict[str, Any], path: Path) -> Iterator[tuple[str, str]]:
-    """Yield annotator and label of each answer that was not skipped."""
-    for answer in task.get("annotations") or task.get("completions") or ():
-        if not isinstance(answer, dict) or answer.get("was_cancelled"):
-            continue
-        label = _choice(answer, path)
-        if label is None:
-            continue
-        who = answer.get("completed_by")
-        who = (who.get("email") or who.get("id")) if isinstance(who, dict) else who
-        yield "ground truth" if answer.get("ground_truth") else str(who), label
-
-
-def _choice(answer: dict[str, Any], path: Path) -> str | None:
-    """Return the one choice of an annotation or a prediction."""
-    chosen = {
-        str(part.get("from_name")): part["value"]["choices"]
-        for part in answer.get("result") or ()
-        if isinstance(part, dict) and (part.get("value") or {}).get("choices")
-    }
+def _choice(answer: _Annotation, name: str) -> str | None:
+    """Return the one choice of an annotation or a prediction; None of one that was skipped."""
+    chosen = answer.choices()
     if len(chosen) > 1:
-        msg = f"{path.name} has several questions, {shorten(chosen)}; export one of them."
+        msg = f"{name} has several questions, {shorten(chosen)}; export one of them."
         raise TableError(msg)
-    return str(next(iter(chosen.values()))[0]) if chosen else None
+    return next(iter(chosen.values()))[0] if chosen else None

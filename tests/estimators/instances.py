@@ -35,7 +35,7 @@ INSTANCES = [
     UnevenMarginClassifierCV(noise_rates=0.02, scoring="f", l2_scale="sum", penalize_bias=False),
     LinkClassifier(),
     LinkClassifier("squared"),
-    LinkClassifier("modified_squared", l2=0.01, penalize_bias=True),
+    LinkClassifier("modified_squared", l2=0.01),
     LinkClassifier("exponential", l2=0.01),
     UnbiasedLogisticClassifier(),
     UnbiasedLogisticClassifier(noise_rate=0.1),

@@ -273,5 +273,5 @@ def reproduce_command(asked: Reproduce) -> None:
     echo(
         f"{agree} of {cells} printed cells that no erratum touches{share} lie within one standard "
         f"deviation of ours. Written in {found.seconds:.0f} s: {found.folder}/report.html, "
-        "results.csv, summary.csv, tables.md, tables.tex"
+        "results.csv, summary.csv, tables.md"
     )

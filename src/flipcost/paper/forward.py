@@ -64,9 +64,8 @@ class RateFit:
 class _Profile:
     """Profile of the penalised likelihood, each fit started where the nearest one ended."""
 
-    def __init__(self, design: Design, positive: ArrayLike, l2: float, *, bias: bool) -> None:
-        self.design, self.positive = design, np.asarray(positive, dtype=bool)
-        self.l2, self.bias = l2, bias
+    def __init__(self, design: Design, positive: ArrayLike, l2: float) -> None:
+        self.design, self.positive, self.l2 = design, np.asarray(positive, dtype=bool), l2
         self.seen: dict[tuple[float, float], LinearFit] = {}
 
     def fit(self, rates: tuple[float, float]) -> LinearFit:
@@ -76,9 +75,7 @@ class _Profile:
                 near = min(self.seen, key=lambda r: abs(r[0] - rates[0]) + abs(r[1] - rates[1]))
                 start = self.seen[near].coefficients
             rows = forward_rows(self.positive, rates)
-            self.seen[rates] = self.design.minimize(
-                rows, self.l2, penalize_bias=self.bias, start=start, tol=_FIT_TOL
-            )
+            self.seen[rates] = self.design.minimize(rows, self.l2, start=start, tol=_FIT_TOL)
         return self.seen[rates]
 
     def value(self, rates: tuple[float, float]) -> float:
@@ -97,7 +94,6 @@ def symmetric_rate(
     *,
     n_rows: float,
     level: float = 0.95,
-    penalize_bias: bool = False,
 ) -> RateFit:
     """Estimate one rate for both classes.
 
@@ -113,8 +109,6 @@ def symmetric_rate(
         Total weight of the rows, for the interval.
     level : float, default=0.95
         Confidence level.
-    penalize_bias : bool, default=False
-        Whether the bias is penalised.
 
     Returns
     -------
@@ -132,7 +126,7 @@ def symmetric_rate(
     >>> print(f"{found.rates[0]:.3f} in [{low:.3f}, {high:.3f}]")
     0.205 in [0.183, 0.225]
     """
-    profile = _Profile(design, positive, l2, bias=penalize_bias)
+    profile = _Profile(design, positive, l2)
 
     def value(rate: float) -> float:
         return profile.value((rate, rate))
@@ -153,7 +147,6 @@ def pair_of_rates(
     *,
     n_rows: float,
     level: float = 0.95,
-    penalize_bias: bool = False,
 ) -> RateFit:
     """Estimate a rate for each class; parameters as in `symmetric_rate`.
 
@@ -171,7 +164,7 @@ def pair_of_rates(
     >>> print(np.round(found.rates, 2), bool(found.intervals[0, 0] < 0.3 < found.intervals[0, 1]))
     [0.3  0.11] True
     """
-    profile = _Profile(design, positive, l2, bias=penalize_bias)
+    profile = _Profile(design, positive, l2)
     best = _minimise_pair(profile)
     limit = profile.value(best) + _reach(level, n_rows)
     intervals = []

@@ -173,10 +173,8 @@ class LinkClassifier(LinearScoreClassifier):
         The loss. The log-odds of Gaussian classes with one covariance are linear, so logistic
         loss is exactly right there, exponential loss too; the squared ones are approximations.
     l2 : float, default=1e-4
-        Ridge penalty on the mean loss. With 0, classes that a hyperplane separates leave logistic
-        and exponential loss without a minimum, which a warning then says.
-    penalize_bias : bool, default=False
-        Whether the bias is penalised too.
+        Ridge penalty on the mean loss; the bias is free of it. With 0, classes that a hyperplane
+        separates leave logistic and exponential loss without a minimum, which a warning then says.
     pos_label : label, default=None
         The positive class, which `eta_raw` speaks of; ``classes_[1]`` when None.
 
@@ -213,8 +211,8 @@ class LinkClassifier(LinearScoreClassifier):
     ==================== ======================== =====================================
 
     The paper prints the modified squared loss without its square, which is the hinge loss and has
-    no link. The bias is free of the penalty by default, as in scikit-learn and unlike the closed
-    form of `UnevenMarginClassifier`: penalised, it would pull probabilities towards one half.
+    no link. The bias is free of the penalty, as in scikit-learn and unlike the closed form of
+    `UnevenMarginClassifier`: penalised, it would pull probabilities towards one half.
 
     References
     ----------
@@ -238,7 +236,6 @@ class LinkClassifier(LinearScoreClassifier):
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
         "loss": [StrOptions(set(LINK_LOSSES))],
         "l2": [Interval(Real, 0, None, closed="left")],
-        "penalize_bias": ["boolean"],
         "pos_label": "no_validation",
     }
 
@@ -247,12 +244,10 @@ class LinkClassifier(LinearScoreClassifier):
         loss: Any = "logistic",
         l2: float = 1e-4,
         *,
-        penalize_bias: bool = False,
         pos_label: Any = None,
     ) -> None:
         self.loss = loss
         self.l2 = l2
-        self.penalize_bias = penalize_bias
         self.pos_label = pos_label
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -274,8 +269,7 @@ class LinkClassifier(LinearScoreClassifier):
         """
         X, positive, weight = self._prepare(X, y, sample_weight)
         rows = LINK_LOSSES[self.loss].rows(positive)
-        fit = Design(X, weight).minimize(rows, self.l2, penalize_bias=self.penalize_bias)
-        return self._store(fit)
+        return self._store(Design(X, weight).minimize(rows, self.l2))
 
     def eta_raw(self, X: Any) -> Array:
         """Return the probability of the positive class before it is clipped to [0, 1].

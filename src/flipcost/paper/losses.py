@@ -24,7 +24,7 @@ With :math:`z = (x, 1)` and row weights that add up to one, minimise
 
     F(w) = \sum_i \omega_i\,\phi_i(w^\top z_i) + \lambda |w|^2 ,
 
-the bias free of the penalty unless asked otherwise. A step solves
+the bias free of the penalty. A step solves
 :math:`(Z^\top D Z + 2\lambda I)\,p = -\nabla F`, where :math:`D` holds the curvatures of the rows,
 and is halved until :math:`F` falls enough (Armijo). A quadratic loss is solved by the first step.
 
@@ -55,6 +55,7 @@ MAX_FEATURES = 10_000
 _BLOCK_BYTES = 2_000_000
 # Below this ratio of squared pivots the Hessian has lost a direction to rounding.
 _LOST = 1e-13
+_MOST_STEPS = 200
 # A gradient within tolerance while a step still moves some score by this much is a flat slope
 # towards infinity, not a minimum.
 _FLAT = 0.1
@@ -174,36 +175,16 @@ class Design:
         rows: RowLoss,
         l2: float,
         *,
-        penalize_bias: bool = False,
         start: Array | None = None,
         tol: float = 1e-8,
-        max_iter: int = 200,
     ) -> LinearFit:
-        """Minimise the weighted mean of a row loss plus ``l2`` times the squared coefficients.
+        """Minimise the weighted mean of a row loss plus ``l2`` times the squared weights.
 
-        Parameters
-        ----------
-        rows : callable
-            The row loss.
-        l2 : float
-            Penalty, at least 0.
-        penalize_bias : bool, default=False
-            Whether the bias is penalised too.
-        start : ndarray of shape (d + 1,), optional
-            Coefficients to start from; zeros when not given.
-        tol : float, default=1e-8
-            Largest norm of the gradient.
-        max_iter : int, default=200
-            Largest number of steps.
-
-        Returns
-        -------
-        LinearFit
+        Steps begin at ``start``, or at zero, and end when the norm of the gradient is at most
+        ``tol``, or after 200.
         """
-        if not (l2 >= 0 and np.isfinite(l2)):
-            msg = f"`l2` must be a number of at least 0; got {l2:g}."
-            raise ValueError(msg)
-        penalty = 2 * l2 * self._penalty(penalize_bias=penalize_bias)
+        # The squared norm of the weights as a quadratic form in the scaled ones.
+        penalty = 2 * l2 * np.diag(np.append(self._scale**-2.0, 0.0))
         v = np.zeros(self.n_features + 1) if start is None else self._to_scaled(start)
         here = self._point(rows, penalty, v, np.asarray(self._rows @ v))
         flat, n_iter, bounded = 0, 0, True
@@ -211,7 +192,7 @@ class Design:
             slope = self.omega * here.terms.slope
             gradient = np.asarray(self._rows.T @ slope) + penalty @ here.v
             norm = float(np.linalg.norm(gradient))
-            if n_iter == max_iter:
+            if n_iter == _MOST_STEPS:
                 break
             step = -self._newton(here.terms, penalty, gradient)
             df = np.asarray(self._rows @ step)
@@ -278,14 +259,6 @@ class Design:
             total += scaled.T @ (scaled if convex else part)
         return total
 
-    def _penalty(self, *, penalize_bias: bool) -> Array:
-        """Return the squared norm of the coefficients as a quadratic form in the scaled ones."""
-        form = np.diag(np.append(self._scale**-2.0, 0.0))
-        if penalize_bias:
-            bias = np.append(-self._mean / self._scale, 1.0)
-            form += np.outer(bias, bias)
-        return form
-
     def _to_scaled(self, coefficients: Array) -> Array:
         w, b = coefficients[:-1], coefficients[-1]
         return np.append(w * self._scale, b + w @ self._mean)
@@ -299,11 +272,7 @@ def _normalised(sample_weight: ArrayLike | None, n: int) -> Array:
     if sample_weight is None:
         return np.full(n, 1.0 / n)
     weight = np.asarray(sample_weight, dtype=float)
-    total = weight.sum()
-    if not (total > 0 and np.isfinite(total) and weight.min() >= 0):
-        msg = "Weights must be finite, none negative, and one positive at least."
-        raise ValueError(msg)
-    return np.asarray(weight / total)
+    return np.asarray(weight / weight.sum())
 
 
 def _spread(scale: Array, mean: Array) -> Array:

@@ -89,26 +89,29 @@ class Candidates:
 
     def path(self, moments: ClassMoments) -> Array:
         """Return coefficients of shape (pairs, penalties, d + 1)."""
-        return np.stack(
-            [
-                solve_path(moments, [cost], [margin], L2S, [self.noise_rate], l2_scale="sum")[
-                    0, 0, :, 0
-                ]
-                for cost, margin in self.pairs
-            ]
-        )
+        rate = [self.noise_rate]
+        paths = [
+            solve_path(moments, [cost], [margin], L2S, rate, l2_scale="sum")
+            for cost, margin in self.pairs
+        ]
+        return np.stack([path[0, 0, :, 0] for path in paths])
 
 
 def noisy_candidates(cost: float, margins: Sequence[float], rho: float) -> Any:
     """Return the candidates of each reading."""
     low = margin_grid(cost)[0]
-    thresholds = [weighted_zero_one(cost, margin).threshold for margin in margins]
+    stated = [(cost, margin) for margin in margins]
     return {
-        "stated": Candidates([(cost, margin) for margin in margins], margins),
+        "stated": Candidates(stated, margins),
         "half": Candidates([(0.5, 1.0)], [low]),
-        "weight": Candidates([(share, 1.0) for share in thresholds], margins),
+        "weight": Candidates(as_weights(stated), margins),
         "denoised": Candidates([(cost, 1.0)], [1.0], rho),
     }
+
+
+def as_weights(pairs: Any) -> Any:
+    """Return the pairs with the margin as a weight: the threshold that it implies, at margin 1."""
+    return [(weighted_zero_one(cost, margin).threshold, 1.0) for cost, margin in pairs]
 
 
 def run_scheme1(
@@ -127,27 +130,11 @@ def run_scheme1(
         flat = paths.reshape(N_FOLDS, -1, paths.shape[-1])
         table = fold_confusions(trial.X, trial.noisy, flat, folds)
         counts = table.denoised(candidates.noise_rate).sum(axis=0).reshape(*shape, 2, 2)
-        found += _test(trial, reading, candidates, counts, candidates.path(total), cost)
-    return found
-
-
-def _test(
-    trial: Trial,
-    reading: str,
-    candidates: Candidates,
-    counts: Any,
-    path: Array,
-    cost: float,
-) -> Any:
-    found = []
-    for name in MEASURES:
-        place, l2 = choose(counts, name, cost, candidates.counted)
-        values = clean_scores(
-            trial, _calls(trial.X_test, path[place, l2]), cost, candidates.counted[place]
-        )
-        found.append((reading, name, values[name]))
-        if name == "WC":
-            found.append((reading, "WC1", values["WC1"]))
+        refit = candidates.path(total)
+        for name in MEASURES:
+            place, l2 = choose(counts, name, cost, candidates.counted)
+            calls, counted = _calls(trial.X_test, refit[place, l2]), candidates.counted[place]
+            found += [(reading, *pair) for pair in _measured(trial, calls, cost, counted, name)]
     return found
 
 
@@ -155,36 +142,36 @@ def _calls(X: Any, weights: Array) -> Flags:
     return X @ weights[:-1] + weights[-1] > 0
 
 
+def _measured(trial: Trial, calls: Flags, cost: float, margin: float, name: str) -> Any:
+    """Return ``(measure, value)`` of calls on the test rows; beside WC also WC1."""
+    values = clean_scores(trial, calls, cost, margin)
+    return [(key, values[key]) for key in ((name, "WC1") if name == "WC" else (name,))]
+
+
 def run_clean(trial: Trial, pairs_by_name: dict[Any, Any], rng: np.random.Generator) -> Any:
     """Tune costs and margins on 15 of the 80 hundredths left for training; section D.
 
-    From lists of ``(cost, margin)`` by name to ``(name, measure, value)``.
+    From lists of ``(cost, margin)`` by name to ``(name, reading, measure, value)``: with the loss
+    as printed, and with margins as weights.
     """
     # Sixteenths of the training part: three of them are fifteen hundredths of all rows.
     valid = random_folds(trial.noisy, 16, rng) < 3
     moments = ClassMoments.from_rows(trial.X[~valid], trial.noisy[~valid])
     total = ClassMoments.from_rows(trial.X, trial.noisy)
     found = []
-    for name, pairs in pairs_by_name.items():
-        candidates = Candidates(pairs, [margin for _, margin in pairs])
-        path = candidates.path(moments)
-        shape = path.shape[:2]
-        flat = path.reshape(1, -1, path.shape[-1])
-        counts = fold_confusions(trial.X[valid], trial.noisy[valid], flat).counts
-        counts = counts.reshape(*shape, 2, 2)
-        refit = candidates.path(total)
-        for measure in ("Acc", "AM", "F"):
-            place = choose(counts, measure, 0.5, candidates.counted)
-            table = ConfusionCounts.from_labels(
-                trial.positive, _calls(trial.X_test, refit[place])
-            ).counts
-            found.append((name, measure, float(scores_of(table, measure))))
+    for reading, change in (("stated", list), ("weight", as_weights)):
+        for name, pairs in pairs_by_name.items():
+            margins = [margin for _, margin in pairs]
+            candidates = Candidates(change(pairs), margins)
+            path, refit = candidates.path(moments), candidates.path(total)
+            flat = path.reshape(1, -1, path.shape[-1])
+            counts = fold_confusions(trial.X[valid], trial.noisy[valid], flat).counts
+            counts = counts.reshape(*path.shape[:2], 2, 2)
+            for measure in ("Acc", "AM", "F"):
+                place = choose(counts, measure, 0.5, margins)
+                calls = _calls(trial.X_test, refit[place])
+                found.append((name, reading, measure, clean_scores(trial, calls, 0.5)[measure]))
     return found
-
-
-def as_weights(pairs: Any) -> Any:
-    """Return the pairs with the margin as a weight: the threshold that it implies, at margin 1."""
-    return [(weighted_zero_one(cost, margin).threshold, 1.0) for cost, margin in pairs]
 
 
 READINGS = ("resampled", "untouched")
@@ -205,20 +192,28 @@ def run_scheme2(
     are ``(reading, margin, measure, value)``, the margin being "tuned" or one of the fixed ones.
     """
     counts = _cross_validate(trial, estimator, cost, margins, rng)
-    final = _Refits(trial, estimator, cost, margins, rng)
+    order = rng.permutation(np.flatnonzero(~trial.noisy))
+    refits: dict[int, Flags] = {}
+
+    def measured(place: int, l2: int, name: str) -> Any:
+        """Measure a final fit to a fresh under-sample, made once for each margin."""
+        margin = margins[place]
+        if place not in refits:
+            kept = _sample(trial.noisy, order, negative_ratio(cost, margin))
+            at = len(trial.noisy) + np.arange(len(trial.positive))
+            refits[place] = estimator.probabilities(np.flatnonzero(kept), at) > 0.5
+        return _measured(trial, refits[place][:, l2], cost, margin, name)
+
     found: list[tuple[Any, ...]] = []
     for reading, tables in zip(READINGS, counts, strict=True):
         for name in MEASURES:
             place, l2 = choose(tables, name, cost, margins)
-            found.append((reading, "tuned", name, final.value(place, l2, name)))
-            if name == "WC":
-                found.append((reading, "tuned", "WC1", final.value(place, l2, "WC1")))
+            found += [(reading, "tuned", *pair) for pair in measured(place, l2, name)]
         for margin in fixed_margins:
             place = int(np.flatnonzero(np.asarray(margins) == margin)[0])
-            alone = tables[place : place + 1]
             for name in MEASURES:
-                _, l2 = choose(alone, name, cost, [margin])
-                found.append((reading, margin, name, final.value(place, l2, name)))
+                _, l2 = choose(tables[place : place + 1], name, cost, [margin])
+                found.append((reading, margin, *measured(place, l2, name)[0]))
     return found
 
 
@@ -244,41 +239,10 @@ def _cross_validate(
             at = np.flatnonzero(folds == fold)
             calls = estimator.probabilities(np.flatnonzero(kept & (folds != fold)), at) > 0.5
             for column in range(estimator.n_l2s):
-                inside = kept[at]
-                counts[0, place, column] += _table(noisy[at][inside], calls[inside, column])
-                counts[1, place, column] += _table(noisy[at], calls[:, column])
+                for reading, rows in enumerate((kept[at], slice(None))):
+                    table = ConfusionCounts.from_labels(noisy[at][rows], calls[rows, column])
+                    counts[reading, place, column] += table.counts
     return counts
-
-
-def _table(labels: Flags, calls: Flags) -> Any:
-    return ConfusionCounts.from_labels(labels, calls).counts
-
-
-class _Refits:
-    """Final fits on a fresh under-sample, each made once and kept."""
-
-    def __init__(
-        self,
-        trial: Trial,
-        estimator: Any,
-        cost: float,
-        margins: Sequence[float],
-        rng: np.random.Generator,
-    ) -> None:
-        self._trial, self._estimator, self._cost = trial, estimator, cost
-        self._margins = margins
-        self._order = rng.permutation(np.flatnonzero(~trial.noisy))
-        self._calls: dict[int, Any] = {}
-
-    def value(self, place: int, l2: float, name: str) -> float:
-        margin = self._margins[place]
-        if place not in self._calls:
-            kept = _sample(self._trial.noisy, self._order, negative_ratio(self._cost, margin))
-            n = len(self._trial.noisy)
-            at = np.arange(n, n + len(self._trial.positive))
-            estimated = self._estimator.probabilities(np.flatnonzero(kept), at)
-            self._calls[place] = estimated > 0.5
-        return clean_scores(self._trial, self._calls[place][:, l2], self._cost, margin)[name]
 
 
 # More centres change no cell by more than its spread, and fits take the cube of their number.
@@ -532,8 +496,7 @@ def run_natarajan(
         scores = [_left_out_score(trial, folds, method, rho, name, l2) for l2 in L2S]
         l2 = L2S[int(np.argmax(scores))]
         calls = _fit(trial.X, trial.noisy, method, rho, name, l2).predict(trial.X_test)
-        table = ConfusionCounts.from_labels(trial.positive, calls).counts
-        found.append((name, float(scores_of(table, name))))
+        found.append((name, clean_scores(trial, calls, 0.5)[name]))
     return found
 
 
@@ -595,8 +558,6 @@ def run_bayes(trial: Trial, cost: float, margins: Sequence[float]) -> Any:
     found = []
     for name in MEASURES:
         place, _ = choose(counts, name, cost, margins)
-        values = clean_scores(trial, trial.eta_test > thresholds[place], cost, margins[place])
-        found.append((name, values[name]))
-        if name == "WC":
-            found.append(("WC1", values["WC1"]))
+        calls = trial.eta_test > thresholds[place]
+        found += _measured(trial, calls, cost, margins[place], name)
     return found

@@ -1,4 +1,4 @@
-"""The tables as pages: HTML, Markdown and LaTeX."""
+"""The tables as pages: HTML and Markdown."""
 
 from __future__ import annotations
 
@@ -232,45 +232,9 @@ def to_markdown(rows: list[Row]) -> str:
     return "\n".join(lines)
 
 
-def to_latex(rows: list[Row]) -> str:
-    """Return all tables as LaTeX ``tabular`` environments, each in a ``table``."""
-    blocks = [
-        "% Printed figure above ours; = within one standard deviation, ! differs, ? impossible."
-    ]
-    for table in _tables(rows):
-        columns = "l" * len(table.row_fields) + "c" * len(table.column_heads)
-        body = [" & ".join(map(_escape, table.heads)) + r" \\ \hline"]
-        for head, cells in table.lines():
-            upper, lower = [_escape(part) for part in head], [""] * len(head)
-            upper += [_maths(cell.paper) if cell else "" for cell in cells]
-            lower += [f"{_maths(cell.ours)}{cell.mark}" if cell else "" for cell in cells]
-            body += [" & ".join(upper) + r" \\", " & ".join(lower) + r" \\ \hline"]
-        blocks.append(
-            "\n".join(
-                [
-                    r"\begin{table}[p]\centering\scriptsize",
-                    rf"\begin{{tabular}}{{{columns}}}",
-                    *body,
-                    r"\end{tabular}",
-                    rf"\caption{{{_escape(table.title)}}}",
-                    r"\end{table}",
-                ]
-            )
-        )
-    return "\n\n".join(blocks) + "\n"
-
-
 def _tables(rows: list[Row]) -> list[Pivot]:
     names = dict.fromkeys(row["table"] for row in rows)
     return [pivot(name, [row for row in rows if row["table"] == name]) for name in names]
-
-
-def _escape(text: str) -> str:
-    return text.replace("_", r"\_").replace("%", r"\%").replace("&", r"\&")
-
-
-def _maths(text: str) -> str:
-    return f"${text.replace('±', chr(92) + 'pm')}$" if text and text != "NA" else text
 
 
 def to_html(rows: list[Row], about: dict[str, Any]) -> str:

@@ -18,25 +18,9 @@ Row: TypeAlias = dict[str, Any]  # one cell of a table, or one figure of a unit
 
 
 FIELDS = (
-    "table",
-    "dataset",
-    "cost",
-    "rho",
-    "pi",
-    "gamma",
-    "method",
-    "reading",
-    "measure",
-    "paper_mean",
-    "paper_std",
-    "mean",
-    "std",
-    "verdict",
-    "parity",
-    "errata",
-    "trials",
-    "seed",
-    "version",
+    *("table", "dataset", "cost", "rho", "pi", "gamma", "method", "reading", "measure"),
+    *("paper_mean", "paper_std", "mean", "std", "verdict", "parity", "errata"),
+    *("trials", "seed", "version"),
 )
 WITHIN, DIFFERS = "within one sd", "differs"
 IMPOSSIBLE, NOT_GIVEN = "impossible as printed", "not given"

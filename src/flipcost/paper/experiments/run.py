@@ -39,7 +39,6 @@ from flipcost.paper.experiments.methods import (
     KLIEPEstimate,
     LinkEstimate,
     LSPEstimate,
-    as_weights,
     run_bayes,
     run_clean,
     run_constants,
@@ -49,7 +48,7 @@ from flipcost.paper.experiments.methods import (
     run_scheme1,
     run_scheme2,
 )
-from flipcost.paper.experiments.pages import to_html, to_latex, to_markdown
+from flipcost.paper.experiments.pages import to_html, to_markdown
 from flipcost.paper.experiments.problems import (
     BUPA_MARGINS,
     CASE3_COSTS,
@@ -135,23 +134,23 @@ def _units_of(trial: int) -> list[Unit]:
 def run_unit(unit: Unit, seed: int) -> list[Row]:
     """Run a unit and return its records: dictionaries in the terms of the printed cells."""
     trial = draw_trial(seed, unit.problem, unit.trial, unit.rho, unit.pi)
-    rng = generator(seed, unit.key)
-    runner = {"noisy": _noisy, "case1": _case1, "case2": _case2, "case3": _case3, "eta": _eta}
+    run = {"noisy": _noisy, "eta": _eta}.get(unit.kind, _clean)
     return [
-        {"dataset": unit.problem, "rho": unit.rho, "pi": unit.pi, **record}
-        for record in runner[unit.kind](unit, trial, rng)
+        {
+            "dataset": unit.problem,
+            "rho": unit.rho,
+            "pi": unit.pi,
+            "cost": cost,
+            "gamma": gamma,
+            "method": method,
+            "reading": reading,
+            "measure": measure,
+            "value": None if value != value else float(value),  # NaN is no JSON
+        }
+        for cost, gamma, method, reading, measure, value in run(
+            unit, trial, generator(seed, unit.key)
+        )
     ]
-
-
-def _record(cost: Any, gamma: Any, method: str, reading: str, measure: str, value: float) -> Row:
-    return {
-        "cost": cost,
-        "gamma": gamma,
-        "method": method,
-        "reading": reading,
-        "measure": measure,
-        "value": None if value != value else float(value),  # NaN is no JSON
-    }
 
 
 def _margins(unit: Unit) -> Any:
@@ -163,83 +162,51 @@ def _margins(unit: Unit) -> Any:
 
 
 def _noisy(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
+    """Return the cost, margin, method, reading, measure and value of each record."""
     cost, column, margins = PROBLEMS[unit.problem].cost, unit.column, _margins(unit)
     if column in _SCHEME2:
         fixed = (1.0,) if unit.problem == "bupa" else ()
-        estimate = _SCHEME2[column](trial, rng)
-        found = run_scheme2(trial, estimate, cost, margins, rng, fixed)
+        found = run_scheme2(trial, _SCHEME2[column](trial, rng), cost, margins, rng, fixed)
         if column == "kliep":
             best = run_scheme2(trial, KLIEPEstimate(trial, rng, "certified"), cost, margins, rng)
             found += [("certified", *rest) for reading, *rest in best if reading == "untouched"]
-        return [
-            _record(cost, gamma, column, reading, measure, value)
-            for reading, gamma, measure, value in found
-        ]
+        return [(cost, gamma, column, reading, *rest) for reading, gamma, *rest in found]
     if column == "usq_regerm":
-        return [
-            _record(cost, "tuned", column, reading, measure, value)
-            for reading, measure, value in run_scheme1(trial, cost, margins, unit.rho, rng)
-        ] + [
-            _record(cost, "tuned", method, "constant", measure, value)
-            for method, measure, value in run_constants(trial, cost)
-        ]
-    if column == "bayes":
-        pairs, reading = run_bayes(trial, cost, margins), "exact"
+        found = [(column, *row) for row in run_scheme1(trial, cost, margins, unit.rho, rng)]
+        found += [(method, "constant", *pair) for method, *pair in run_constants(trial, cost)]
+    elif column == "bayes":
+        found = [(column, "exact", *pair) for pair in run_bayes(trial, cost, margins)]
     elif column == "flipcost":
-        pairs, reading = run_flipcost(trial, cost, rng), "ours"
+        found = [(column, "ours", *pair) for pair in run_flipcost(trial, cost, rng)]
     else:
-        pairs, reading = run_natarajan(trial, column, unit.rho, rng), "rate known"
-    return [_record(cost, "tuned", column, reading, measure, value) for measure, value in pairs]
+        pairs = run_natarajan(trial, column, unit.rho, rng)
+        found = [(column, "rate known", *pair) for pair in pairs]
+    return [(cost, "tuned", *row) for row in found]
 
 
-def _readings(pairs_by_name: dict[Any, Any]) -> Any:
-    """Return the sets of candidates as the loss is printed, and with margins as weights."""
-    return {
-        **{(name, "stated"): pairs for name, pairs in pairs_by_name.items()},
-        **{(name, "weight"): as_weights(pairs) for name, pairs in pairs_by_name.items()},
-    }
-
-
-def _clean_records(trial: Trial, pairs_by_name: dict[Any, Any], rng: np.random.Generator) -> Any:
-    return [
-        _record(cost, gamma, "usq_regerm", reading, measure, value)
-        for ((cost, gamma), reading), measure, value in run_clean(
-            trial, _readings(pairs_by_name), rng
-        )
-    ]
-
-
-def _case1(_unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
-    both = [(cost, margin) for cost in CLEAN_COSTS for margin in CLEAN_MARGINS]
-    approaches = {
-        ("tuned", 1.0): [(cost, 1.0) for cost in CLEAN_COSTS],
-        (0.5, "tuned"): [(0.5, margin) for margin in CLEAN_MARGINS],
-        ("tuned", "tuned"): both,
-    }
-    return _clean_records(trial, approaches, rng)
-
-
-def _case2(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
-    cost = PROBLEMS[unit.problem].cost
-    approaches = {
-        (cost, "tuned"): [(cost, margin) for margin in margin_grid(cost)],
-        (cost, 1.0): [(cost, 1.0)],
-    }
-    return _clean_records(trial, approaches, rng)
-
-
-def _case3(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
-    cost = CASE3_COSTS[PRIORS.index(unit.pi)]
-    return _clean_records(
-        trial, {(cost, "tuned"): [(cost, margin) for margin in CLEAN_MARGINS]}, rng
-    )
+def _clean(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
+    """Return the records of section D, where costs and margins are tuned without noise."""
+    tuned: Any = [(0.5, margin) for margin in CLEAN_MARGINS]
+    if unit.kind == "case1":
+        approaches = {
+            ("tuned", 1.0): [(cost, 1.0) for cost in CLEAN_COSTS],
+            (0.5, "tuned"): tuned,
+            ("tuned", "tuned"): [(cost, margin) for cost in CLEAN_COSTS for _, margin in tuned],
+        }
+    elif unit.kind == "case2":
+        cost = PROBLEMS[unit.problem].cost
+        approaches = {
+            (cost, "tuned"): [(cost, margin) for margin in margin_grid(cost)],
+            (cost, 1.0): [(cost, 1.0)],
+        }
+    else:
+        cost = CASE3_COSTS[PRIORS.index(unit.pi)]
+        approaches = {(cost, "tuned"): [(cost, margin) for _, margin in tuned]}
+    return [(*head, "usq_regerm", *rest) for head, *rest in run_clean(trial, approaches, rng)]
 
 
 def _eta(unit: Unit, trial: Trial, rng: np.random.Generator) -> Any:
-    return [
-        _record(None, None, method, reading, measure, value)
-        for method, reading, measure, value in run_etas(trial, unit.column, rng)
-    ]
+    return [(None, None, *row) for row in run_etas(trial, unit.column, rng)]
 
 
 def run_units(
@@ -386,7 +353,7 @@ def _parse(line: str) -> Row | None:
 
 
 # What is written, beside the units.
-PAGES = ("results.csv", "summary.csv", "tables.md", "tables.tex", "report.html")
+PAGES = ("results.csv", "summary.csv", "tables.md", "report.html")
 _ETA_COLUMN = {"lspc": "lspc", "knn": "knn"}
 _LINES = 20
 _BAR = 30
@@ -446,8 +413,8 @@ def reproduce(
     seed : int, default=0
         Seed of everything.
     out : path, default="reproduction"
-        Folder for ``results.csv``, ``summary.csv``, ``report.html``, ``tables.md`` and
-        ``tables.tex``. Finished units are kept there too, in ``units.jsonl``.
+        Folder for ``results.csv``, ``summary.csv``, ``report.html`` and ``tables.md``. Finished
+        units are kept there too, in ``units.jsonl``.
     resume : bool, default=False
         Whether to go on with the finished units of the folder. The results are those of a run
         that was not interrupted; a run can also be resumed with more trials or tables.
@@ -575,7 +542,6 @@ def write_pages(rows: list[Row], folder: Path, about: dict[str, Any]) -> None:
         write_csv(rows, place / "results.csv")
         _write_summary(rows, place / "summary.csv")
         (place / "tables.md").write_text(to_markdown(rows), encoding="utf-8")
-        (place / "tables.tex").write_text(to_latex(rows), encoding="utf-8")
         (place / "report.html").write_text(to_html(rows, about), encoding="utf-8")
 
 

@@ -152,7 +152,7 @@ def test_dask_is_imported_in_one_file():
     assert all(top(module_name(path)) == "tables" for path in users)
 
 
-@pytest.mark.parametrize("package", ["duckdb", "psycopg", "pyspark", "narwhals", "ibis"])
+@pytest.mark.parametrize("package", ["duckdb", "psycopg", "pyspark", "polars", "ibis"])
 def test_every_engine_is_imported_in_one_file(package):
     """The package of an engine is known to at most one file, of `tables`."""
     users = [path for path in FILES if any(is_of(name, package) for name in imported(path))]

@@ -86,10 +86,10 @@ def test_a_file_that_disappears_is_named(parquet):
 def test_a_file_that_changes_is_named(parquet, rows):
     """A file rewritten between two passes is not scored as if it were the one before."""
     table = scan_parquet(parquet, "y", NAMES)
-    labels = table.fold_moments(2).labels
+    table.fold_moments(2)
     pq.write_table(rows.arrow(slice(0, 50)), parquet / "03.parquet")
     with pytest.raises(SourceError, match=r"03\.parquet.*changed"):
-        table.confusions(np.zeros((2, 1, 5)), labels)
+        table.sample(n_folds=2)
 
 
 def test_a_cut_gzip_is_named(tmp_path):
@@ -134,15 +134,6 @@ def test_missing_and_infinite_values_are_named(parquet, value):
         scan_parquet(parquet, "y", NAMES).moments()
 
 
-def test_nan_is_refused_in_the_second_pass_too(rows):
-    """Scoring rows with NaN would call them all negative; it is refused."""
-    X = rows.X.copy()
-    X[3, 2] = np.nan
-    table = scan_batches([(X, rows.y)])
-    with pytest.raises(SourceError, match=r"batch 0: column 2 must be finite.*row 3"):
-        table.confusions(np.zeros((1, 1, 5)), ("no", "yes"))
-
-
 def test_missing_labels_are_named(parquet):
     """A row without a label names its file."""
     rewrite(
@@ -160,12 +151,6 @@ def test_a_third_label_is_named(parquet):
         scan_parquet(parquet, "y", NAMES).moments()
     with pytest.raises(SourceError, match=r"batch 0.*two labels; got more: 0, 1, 2"):
         scan_batches([(np.zeros((3, 1)), np.array([2, 0, 1]))]).moments()
-
-
-def test_a_strange_label_in_the_second_pass_is_named(rows):
-    """Labels other than those of the first pass are refused."""
-    with pytest.raises(SourceError, match=r"only; got also \['yes'\]"):
-        scan_batches([(rows.X, rows.y)]).confusions(np.zeros((1, 1, 5)), ("no", "true"))
 
 
 def test_text_features_are_refused_with_advice(parquet):

@@ -15,7 +15,6 @@ import pytest
 from flipcost import ClassMoments, FlipCostClassifier
 from flipcost.core.folds import hash_folds
 from flipcost.core.moments import fold_moments
-from flipcost.core.scoring import fold_confusions
 from flipcost.exceptions import SourceError
 from flipcost.tables import dask as cluster_dask
 from flipcost.tables.rows import Layout
@@ -104,18 +103,17 @@ def test_a_frame_of_files_gives_the_moments_of_memory(client, tmp_path):
         assert_close(part, other)
 
 
-def test_two_passes_give_the_counts_of_memory(client, in_memory):
-    """Fold moments, and the counts of fold classifiers in a second pass, are those of memory."""
+def test_two_passes_give_the_folds_of_memory(client, in_memory):
+    """Fold moments, and the rows on which candidates are compared, are those of memory."""
     X, positive = in_memory
     table = scan_dask(*array())
     labelled = table.fold_moments(4)
     folds = hash_folds(np.arange(len(X), dtype=np.uint64), 4)
     for part, other in zip(labelled.parts, fold_moments(X, positive, folds, 4), strict=True):
         assert_close(part, other)
-    path = np.random.default_rng(0).normal(size=(4, 6, D + 1))
-    path[:, :, -1] = -100 * path[:, :, :-1].sum(axis=2)
-    counts = table.confusions(path, labelled.labels)
-    np.testing.assert_array_equal(counts.counts, fold_confusions(X, positive, path, folds).counts)
+    sample = table.sample(n_folds=4)
+    np.testing.assert_array_equal(sample.X, X)
+    np.testing.assert_array_equal(sample.folds, folds)
 
 
 def test_frames_are_encoded_where_they_are(client):

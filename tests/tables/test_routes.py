@@ -6,7 +6,6 @@ import pytest
 from flipcost import ClassMoments
 from flipcost.core.folds import hash_folds
 from flipcost.core.moments import fold_moments
-from flipcost.core.scoring import fold_confusions
 from flipcost.tables.files import _BATCH_BYTES
 from flipcost.tables.sample import draw_keys
 from flipcost.tables.scan import scan_batches, scan_csv, scan_dask, scan_parquet
@@ -53,12 +52,9 @@ def test_the_positive_label_can_be_chosen(route, rows):
 
 
 def test_folds_by_position_do_not_depend_on_the_route(route, rows):
-    """Rows go to the same folds whatever the chunking, but for Dask frames of unknown lengths."""
+    """Rows go to the same folds whatever the chunking."""
     found = route().fold_moments(3).oriented().parts
     folds = hash_folds(np.arange(len(rows.X), dtype=np.uint64), 3)
-    if route.name == "dask_frame":
-        assert sum(part.n_rows.sum() for part in found) == len(rows.X)
-        return
     for part, expected in zip(found, fold_moments(rows.X, rows.positive, folds, 3), strict=True):
         assert_same(part, expected)
 
@@ -73,20 +69,15 @@ def test_folds_by_identifier_do_not_depend_on_the_route(route, rows):
         assert_same(part, expected)
 
 
-def test_the_second_pass_counts_what_memory_counts(route, rows):
-    """Confusion counts of out-of-fold scores are those of the rows in memory."""
-    table = route(sample_weight="w")
-    labelled = table.fold_moments(3)
-    rng = np.random.default_rng(1)
-    path = rng.normal(size=(3, 5, 5)) * [1, 0.1, 10, 0.3, 1]
+def test_rows_that_are_drawn_have_the_folds_of_the_moments(route, rows):
+    """Candidates are compared on rows in the folds that they have not seen."""
+    sample = route(sample_weight="w").sample(n_folds=3)
+    order = np.lexsort(sample.X.T)
+    expected = np.lexsort(rows.X.T)
+    np.testing.assert_array_equal(sample.X[order], rows.X[expected])
+    np.testing.assert_array_equal(sample.weight[order], rows.w[expected])
     folds = hash_folds(np.arange(len(rows.X), dtype=np.uint64), 3)
-    counts = table.confusions(path, labelled.labels)
-    if route.name == "dask_frame":
-        np.testing.assert_allclose(counts.counts.sum((0, 2, 3)), rows.w.sum())
-        return
-    expected = fold_confusions(rows.X, rows.positive, path, folds, rows.w)
-    np.testing.assert_array_equal(counts.counts, expected.counts)
-    np.testing.assert_array_equal(counts.squares, expected.squares)
+    np.testing.assert_array_equal(sample.folds[order], folds[expected])
 
 
 def test_samples_do_not_depend_on_the_route(route, rows):
@@ -209,12 +200,12 @@ def test_an_iterator_is_read_once_and_a_function_again():
     """A spent iterator is refused in the second pass instead of giving nothing."""
     X, y = np.arange(4.0)[:, None], np.array([0, 1, 0, 1])
     once = scan_batches(iter([(X, y)]))
-    labels = once.fold_moments(2).labels
+    once.fold_moments(2)
     with pytest.raises(ValueError, match="read once only"):
-        once.confusions(np.zeros((2, 1, 2)), labels)
+        once.sample(n_folds=2)
     again = scan_batches(lambda: iter([(X, y)]))
     again.fold_moments(2)
-    assert again.confusions(np.zeros((2, 1, 2)), labels).counts.sum() == 4
+    assert len(again.sample(n_folds=2).y) == 4
 
 
 def test_buffers_may_be_filled_again(rows):

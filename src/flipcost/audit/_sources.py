@@ -31,7 +31,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import MadePiece, RowMaker
     from flipcost.audit._options import AuditOptions
-    from flipcost.tables.engine import SqlEngine
+    from flipcost.tables.engine import Engine
     from flipcost.tables.engine_table import LabelCount
     from flipcost.tables.files import FileSet
     from flipcost.tables.passes import Progress
@@ -275,7 +275,7 @@ class TableInEngine:
 
     Parameters
     ----------
-    engine : SqlEngine
+    engine : Engine
         Who holds the table.
     n_rows : int
         How many rows it has.
@@ -289,7 +289,7 @@ class TableInEngine:
 
     def __init__(
         self,
-        engine: SqlEngine,
+        engine: Engine,
         n_rows: int,
         name: str,
         options: AuditOptions,
@@ -309,7 +309,7 @@ class TableInEngine:
         self.notes: list[str] = []
         self.reading = f"drawn and scored by queries in {engine.title}"
         self._options, self._say, self._n_rows = options, say, n_rows
-        if options.id is None and not engine.dialect.counts_rows:
+        if options.id is None and not engine.counts_rows:
             self.notes.append(
                 f"Rows of {engine.title} have no permanent numbers, and are named by their "
                 "place; give `id` to name them."

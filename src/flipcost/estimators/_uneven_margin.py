@@ -537,14 +537,15 @@ class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
 
     @fit_context(prefer_skip_nested_validation=True)
     def fit_table(self, table: Any) -> Self:
-        """Do the same in two passes over a table that is never held: files, batches, a cluster.
+        """Do the same for a table that is never held: files, batches, a cluster, a database.
 
         Parameters
         ----------
         table : flipcost.scale.Table
-            Made by `scan_parquet`, `scan_csv`, `scan_batches` or `scan_dask`. Its rows are put into
-            folds by a hash of their position, or of the column ``fold_by`` of the table; `cv` must
-            be the number of folds.
+            Made by one of `flipcost.scale`'s scan functions. One pass gathers the moments of all
+            rows; another draws up to 200,000 rows, on which candidates are compared. Rows are put
+            into folds by a hash of their position, or of the column ``fold_by`` of the table; `cv`
+            must be the number of folds.
 
         Returns
         -------
@@ -577,10 +578,12 @@ class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
         self.n_features_in_ = labelled.parts[0].n_features
         name_features(self, labelled.names)
         training = merge_others(labelled.parts)
+        held = table.sample(n_folds=int(self.cv))
+        positive = held.y == labelled.labels[1]
 
         def score(paths, *_):
-            table_of = table.confusions(paths, labelled.labels)
-            return measure(table_of.denoised(rate), self.scoring, cost or 0.5)
+            tables = fold_confusions(held.X, positive, paths, held.folds, held.weight)
+            return measure(tables.denoised(rate), self.scoring, cost or 0.5)
 
         self._search(grid, [(training, None, None)], score, started)
         self._refit(labelled.parts[0].merge(training[0]))

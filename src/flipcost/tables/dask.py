@@ -26,6 +26,7 @@ from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.source import Table
 
 if TYPE_CHECKING:
+    from flipcost.tables.rows import LabeledMoments
     from flipcost.tables.sample import Drawn
 
 # Wider trees are shallower but hold more results at once; 10,000 partitions take 5 levels of 8.
@@ -60,13 +61,21 @@ class DaskTable(Table):
         return int(self._source.npartitions if self._is_frame else self._source.numblocks[0])
 
     def draw(self, size: int | None = None) -> Drawn:
-        """Count the rows of partitions first, so that the same rows are drawn as elsewhere."""
+        self._number()
+        return super().draw(size)
+
+    def fold_moments(self, n_folds: int) -> LabeledMoments:
+        if n_folds > 1 and self._layout.fold_by is None:
+            self._number()
+        return super().fold_moments(n_folds)
+
+    def _number(self) -> None:
+        """Count the rows of partitions, so that rows are drawn and put into folds as elsewhere."""
         if self._is_frame and self._frame_starts is None:
             one = self._source[self._stored()[:1]]
             counts = one.map_partitions(len, meta=(None, "int64")).to_delayed()
             lengths = _guarded(list(counts), lambda: delayed(list)(counts).compute())
             self._frame_starts = [0, *np.cumsum(lengths[:-1]).astype(int).tolist()]
-        return super().draw(size)
 
     def reduce(self, task: Task) -> Any:
         parts = self._frame_parts(task) if self._is_frame else self._array_parts(task)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -9,8 +10,7 @@ import duckdb
 import pyarrow as pa
 
 from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.engine import ColumnKind, SqlEngine
-from flipcost.tables.sql import DuckDBDialect
+from flipcost.tables.engine import ColumnKind, Engine
 
 # Rows that come at a time, where all come.
 _BATCH_ROWS = 100_000
@@ -24,41 +24,39 @@ _DATE = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
 _WORDS = (("whole", _WHOLE), ("number", _NUMBER), ("text", _TEXT), ("date", _DATE))
 
 
-class DuckDBEngine(SqlEngine):
+class DuckDBEngine(Engine):
     """A table or a query of a DuckDB connection."""
 
-    dialect = DuckDBDialect()
     title = "DuckDB"
+    tiny = "TINYINT"
+    row_number, counts_rows = "rowid", True
 
     def __init__(self, connection: Any, source: str, *, owned: bool = False):
         super().__init__(source)
         self._connection, self._owned = connection, owned
 
-    def run(self, statement: str) -> list[Any]:
-        return list(self._connection.execute(statement).fetchall())
-
     def columns(self) -> dict[str, ColumnKind]:
         with self.guarded():
-            found = self.run(f"DESCRIBE SELECT * FROM {self._source} AS source")
-        return {row[0]: ColumnKind(_kind(row[1]), row[1]) for row in found}
+            found = self._relation(f"SELECT * FROM {self.source} AS source LIMIT 0")
+            types = [str(type_) for type_ in found.types]
+        return {n: ColumnKind(_kind(t), t) for n, t in zip(found.columns, types, strict=True)}
 
-    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:  # noqa: ARG002
-        statement = f"SELECT * FROM {self._source} AS source"
-        if size is not None:
-            sample = f"USING SAMPLE reservoir({size} ROWS) REPEATABLE ({seed})"
-            statement = f"SELECT * FROM ({statement}) AS source {sample}"
-        with self.guarded():
-            return self.arrow(statement)
+    def run(self, statement: str) -> list[Any]:
+        return list(self._relation(statement).fetchall())
 
     def arrow(self, statement: str) -> Any:
         return self._relation(statement).to_arrow_table()
 
-    def _streamed(self, statement: str) -> Any:
-        found = self._relation(statement)
-        # The later name is that of DuckDB 1.4 on.
-        read = getattr(found, "to_arrow_reader", None) or found.fetch_record_batch
-        for batch in read(_BATCH_ROWS):
+    def streamed(self, statement: str) -> Iterator[Any]:
+        for batch in self._relation(statement).to_arrow_reader(_BATCH_ROWS):
             yield pa.Table.from_batches([batch])
+
+    def text_key(self, name: str) -> str:
+        value = f"CAST({self.name(name)} AS VARCHAR)"
+        return f"CAST('0x' || substr(md5({value}), 1, 8) AS BIGINT)"
+
+    def drawn_by_chance(self, size: int, n_rows: int, seed: int) -> str:  # noqa: ARG002
+        return f" USING SAMPLE reservoir({size} ROWS) REPEATABLE ({seed})"
 
     def _relation(self, statement: str) -> Any:
         return self._connection.sql(statement)
@@ -87,13 +85,6 @@ class DuckDBRelation(DuckDBEngine):
         super().__init__(None, "relation")
         self.where = "the relation"
         self._frame = relation
-
-    def run(self, statement: str) -> list[Any]:
-        if statement.startswith("DESCRIBE"):
-            return [
-                (n, str(t)) for n, t in zip(self._frame.columns, self._frame.types, strict=True)
-            ]
-        return list(self._relation(statement).fetchall())
 
     def _relation(self, statement: str) -> Any:
         return self._frame.query("relation", statement)

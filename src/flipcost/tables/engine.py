@@ -1,21 +1,15 @@
-"""Engines that hold a table and answer questions about it."""
+"""Engines that hold a table and are asked about it in SQL."""
 
 from __future__ import annotations
 
 import re
 from abc import ABC, abstractmethod
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.sql import ROW_NUMBER, ROWS, Dialect, Question, RowsWanted, literal
-
-if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
-
-    from flipcost.tables.sql import Expression
 
 # What a query begins with; anything else is the name of a table.
 _QUERY = re.compile(r"\s*\(*\s*(select|with|from|values)\b", re.IGNORECASE)
@@ -36,16 +30,8 @@ class ColumnKind:
     type: str
 
 
-@dataclass(frozen=True)
-class Answer:
-    """What an engine found for one group: its keys and values."""
-
-    keys: tuple[Any, ...]
-    values: tuple[Any, ...]
-
-
 class Engine(ABC):
-    """Holds a table and answers questions about it; nothing but answers leaves it.
+    """A table or a query in an engine, and the engine's own words where its SQL has some.
 
     Attributes
     ----------
@@ -53,14 +39,31 @@ class Engine(ABC):
         The table, named in messages.
     n_questions, n_bytes : int
         Questions so far, and the size of their answers, eight bytes a number.
-    most_sums : int
-        How many sums one question may ask for.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> from flipcost.tables.scan import sql_engine
+    >>> engine = sql_engine(duckdb.connect(), "SELECT 1 AS x, 'a' AS town")
+    >>> list(engine.columns()), engine.count()
+    (['x', 'town'], 1)
     """
 
+    title = "The engine"
+    double, text, quotes = "DOUBLE", "VARCHAR", '"'
+    # Of whole numbers below 128: groups of a small type are found faster.
+    tiny = "SMALLINT"
+    # After a subquery, to have its expressions computed once and not where they are used.
+    fence = ""
+    # The engine's own number of a row, and whether it counts rows from the first.
+    row_number, counts_rows = "", False
+    # Whether the answers travel as one array: some engines limit the columns of a result.
+    packs = False
+    # Most sums in one statement: those of 200 columns and of all their products.
     most_sums = 20_500
 
-    def __init__(self, where: str):
-        self.where = where
+    def __init__(self, source: str):
+        self.source, self.where = read_source(source, self.name)
         self.n_questions = self.n_bytes = 0
 
     @abstractmethod
@@ -68,28 +71,124 @@ class Engine(ABC):
         """Return the columns and what they hold."""
 
     @abstractmethod
-    def _answers(self, question: Question) -> list[Answer]:
-        """Answer a question."""
+    def run(self, statement: str) -> list[Any]:
+        """Return the rows of a statement."""
 
     @abstractmethod
-    def fetch(self, wanted: RowsWanted) -> Any:
-        """Return some rows as an Arrow table; they count among what has left the engine."""
+    def arrow(self, statement: str) -> Any:
+        """Return the rows of a statement as an Arrow table."""
 
     @abstractmethod
-    def has_row_numbers(self) -> bool:
-        """Tell whether rows have numbers of the engine's own."""
+    def text_key(self, name: str) -> str:
+        """Return the first 32 bits of the MD5 of a column as text, as a number."""
 
     @abstractmethod
     def fault(self, error: Exception) -> SourceError | None:
         """Return an error of the engine in one sentence; None if it is not the engine's."""
 
-    def ask(self, question: Question) -> list[Answer]:
-        """Answer a question; errors of the engine become one sentence."""
+    def streamed(self, statement: str) -> Iterator[Any]:
+        """Yield the rows of a statement, some at a time."""
+        yield self.arrow(statement)
+
+    def close(self) -> None:  # noqa: B027 - most have nothing to close
+        """Let go of what was opened here."""
+
+    @classmethod
+    def name(cls, name: str) -> str:
+        """Return a name in quotes."""
+        return cls.quotes + name.replace(cls.quotes, 2 * cls.quotes) + cls.quotes
+
+    def quoted(self, text: str) -> str:
+        """Return text in quotes."""
+        return "'" + text.replace("'", "''") + "'"
+
+    def number(self, value: float) -> str:
+        """Return a floating number, with as many digits as distinguish doubles."""
+        return f"CAST('{value:.16e}' AS {self.double})"
+
+    def literal(self, value: Any) -> str:
+        """Return a label or a level as SQL has it."""
+        if isinstance(value, bool):
+            return "TRUE" if value else "FALSE"
+        if isinstance(value, str):
+            return self.quoted(value)
+        return self.number(value) if isinstance(value, float) else f"({value})"
+
+    def is_nan(self, value: str) -> str:
+        """Return whether a floating number is none."""
+        return f"isnan({value})"
+
+    def layered(self, *layers: Mapping[str, str], first_rows: int | None = None) -> str:
+        """Return what follows FROM: layers of columns, each in terms of the one before."""
+        inner = f"{self.source} AS source"
+        if first_rows is not None:
+            inner = f"(SELECT * FROM {inner} LIMIT {first_rows}) AS source"
+        for layer in layers:
+            chosen = ", ".join(f"{value} AS {name}" for name, value in layer.items())
+            inner = f"(SELECT {chosen} FROM {inner}{self.fence}) AS layer"
+        return inner
+
+    def ask(self, answers: list[str], inner: str, by: str = "", most: int | None = None) -> Any:
+        """Return aggregates for each group of some columns, after the values of these columns."""
+        keys = by.split(", ") if by else []
+        if self.packs:
+            chosen = [*keys, f"ARRAY[{', '.join(f'CAST({a} AS {self.double})' for a in answers)}]"]
+        else:
+            chosen = [*keys, *(f"{answer} AS a{k}" for k, answer in enumerate(answers))]
+        statement = f"SELECT {', '.join(chosen)} FROM {inner}"
+        statement += f" GROUP BY {by}" if by else ""
+        statement += f" LIMIT {most}" if most is not None else ""
         with self.guarded():
-            found = self._answers(question)
+            found = [tuple(row) for row in self.run(statement)]
+        if self.packs:
+            found = [(*row[:-1], *row[-1]) for row in found]
         self.n_questions += 1
-        self.n_bytes += sum(_size(v) for a in found for v in (*a.keys, *a.values))
+        self.n_bytes += sum(_size(value) for row in found for value in row)
         return found
+
+    def fetch(self, names: str, inner: str, beyond: str = "") -> Any:
+        """Return some rows as an Arrow table; they count among what has left the engine."""
+        with self.guarded():
+            found = self.arrow(f"SELECT {names} FROM {inner} {beyond}")
+        self.n_questions += 1
+        self.n_bytes += found.nbytes
+        return found
+
+    def batches(self, names: str, inner: str) -> Iterator[Any]:
+        """Yield all rows, some at a time, as Arrow tables."""
+        self.n_questions += 1
+        with self.guarded():
+            for found in self.streamed(f"SELECT {names} FROM {inner}"):
+                self.n_bytes += found.nbytes
+                yield found
+
+    def count(self) -> int:
+        """Return the number of rows."""
+        return int(self.ask(["COUNT(*)"], self.layered())[0][0])
+
+    def has_row_numbers(self) -> bool:
+        """Tell whether rows have numbers of the engine's own: those of tables may, not of queries.
+
+        They stay the same while the table is not written to.
+        """
+        if not self.row_number or self.source.startswith("("):
+            return False
+        try:
+            self.fetch("r", self.layered({"r": self.row_number}), "LIMIT 0")
+        except SourceError:  # a view
+            return False
+        return True
+
+    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
+        """Return `size` of the rows, drawn at random, as an Arrow table; all when None."""
+        chosen = "" if size is None else self.drawn_by_chance(size, n_rows, seed)
+        with self.guarded():
+            return self.arrow(f"SELECT source.* FROM {self.source} AS source{chosen}")
+
+    def drawn_by_chance(self, size: int, n_rows: int, seed: int) -> str:
+        """Return the end of a statement that draws `size` rows: of a few more, these at random."""
+        share = 1.05 * size / n_rows + 20 / n_rows
+        return f" WHERE rand({seed}) < {share:.12f} ORDER BY rand({seed + 1}) LIMIT {size}"
 
     @contextmanager
     def guarded(self) -> Iterator[None]:
@@ -103,97 +202,6 @@ class Engine(ABC):
             if said is None:
                 raise
             raise said from None  # the engine's own error may hold what it was connected with
-
-    def close(self) -> None:  # noqa: B027 - most have nothing to close
-        """Let go of what was opened here."""
-
-
-class SqlEngine(Engine):
-    """An engine that is asked in SQL.
-
-    Parameters
-    ----------
-    source : str
-        A query, or the name of a table.
-
-    Examples
-    --------
-    >>> import duckdb
-    >>> from flipcost.tables.scan import sql_engine
-    >>> engine = sql_engine(duckdb.connect(), "SELECT 1 AS x, 'a' AS town")
-    >>> isinstance(engine, SqlEngine), list(engine.columns())
-    (True, ['x', 'town'])
-    """
-
-    dialect: Dialect = Dialect()
-    title = "The engine"
-
-    def __init__(self, source: str):
-        self._source, where = read_source(source, self.dialect)
-        super().__init__(where)
-        self.most_sums = self.dialect.most_sums
-
-    @abstractmethod
-    def run(self, statement: str) -> list[Any]:
-        """Return the rows of a statement."""
-
-    @abstractmethod
-    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
-        """Return `size` of the rows, drawn at random, as an Arrow table; all when None."""
-
-    @abstractmethod
-    def arrow(self, statement: str) -> Any:
-        """Return the rows of a statement as an Arrow table."""
-
-    def fetch(self, wanted: RowsWanted) -> Any:
-        """Return some rows as an Arrow table; they count among what has left the engine."""
-        with self.guarded():
-            found = self.arrow(self.dialect.rows(self._source, wanted))
-        self.n_questions += 1
-        self.n_bytes += found.nbytes
-        return found
-
-    def batches(self, layers: Sequence[Mapping[str, Expression]], names: Sequence[str]) -> Any:
-        """Yield what layers make of all rows, some at a time, as Arrow tables."""
-        statement = self.dialect.rows(self._source, RowsWanted(tuple(layers), tuple(names), None))
-        self.n_questions += 1
-        with self.guarded():
-            for found in self._streamed(statement):
-                self.n_bytes += found.nbytes
-                yield found
-
-    def _streamed(self, statement: str) -> Iterator[Any]:
-        """Yield the rows of a statement, some at a time."""
-        yield self.arrow(statement)
-
-    def has_row_numbers(self) -> bool:
-        """Tell whether rows have numbers of the engine's own: those of tables may, not of queries.
-
-        They stay the same while the table is not written to.
-        """
-        if self._source.startswith("("):
-            return False
-        try:
-            self.fetch(RowsWanted(({"r": ROW_NUMBER},), ("r",), 0))
-        except SourceError:  # a view, or an engine that has none
-            return False
-        return True
-
-    def count(self) -> int:
-        """Return the number of rows."""
-        (found,) = self.ask(Question(({"one": literal(1)},), (ROWS,)))
-        return int(found.values[0])
-
-    def statement(self, question: Question) -> str:
-        """Return a question in SQL."""
-        return self.dialect.statement(self._source, question)
-
-    def _answers(self, question: Question) -> list[Answer]:
-        n = len(question.by)
-        found = [tuple(row) for row in self.run(self.statement(question))]
-        if self.dialect.packs:
-            found = [(*row[:n], *row[n]) for row in found]
-        return [Answer(row[:n], row[n:]) for row in found]
 
     def refused(self, said: str) -> SourceError:
         """Return the engine's own complaint in a sentence."""
@@ -222,14 +230,14 @@ class SqlEngine(Engine):
         return SourceError(msg)
 
 
-def read_source(source: Any, dialect: Dialect) -> tuple[str, str]:
+def read_source(source: Any, in_quotes: Any) -> tuple[str, str]:
     """Return what follows FROM for a query or a table, and what to call it in messages.
 
     Examples
     --------
-    >>> read_source("sales.calls", Dialect())
+    >>> read_source("sales.calls", Engine.name)
     ('sales.calls', "table 'sales.calls'")
-    >>> read_source("my calls", Dialect())[0]
+    >>> read_source("my calls", Engine.name)[0]
     '"my calls"'
     """
     if not isinstance(source, str):
@@ -248,7 +256,7 @@ def read_source(source: Any, dialect: Dialect) -> tuple[str, str]:
         return f"(\n{source}\n)", "the query"
     named = source.strip()
     parts = [
-        part if part[0] in '"`' or _PLAIN.fullmatch(part) else dialect.name(part)
+        part if part[0] in '"`' or _PLAIN.fullmatch(part) else in_quotes(part)
         for part in _PART.findall(named)
     ]
     return ".".join(parts), f"table {named!r}"

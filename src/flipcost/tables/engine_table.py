@@ -8,35 +8,19 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from numpy.typing import ArrayLike
 
-from flipcost.core.confusion import ConfusionCounts
-from flipcost.core.folds import PRIME
+from flipcost.core.folds import PRIME, engine_folds
 from flipcost.exceptions import SourceError
-from flipcost.tables.engine_columns import EngineColumns, EngineRows, Layer, hashed
-from flipcost.tables.engine_sums import changed, count_calls, gather
+from flipcost.tables.engine_columns import EngineColumns, hashed
+from flipcost.tables.engine_moments import gather
 from flipcost.tables.passes import DrawTask, run
 from flipcost.tables.rows import LabeledMoments, Piece
 from flipcost.tables.sample import CHECKED_ROWS, SAMPLE_SEED, Drawn, rows_of_each
-from flipcost.tables.source import Table, check_coefficients, check_labels
-from flipcost.tables.sql import (
-    ROW_NUMBER,
-    ROWS,
-    Aggregate,
-    Expression,
-    Question,
-    RowsWanted,
-    case,
-    column,
-    literal,
-    number,
-    sum_of,
-)
+from flipcost.tables.source import Table
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from flipcost.core.arrays import Array
     from flipcost.tables.engine import Engine
     from flipcost.tables.passes import Task
     from flipcost.tables.rows import Layout
@@ -107,7 +91,6 @@ class EngineTable(Table):
         self._columns = EngineColumns(engine, self._layout, rule)
         for name in self._layout.wanted:  # names at once a column that is not there
             self._columns.kind(name)
-        self._weights: dict[Any, float] = {}
 
     @property
     def n_queries(self) -> int:
@@ -137,20 +120,17 @@ class EngineTable(Table):
         raise SourceError(msg)
 
     def fold_moments(self, n_folds: int) -> LabeledMoments:
-        rows = self._by_fold(self._labels, n_folds)
-        parts = gather(rows)
-        weight = np.sum([part.weight for part in parts], axis=0)
-        self._weights = dict(zip(rows.labels, weight.tolist(), strict=False))
+        if not 1 <= n_folds <= np.iinfo(np.int16).max:
+            msg = f"`n_folds` must lie between 1 and 32767; got {n_folds}."
+            raise ValueError(msg)
+        parts = gather(self._columns, self._labels, n_folds)
         if not sum(part.n_rows.sum() for part in parts):
             self.required(None)
-        return LabeledMoments(rows.labels, parts, self.feature_names)
+        return LabeledMoments(self._labels, parts, self.feature_names)
 
-    def confusions(self, coefficients: ArrayLike, labels: tuple[Any, ...]) -> ConfusionCounts:
-        path = check_coefficients(coefficients)
-        rows = self._by_fold(check_labels(labels), len(path))
-        counts, squares = count_calls(rows, path)
-        self._check_weight(rows, counts[:, 0].sum(axis=(0, 2)))
-        return ConfusionCounts(counts, squares)
+    def _folds(self, drawn: Drawn, n_folds: int) -> NDArray[np.int16]:
+        keys = drawn.rows.beside["group"].astype(np.int64)
+        return engine_folds(keys, n_folds, self.layout.fold_seed, self._rule)
 
     def draw(self, size: int | None = None) -> Drawn:
         """Draw rows by the hash of their number, or of the column ``fold_by``."""
@@ -168,19 +148,18 @@ class EngineTable(Table):
         if not total:
             self.required(None)
         shares, expected = shares_of(counts, size) if size < total else (None, total)
-        piece = self.draw_piece(self._layout.wanted, shares, expected)
+        piece = self.draw_piece(self._layout.wanted, shares, expected, as_key=self._layout.fold_by)
         sample = run(DrawTask(self._layout, size), piece)
         return self._encoded(sample.standing_for(counts, self._engine.where).drawn(size))
 
     def look(self, columns: Sequence[str], size: int, n_rows: int) -> tuple[Any, NDArray[Any]]:
         """Return rows of these columns, drawn from `n_rows`, and their numbers if they have any."""
         names, first = self._carried(columns)
-        layers = [first, *hashed(first, "q", "s", self.layout.fold_seed + _LOOK_SEED)]
+        seed = self.layout.fold_seed + _LOOK_SEED
+        inner = self._engine.layered(first, *hashed(first, "q", "s", seed))
         share = min(1.0, (1.1 * size + 100) / max(n_rows, 1))
-        below = literal(int(share * PRIME)).above(column("s"))
-        found = self._engine.fetch(
-            RowsWanted(tuple(layers), (*names, "q"), size, where=below, order=("s", "q"))
-        )
+        chosen = f"WHERE s < {int(share * PRIME)} ORDER BY s, q LIMIT {size}"
+        found = self._engine.fetch(f"{', '.join(names)}, q", inner, chosen)
         self._check_drawn(found.num_rows, min(size, n_rows))
         if not self.has_numbers:
             return self._piece(found, names, 0).frame, np.arange(found.num_rows)
@@ -189,39 +168,40 @@ class EngineTable(Table):
 
     def count(self, group: str | None = None) -> list[LabelCount]:
         """Count rows by label, and those without a group, in one query."""
-        layer = {"t": self._columns.label}
-        answers = [ROWS]
+        layer, answers = {"t": self._columns.label}, ["COUNT(*)"]
         weight = self.layout.weight
         if weight is not None:
-            if self._columns.kind(weight).kind not in ("number", "whole"):
+            if self._columns.kind(weight) not in ("number", "whole"):
                 msg = f"Column {weight!r} must hold numbers to serve as weights."
                 raise SourceError(msg)
-            layer["w"], w = self._columns.number_or_missing(weight), column("w")
-            bad = w.is_missing().either(number(0.0).above(w)).either(w.is_infinite())
-            answers += [sum_of(w), Aggregate("count", case([(bad, literal(1))]))]
+            layer["w"] = self._columns.number_or_missing(weight)
+            bad = f"w IS NULL OR w < 0 OR {self._columns.is_infinite('w')}"
+            answers += ["SUM(w)", f"COUNT(CASE WHEN {bad} THEN 1 END)"]
         if group is not None:
-            layer["u"] = case([(column(group).is_missing(), literal(1))])
-            answers.append(Aggregate("count", column("u")))
-        question = Question((layer,), tuple(answers), ("t",), most_groups=MOST_LABELS)
+            layer["u"] = f"CASE WHEN {self._engine.name(group)} IS NULL THEN 1 END"
+            answers.append("COUNT(u)")
+        found = self._engine.ask(answers, self._engine.layered(layer), "t", MOST_LABELS)
         counts = []
-        for answer in self._engine.ask(question):
-            n, *values = [0 if value is None else value for value in answer.values]
+        for label, *answered in found:
+            n, *values = [0 if value is None else value for value in answered]
             weighs, unweighted = values[:2] if weight is not None else (n, 0)
             ungrouped = 0 if group is None else int(values[-1])
-            label = _plain(answer.keys[0])
-            counts.append(LabelCount(label, int(n), float(weighs), int(unweighted), ungrouped))
+            label_count = LabelCount(
+                _plain(label), int(n), float(weighs), int(unweighted), ungrouped
+            )
+            counts.append(label_count)
         return sorted(counts, key=lambda count: (count.label is None, str(count.label)))
 
     def patterns(self, others: Sequence[str]) -> list[tuple[tuple[Any, ...], int]]:
         """Count rows by label and other labels, of those that have one of these."""
         layer = {"t": self._columns.label}
         layer |= {f"o{k}": self._columns.label_of(name) for k, name in enumerate(others)}
-        question = Question((layer,), (ROWS,), tuple(layer), most_groups=MOST_LABELS)
+        inner = self._engine.layered(layer)
         found = []
-        for answer in self._engine.ask(question):
-            label, *given = map(_plain, answer.keys)
+        for *labels, n in self._engine.ask(["COUNT(*)"], inner, ", ".join(layer), MOST_LABELS):
+            label, *given = map(_plain, labels)
             if label is not None and any(value is not None for value in given):
-                found.append(((label, *given), int(answer.values[0])))
+                found.append(((label, *given), int(n)))
         return sorted(found, key=str)
 
     def draw_piece(
@@ -232,6 +212,7 @@ class EngineTable(Table):
         *,
         trusted: str | None = None,
         ids: Sequence[str] = (),
+        as_key: str | None = None,
     ) -> Piece:
         """Draw a share of the rows of each label, and all that were checked.
 
@@ -247,45 +228,46 @@ class EngineTable(Table):
             The column of right labels: rows with one were checked.
         ids : sequence of str
             Names of rows that were checked, in the column ``fold_by``.
+        as_key : str, optional
+            The column ``fold_by``, to be carried as its keys.
         """
         # Rows that are all taken are put into an order, where something tells them apart.
         keyed = shares is not None or self.has_numbers or self.layout.fold_by is not None
         names, first = self._carried(carried, keyed=keyed)
-        layers: list[Layer] = [first]
-        kept, most = None, int(expected)
+        if as_key is not None:
+            first[next(c for c, name in names.items() if name == as_key)] = self._columns.any_key
+        layers, chosen, most = [first], "", int(expected)
         if shares is not None:
+            literal, checked = self._engine.literal, None
             first["t"] = self._columns.label
-            checked = None
             if trusted is not None:
-                first["z"], z = self._columns.label_of(trusted), column("z")
-                checked = case([(z.is_missing(), literal(value=False))], literal(value=True))
+                first["z"], checked = self._columns.label_of(trusted), "z IS NOT NULL"
             elif ids:
-                place = next(place for place, name in names.items() if name == self.layout.fold_by)
-                checked = column(place).as_text().among(tuple(ids))
+                place = next(c for c, name in names.items() if name == self.layout.fold_by)
+                listed = ", ".join(map(self._engine.quoted, ids))
+                checked = f"CAST({place} AS {self._engine.text}) IN ({listed})"
             layers += hashed(first, "q", "s", self.layout.fold_seed + SAMPLE_SEED)
-            limits = [
-                (column("t").equals(literal(label)), literal(int(share * PRIME)))
+            limits = " ".join(
+                f"WHEN t = {literal(label)} THEN {int(share * PRIME)}"
                 for label, share in shares.items()
-            ]
-            kept = case(limits, literal(0)).above(column("s"))
+            )
+            chosen = f"WHERE s < CASE {limits} ELSE 0 END"
             most = int(1.2 * (_MORE * expected + 2 * _AND_MORE))
             if checked is not None:
-                known = column("t").among(tuple(shares))
-                yes, no = literal(value=True), literal(value=False)
-                kept = kept.either(case([(known, case([(checked, yes)], no))], no))
+                known = ", ".join(map(literal, shares))
+                chosen += f" OR (t IN ({known}) AND {checked})"
                 most += CHECKED_ROWS
-        key = ("q",) if "q" in first else ()
-        found = self._engine.fetch(RowsWanted(tuple(layers), (*names, *key), most, kept))
+        chosen += f" LIMIT {most}"
+        key = ["q"] if "q" in first else []
+        found = self._engine.fetch(", ".join([*names, *key]), self._engine.layered(*layers), chosen)
         self._check_drawn(found.num_rows, expected)
         return self._piece(found, names, 0)
 
     def pieces(self, carried: Sequence[str]) -> Iterator[Piece]:
-        """Yield all rows of an engine that speaks SQL, some at a time."""
-        engine: Any = self._engine
+        """Yield all rows, some at a time."""
         names, first = self._carried(carried, keyed=self.has_numbers)
-        key = ("q",) if self.has_numbers else ()
         start = 0
-        for found in engine.batches((first,), (*names, *key)):
+        for found in self._engine.batches(", ".join(first), self._engine.layered(first)):
             yield self._piece(found, names, start)
             start += found.num_rows
 
@@ -301,14 +283,15 @@ class EngineTable(Table):
 
     def _carried(
         self, columns: Sequence[str], *, keyed: bool = True
-    ) -> tuple[dict[str, str], dict[str, Expression]]:
+    ) -> tuple[dict[str, str], dict[str, str]]:
         """Return short names of columns, and a layer of them, with ``q`` to draw rows by."""
         names = {f"c{j}": name for j, name in enumerate(columns)}
         for name in columns:
             self._columns.kind(name)
-        layer = {place: column(name) for place, name in names.items()}
+        layer = {place: self._engine.name(name) for place, name in names.items()}
         if keyed:
-            layer["q"] = ROW_NUMBER if self.has_numbers else self._columns.draw_key
+            key = self._engine.row_number if self.has_numbers else self._columns.any_key
+            layer["q"] = key if self.has_numbers else f"COALESCE({key}, 0)"
         return names, layer
 
     def _piece(self, found: Any, names: Mapping[str, str], start: int) -> Piece:
@@ -331,20 +314,13 @@ class EngineTable(Table):
             )
             raise SourceError(msg)
 
-    def _by_fold(self, labels: tuple[Any, ...], n_folds: int) -> EngineRows:
-        if not 1 <= n_folds <= np.iinfo(np.int16).max:
-            msg = f"`n_folds` must lie between 1 and 32767; got {n_folds}."
-            raise ValueError(msg)
-        return EngineRows(self._columns, labels, n_folds)
-
     @cached_property
     def _labels(self) -> tuple[Any, ...]:
         """The two labels: of the first rows, or of all where those have fewer."""
         found: list[Any] = []
         for first in (_LOOK_ROWS, None):
-            layer = {"y": self._columns.label}
-            question = Question((layer,), (ROWS,), ("y",), first_rows=first, most_groups=8)
-            found = [_plain(answer.keys[0]) for answer in self._engine.ask(question)]
+            inner = self._engine.layered({"y": self._columns.label}, first_rows=first)
+            found = [_plain(y) for y, _ in self._engine.ask(["COUNT(*)"], inner, "y", 8)]
             found = [label for label in found if label is not None]
             if len(found) > 1:
                 break
@@ -359,12 +335,6 @@ class EngineTable(Table):
                 "Merge them into two, or keep two."
             )
             raise SourceError(msg)
-
-    def _check_weight(self, rows: EngineRows, found: Array) -> None:
-        for label, now in zip(rows.labels, found, strict=True):
-            before = self._weights.get(label, 0.0) if self._weights else now
-            if not np.isclose(before, now, rtol=1e-9):
-                raise changed(rows, int(before), int(now))
 
 
 def shares_of(counts: Mapping[Any, int], size: int) -> tuple[dict[Any, float], int]:

@@ -14,20 +14,16 @@ from time import perf_counter
 from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import numpy as np
-from scipy import sparse
 
 from flipcost._threads import thread_limits
-from flipcost.core.arrays import Array
-from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.moments import fold_moments
-from flipcost.core.scoring import fold_confusions
 from flipcost.core.system import require
 from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.rows import LabeledMoments, Labels
+from flipcost.tables.rows import LabeledMoments
 from flipcost.tables.sample import LabelSample, Rows, draw_keys
 
 if TYPE_CHECKING:
-    from flipcost.tables.rows import Layout, Piece, PieceRows
+    from flipcost.tables.rows import Layout, Piece
 
 
 @dataclass(frozen=True)
@@ -257,22 +253,6 @@ class MomentsTask:
         return LabeledMoments(labels, tuple(parts), rows.names)
 
 
-@dataclass(frozen=True, eq=False)
-class ConfusionsTask:
-    """Count labels against the calls of each fold's own classifiers."""
-
-    layout: Layout
-    coefficients: Array
-    labels: Labels
-
-    def __call__(self, piece: Piece) -> ConfusionCounts:
-        rows = _finite_rows(self.layout, piece)
-        folds = rows.folds(self.coefficients.shape[0])
-        return fold_confusions(
-            rows.X, rows.positive(self.labels), self.coefficients, folds, rows.weight
-        )
-
-
 @dataclass(frozen=True)
 class DrawTask:
     """Draw rows of each label, with their columns as they are."""
@@ -299,15 +279,6 @@ class DrawTask:
     def packed(self, sample: LabelSample) -> LabelSample:
         """Return what a part on another machine sends."""
         return sample.packed(self.n_parts)
-
-
-def _finite_rows(layout: Layout, piece: Piece) -> PieceRows:
-    """Return rows; refuse what is not finite, which scores would turn into silent misses."""
-    rows = layout.rows(piece)
-    values = rows.X.data if sparse.issparse(rows.X) else rows.X
-    if values.dtype.kind == "f" and not np.isfinite(values).all():
-        raise rows.fault(ValueError("X must be finite."))
-    return rows
 
 
 def cluster_module() -> Any:

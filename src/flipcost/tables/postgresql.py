@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import unquote, urlsplit
 
@@ -9,8 +10,7 @@ import pyarrow as pa
 
 from flipcost.core.system import require
 from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.engine import ColumnKind, SqlEngine
-from flipcost.tables.sql import PostgreSQLDialect
+from flipcost.tables.engine import ColumnKind, Engine
 
 _KINDS = {
     "int2": "whole", "int4": "whole", "int8": "whole",
@@ -26,22 +26,36 @@ _WAIT = 10  # seconds for a server to answer
 _LONG = 100_000
 
 
-class PostgreSQLEngine(SqlEngine):
+# Where a row lies: a page, and a place on it, of which a page has far fewer than 65,536.
+_PLACE = "CAST(CAST(ctid AS TEXT) AS POINT)"
+
+
+class PostgreSQLEngine(Engine):
     """A table or a query of a PostgreSQL connection."""
 
-    dialect = PostgreSQLDialect()
     title = "PostgreSQL"
+    double, text = "DOUBLE PRECISION", "TEXT"
+    fence = " OFFSET 0"  # subqueries are dissolved otherwise
+    row_number = f"(CAST(({_PLACE})[0] AS BIGINT) * 65536 + CAST(({_PLACE})[1] AS BIGINT))"
+    packs = True  # a result has at most 1664 columns
 
     def __init__(self, connection: Any, source: str, *, owned: bool = False, secret: str = ""):
         super().__init__(source)
         self._connection, self._owned, self._secret = connection, owned, secret
+
+    def is_nan(self, value: str) -> str:
+        return f"({value} = 'NaN')"
+
+    def text_key(self, name: str) -> str:
+        value = f"CAST({self.name(name)} AS TEXT)"
+        return f"CAST(CAST('x' || substr(md5({value}), 1, 8) AS bit(32)) AS BIGINT)"
 
     def run(self, statement: str) -> list[Any]:
         return self._described(statement)[1]
 
     def columns(self) -> dict[str, ColumnKind]:
         with self.guarded():
-            described, _ = self._described(f"SELECT * FROM {self._source} AS source LIMIT 0")
+            described, _ = self._described(f"SELECT * FROM {self.source} AS source LIMIT 0")
             codes = ", ".join(str(int(column.type_code)) for column in described)
             types = {
                 oid: (name, kind)
@@ -57,20 +71,16 @@ class PostgreSQLEngine(SqlEngine):
             found[column.name] = ColumnKind("text" if is_text else _KINDS.get(name, "other"), name)
         return found
 
-    def rows(self, size: int | None, n_rows: int, seed: int) -> Any:
-        some = ""
+    def drawn_by_chance(self, size: int, n_rows: int, seed: int) -> str:
         with self.guarded():
-            if size is not None:
-                self.run(f"SELECT setseed({seed % 1_000_003 / 1_000_003:.9f})")
-                # A few more than are wanted, and `size` of these at random.
-                share = 1.05 * size / n_rows + 20 / n_rows
-                some = f" WHERE random() < {share:.12f} ORDER BY random() LIMIT {size}"
-            return self.arrow(f"SELECT source.* FROM {self._source} AS source{some}")
+            self.run(f"SELECT setseed({seed % 1_000_003 / 1_000_003:.9f})")
+        share = 1.05 * size / n_rows + 20 / n_rows
+        return f" WHERE random() < {share:.12f} ORDER BY random() LIMIT {size}"
 
     def arrow(self, statement: str) -> Any:
         return _table(*self._described(statement))
 
-    def _streamed(self, statement: str) -> Any:
+    def streamed(self, statement: str) -> Iterator[Any]:
         with (
             self._connection.transaction(),
             self._connection.cursor(name="flipcost_rows") as cursor,

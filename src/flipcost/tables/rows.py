@@ -117,26 +117,6 @@ def split_labels(y: Any, where: str) -> tuple[Labels, Flags]:
     return labels, np.asarray(pc.equal(y, labels[1]).to_numpy(zero_copy_only=False))
 
 
-def orient(second: Flags, found: Labels, labels: Labels, where: str) -> NDArray[Any]:
-    """Return which rows have the second of the labels that the whole source has.
-
-    Examples
-    --------
-    >>> orient(np.array([False, False]), ("yes",), ("no", "yes"), "batch 0")
-    array([ True,  True])
-    """
-    strangers = [label for label in found if label not in labels]
-    if strangers:
-        msg = (
-            f"{where}: the target must hold the labels {list(labels)} only; got also {strangers}. "
-            "Drop those rows, or read the source anew."
-        )
-        raise SourceError(msg)
-    if found and found[0] == labels[1]:
-        return ~second
-    return second
-
-
 @dataclass(frozen=True, eq=False)
 class LabeledMoments:
     """Class moments by fold, with the labels and features that they are of.
@@ -281,11 +261,6 @@ class PieceRows:
     def labels(self) -> tuple[Labels, Flags]:
         """Return the labels that occur, and which rows have the second."""
         return split_labels(self.y, self.piece.where)
-
-    def positive(self, labels: Labels) -> Flags:
-        """Return which rows have the second of the labels of the whole source."""
-        found, second = self.labels()
-        return orient(second, found, labels, self.piece.where)
 
     def folds(self, n_folds: int) -> NDArray[np.int16] | None:
         """Return the fold of each row; None when there is one fold only."""

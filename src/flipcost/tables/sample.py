@@ -112,11 +112,12 @@ class Rows:
 
 @dataclass(frozen=True, eq=False)
 class RowSample:
-    """Rows of a table: features, labels, and weights that sum to the whole table."""
+    """Rows of a table: features, labels, weights that sum to the whole table, and folds."""
 
     X: Array
     y: NDArray[Any]
     weight: Array
+    folds: NDArray[np.int16]
 
 
 @dataclass(frozen=True, eq=False)

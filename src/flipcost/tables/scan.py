@@ -18,7 +18,7 @@ from flipcost.tables.rows import Layout
 from flipcost.tables.source import BatchTable
 
 if TYPE_CHECKING:
-    from flipcost.tables.engine import Engine, SqlEngine
+    from flipcost.tables.engine import Engine
     from flipcost.tables.passes import Progress
     from flipcost.tables.paths import Paths
     from flipcost.tables.source import Table
@@ -397,12 +397,11 @@ def scan_lazy(
     """Take a lazy frame as a table that stays in its engine.
 
     Relations of DuckDB, DataFrames of Spark, and tables of Ibis on DuckDB, PostgreSQL or Spark are
-    asked by the SQL of `scan_sql`; LazyFrames of Polars, and whatever else narwhals knows as a lazy
-    frame, by expressions of narwhals.
+    asked by the SQL of `scan_sql`; LazyFrames of Polars by theirs.
 
     Parameters
     ----------
-    frame : polars.LazyFrame, DuckDB relation, Spark DataFrame, Ibis table, or narwhals.LazyFrame
+    frame : polars.LazyFrame, DuckDB relation, Spark DataFrame or Ibis table, also by narwhals
         The rows.
     target, columns, positive, sample_weight, fold_by, fold_rule, fold_seed, encoder
         As in `scan_sql`.
@@ -450,7 +449,7 @@ def _root(value: Any) -> str:
     return type(value).__module__.partition(".")[0].lstrip("_")
 
 
-def sql_engine(connection: Any, source: str) -> SqlEngine:
+def sql_engine(connection: Any, source: str) -> Engine:
     """Return the engine for a table or a query, given a connection or where to open one.
 
     Examples
@@ -459,7 +458,7 @@ def sql_engine(connection: Any, source: str) -> SqlEngine:
     >>> sql_engine(duckdb.connect(), "SELECT 1 AS x").count()
     1
     """
-    engine: SqlEngine
+    engine: Engine
     root = _root(connection)
     if isinstance(connection, str):
         return open_engine(connection, source)
@@ -478,7 +477,7 @@ def sql_engine(connection: Any, source: str) -> SqlEngine:
     return engine
 
 
-def open_engine(address: str, source: str) -> SqlEngine:
+def open_engine(address: str, source: str) -> Engine:
     """Open a DuckDB file or a PostgreSQL address for reading.
 
     Examples
@@ -488,10 +487,10 @@ def open_engine(address: str, source: str) -> SqlEngine:
         ...
     flipcost.exceptions.TableError: There is no DuckDB file at 'nowhere.duckdb'; check the path.
     """
-    engine: SqlEngine
+    engine: Engine
     if address.startswith(_ADDRESSES):
         module = require(f"{_HERE}.postgresql")
-        read_source(source, module.PostgreSQLEngine.dialect)  # before anything is opened
+        read_source(source, module.PostgreSQLEngine.name)  # before anything is opened
         connection, secret = module.open_address(address)
         engine = module.PostgreSQLEngine(connection, source, owned=True, secret=secret)
         finalize(engine, connection.close)  # for tables that are never closed
@@ -512,25 +511,28 @@ def _lazy_engine(frame: Any) -> Engine:
     root = _root(frame)
     if root == "narwhals" and hasattr(frame, "to_native"):
         frame, root = frame.to_native(), _root(frame.to_native())
-    engine: Engine | None = None
+    engine: Engine
     if root == "duckdb":
         engine = require(f"{_HERE}.duckdb").DuckDBRelation(frame)
     elif root == "pyspark":
         engine = require(f"{_HERE}.spark").SparkFrame(frame)
     elif root == "ibis":
         engine = _ibis_engine(frame)
-    if engine is None:
-        require("narwhals")
-        engine = require(f"{_HERE}.narwhals").NarwhalsEngine(frame)
+    else:
+        require("polars")
+        engine = require(f"{_HERE}.polars").PolarsEngine(frame)
     return engine
 
 
-def _ibis_engine(frame: Any) -> Engine | None:
-    """Return the engine for an Ibis table, if its backend is one of ours."""
+def _ibis_engine(frame: Any) -> Engine:
+    """Return the engine of an Ibis table, whose backend must be one of ours."""
     backend = frame.get_backend()
-    if backend.name not in ("duckdb", "postgres", "pyspark"):
-        return None
-    connection = backend.con if backend.name != "pyspark" else backend._session  # noqa: SLF001
+    found = {"duckdb": "con", "postgres": "con", "pyspark": "_session"}.get(backend.name)
+    connection = None if found is None else getattr(backend, found)
     if _root(connection) not in ("duckdb", "psycopg", "pyspark"):
-        return None
+        msg = (
+            "Ibis tables are read in DuckDB, PostgreSQL (by psycopg) and Spark; got one of "
+            f"{backend.name!r}. Give `scan_batches` its `to_pyarrow_batches`."
+        )
+        raise TypeError(msg)
     return sql_engine(connection, str(require("ibis").to_sql(frame)))

@@ -8,16 +8,14 @@ from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
 import numpy as np
-from numpy.typing import ArrayLike
 from scipy import sparse
 
-from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.folds import hash_folds
 from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError
 from flipcost.tables import arrow
 from flipcost.tables.encoder import Encoder
 from flipcost.tables.passes import (
-    ConfusionsTask,
     DrawTask,
     MomentsTask,
     Progress,
@@ -30,6 +28,8 @@ from flipcost.tables.sample import FEWEST, Drawn, RowSample, sample_size
 from flipcost.tables.steps import TableEncoder
 
 if TYPE_CHECKING:
+    from numpy.typing import NDArray
+
     from flipcost.tables.rows import LabeledMoments
     from flipcost.tables.sample import LabelSample
 
@@ -38,8 +38,8 @@ class Table(ABC):
     """Rows that are read in passes and never held all at once.
 
     Made by `scan_parquet`, `scan_csv`, `scan_batches` and `scan_dask`. `FlipCostClassifier`
-    learns from rows that are drawn in one pass. The closed form gathers the moments of every fold
-    in a first pass, and counts the calls of classifiers that have not seen the fold in a second.
+    learns from rows that are drawn in one pass. The closed form gathers the moments of every fold;
+    a search among its candidates compares them on rows that are drawn.
 
     Parameters
     ----------
@@ -167,28 +167,6 @@ class Table(ABC):
         """Gather the moments of all rows in one pass, the positive label at 1."""
         return self.fold_moments(1).oriented(self._positive).parts[0]
 
-    def confusions(self, coefficients: ArrayLike, labels: tuple[Any, ...]) -> ConfusionCounts:
-        """Count labels against calls for each fold's own classifiers, in one pass.
-
-        Parameters
-        ----------
-        coefficients : array-like of shape (n_folds, n_classifiers, d + 1)
-            Coefficients with the bias last. Rows of fold k, by the same hash as in
-            `fold_moments`, are scored by ``coefficients[k]``.
-        labels : tuple of two labels
-            The negative label and the positive one, as in ``LabeledMoments.labels``.
-
-        Returns
-        -------
-        ConfusionCounts
-            Of shape (n_folds, n_classifiers, 2, 2).
-        """
-        path = check_coefficients(coefficients)
-        counts: ConfusionCounts = self.required(
-            self.reduce(ConfusionsTask(self._layout, path, check_labels(labels)))
-        )
-        return counts
-
     def draw(self, size: int | None = None) -> Drawn:
         """Draw a sample of the rows, in one pass.
 
@@ -221,18 +199,20 @@ class Table(ABC):
             raise ValueError(msg)
         return int(size)
 
-    def sample(self, n_rows: int) -> RowSample:
+    def sample(self, n_rows: int | None = None, n_folds: int = 1) -> RowSample:
         """Draw rows as `draw` does, to be held in memory as features, labels and weights.
 
         Parameters
         ----------
-        n_rows : int
-            Rows to draw, all of the rarer label up to half of them; all when there are fewer.
+        n_rows : int, optional
+            Rows to draw, as in `draw`.
+        n_folds : int, default=1
+            Number of folds, as in `fold_moments`.
 
         Returns
         -------
         RowSample
-            With attributes X, y and weight; the weights sum to the rows of the table.
+            With attributes X, y, weight and folds; the weights sum to the rows of the table.
 
         Examples
         --------
@@ -250,7 +230,13 @@ class Table(ABC):
         X = X.toarray() if sparse.issparse(X) else X
         given = rows.beside.get("weight")
         y = np.array(drawn.labels)[drawn.codes]
-        return RowSample(X, y, weight if given is None else weight * given)
+        folds = np.zeros(len(y), np.int16) if n_folds == 1 else self._folds(drawn, n_folds)
+        return RowSample(X, y, weight if given is None else weight * given, folds)
+
+    def _folds(self, drawn: Drawn, n_folds: int) -> NDArray[np.int16]:
+        """Return the folds of rows that were drawn, as `fold_moments` has them."""
+        keys = drawn.rows.beside.get("group", drawn.rows.position.astype(np.uint64))
+        return hash_folds(keys, n_folds, self._layout.fold_seed)
 
     def required(self, result: Any) -> Any:
         """Return the result of a pass; refuse a source without rows."""
@@ -261,26 +247,6 @@ class Table(ABC):
 
     def _name(self) -> str:
         return "The source"
-
-
-def check_coefficients(coefficients: ArrayLike) -> np.ndarray[Any, np.dtype[np.float64]]:
-    """Return coefficients by fold and classifier; refuse others."""
-    path = np.asarray(coefficients, dtype=float)
-    if path.ndim != 3:
-        msg = (
-            "`coefficients` must have shape (n_folds, n_classifiers, d + 1), the bias last; got "
-            f"{path.shape}."
-        )
-        raise ValueError(msg)
-    return path
-
-
-def check_labels(labels: tuple[Any, ...]) -> tuple[Any, ...]:
-    """Return the two labels; refuse others."""
-    if len(labels) != 2 or labels[0] == labels[1]:
-        msg = f"`labels` must be two, the negative and the positive one; got {labels!r}."
-        raise ValueError(msg)
-    return tuple(labels)
 
 
 class BatchTable(Table):

@@ -1,4 +1,4 @@
-"""Every engine finds what memory finds: moments, counts, histograms, levels, fits."""
+"""Every engine finds what memory finds: moments, folds, rows, levels, fits."""
 
 import decimal
 
@@ -14,7 +14,6 @@ from flipcost import (
 )
 from flipcost.core.folds import engine_folds, engine_hash, hash_folds
 from flipcost.core.moments import fold_moments
-from flipcost.core.scoring import fold_confusions
 from flipcost.tables.scan import scan_batches
 from tests.tables.conftest import NAMES
 from tests.tables.test_routes import assert_same
@@ -43,19 +42,23 @@ def test_the_first_pass_is_one_query_of_all_rows(engine, rows):
     assert table.n_bytes < 8 * (10 * (3 + 4 + 10) + 30)
 
 
-def test_counts_are_those_of_memory(engine, rows):
-    """The second pass counts what memory counts, also where a fold has no classifier."""
+def test_rows_that_are_drawn_are_in_the_folds_of_the_moments(engine, rows):
+    """Candidates are compared on rows that they have not seen: folds are those of memory."""
     folds = engine_folds(rows.id, 3)
-    rng = np.random.default_rng(1)
-    path = rng.normal(size=(3, 5, 5)) * [1, 0.1, 10, 0.3, 1]
-    path[1, 2] = np.nan
-    for column, weight in ((None, None), ("w", rows.w)):
-        table = engine(rows.arrow(), "y", columns=NAMES, fold_by="id", sample_weight=column)
-        labelled = table.fold_moments(3)
-        counts = table.confusions(path, labelled.labels)
-        expected = fold_confusions(rows.X, rows.positive, path, folds, weight)
-        np.testing.assert_allclose(counts.counts, expected.counts, rtol=EXACT)
-        np.testing.assert_allclose(counts.squares, expected.squares, rtol=EXACT)
+    names = np.array([f"Zoë-{k}" for k in rows.id])
+    data = rows.arrow().append_column("name", pa.array(names))
+    for fold_by, weight in (("id", None), ("id", "w"), ("name", None)):
+        table = engine(data, "y", columns=NAMES, fold_by=fold_by, sample_weight=weight)
+        sample = table.sample(n_folds=3)
+        assert sample.X.shape == rows.X.shape
+        for k, part in enumerate(table.fold_moments(3).oriented("yes").parts):
+            own = sample.folds == k
+            drawn = ClassMoments.from_rows(
+                sample.X[own], sample.y[own] == "yes", sample.weight[own]
+            )
+            np.testing.assert_allclose(drawn.mean, part.mean, rtol=EXACT)
+            if fold_by == "id":
+                assert own.sum() == np.sum(folds == k)
 
 
 def mixed(n=600, seed=0):

@@ -36,7 +36,7 @@ def test_a_session_that_ends_is_lost(postgresql):
         "AND backend_type = 'client backend'"
     )
     with pytest.raises(SourceError, match="the connection was lost while table 'lost'") as found:
-        table.confusions(np.ones((2, 1, 2)), (0, 1))
+        table.fold_moments(2)
     assert PASSWORD not in str(found.value)
     assert found.value.__cause__ is None
 

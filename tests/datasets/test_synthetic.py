@@ -126,7 +126,7 @@ def test_syn10d_as_printed_is_no_gaussian():
     printed = 10 - 9 * np.eye(10)
     assert_allclose(np.linalg.eigvalsh(printed)[0], -9)
     wrong = GaussianLaw(law.mean_pos, law.mean_neg, tuple(map(tuple, printed)))
-    with pytest.raises(ValueError, match="smallest eigenvalue is -9"):
+    with pytest.raises(ValueError, match="not positive definite"):
         wrong.eta(np.zeros((1, 10)))
 
 
@@ -153,10 +153,6 @@ def test_kinds_of_random_state():
         ({"pi": 0.0}, r"`pi` must lie in \(0, 1\); got 0"),
         ({"pi": 1.2}, r"`pi` must lie in \(0, 1\); got 1.2"),
         ({"pi": float("nan")}, r"`pi` must lie in \(0, 1\); got nan"),
-        ({"n_samples": 0}, "`n_samples` must be a positive integer; got 0"),
-        ({"n_samples": 10.5}, "`n_samples` must be a positive integer; got 10.5"),
-        ({"random_state": -1}, "`random_state` must be None, a non-negative integer"),
-        ({"random_state": "seed"}, "`random_state` must be None, a non-negative integer"),
     ],
 )
 def test_bad_arguments(make, arguments, message):

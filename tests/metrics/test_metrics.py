@@ -250,7 +250,7 @@ def test_eta_scores_at_the_edges():
         eta_scores(eta, eta, eta_true_train=eta)
     with pytest.raises(ValueError, match="same rows"):
         eta_scores(eta, eta[:2])
-    with pytest.raises(ValueError, match="label for each row"):
+    with pytest.raises(ValueError, match="label for each of 3 rows"):
         eta_scores(eta, eta, [0, 1])
     with pytest.raises(ValueError, match=r"lie in \[0, 1\]"):
         eta_scores([1.1], [0.5])

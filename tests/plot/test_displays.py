@@ -90,7 +90,5 @@ def test_bad_input_is_refused(fitted):
         CostCurveDisplay.from_predictions(y, np.full(len(y), 2.0))
     with pytest.raises(ValueError, match="two labels"):
         CostCurveDisplay.from_predictions(np.ones(5), np.full(5, 0.5))
-    with pytest.raises(ValueError, match="two features"):
+    with pytest.raises(ValueError, match="equal to 2"):
         DecisionBoundaryDisplay.from_estimator(model, X, y)
-    with pytest.raises(ValueError, match="row for each value"):
-        DecisionBoundaryDisplay.from_predictions([0, 1], [0, 1, 2], np.zeros((2, 3)), cost=0.5)

@@ -13,7 +13,6 @@ the integer after the letter is taken.
 from __future__ import annotations
 
 import csv
-import hashlib
 import inspect
 import json
 from collections.abc import Mapping, Sequence
@@ -28,92 +27,14 @@ from flipcost.core.arrays import Array, Flags
 from flipcost.datasets import gaussian
 
 
-def read_index() -> dict[str, Any]:
-    """Return the index of bundled files: ``tables`` by name, and ``paper_tables``."""
-    content = (files("flipcost.datasets") / "data" / "index.json").read_bytes()
-    index: dict[str, Any] = json.loads(content)
-    return index
+def _read(name: str) -> bytes:
+    """Return the content of a file of this package."""
+    return (files("flipcost.datasets") / name).read_bytes()
 
 
-def read_table(entry: dict[str, Any]) -> list[dict[str, str]]:
-    """Return the rows of a bundled CSV file after checking it against its index entry."""
-    content = (files("flipcost.datasets") / "data" / entry["file"]).read_bytes()
-    check_content(content, entry["file"], entry["sha256"])
-    return list(csv.DictReader(content.decode("ascii").splitlines()))
-
-
-def check_content(content: bytes, filename: str, expected: str) -> None:
-    """Raise unless the bytes are those that were bundled."""
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
-        msg = (
-            f"The bundled file {filename} must have SHA-256 {expected}; got {found}. "
-            "The file was changed or is damaged: reinstall flipcost."
-        )
-        raise RuntimeError(msg)
-
-
-def check_counts(name: str, found: dict[str, int], expected: dict[str, int]) -> None:
-    """Raise unless a loaded set has the numbers of rows and classes of its index entry."""
-    if found != expected:
-        msg = (
-            f"The data set {name} must have {expected}; got {found}. "
-            "The file and the index do not belong together: reinstall flipcost."
-        )
-        raise RuntimeError(msg)
-
-
-BREAST_CATEGORIES: dict[str, tuple[str, ...]] = {
-    "age": tuple(f"{low}-{low + 9}" for low in range(10, 100, 10)),
-    "menopause": ("premeno", "ge40", "lt40"),
-    "tumor_size": tuple(f"{low}-{low + 4}" for low in range(0, 60, 5)),
-    # The last bin is four wide in the original documentation; it does not occur in the data.
-    "inv_nodes": (*(f"{low}-{low + 2}" for low in range(0, 36, 3)), "36-39"),
-    "node_caps": ("no", "yes"),
-    "deg_malig": ("1", "2", "3"),
-    "breast": ("left", "right"),
-    "breast_quad": ("left_up", "left_low", "right_up", "right_low", "central"),
-    "irradiat": ("no", "yes"),
-}
-BREAST_ORDERED = frozenset({"age", "menopause", "tumor_size", "inv_nodes", "deg_malig"})
-_BINNED = frozenset({"age", "tumor_size", "inv_nodes"})
-_FROM_ONE = frozenset({"deg_malig", "breast_quad"})
-
-
-def breast_number(feature: str, category: str) -> float:
-    """Return the number of a category of the Breast Cancer table."""
-    rank = BREAST_CATEGORIES[feature].index(category)
-    if feature in _BINNED:
-        return float(category.partition("-")[0])
-    return float(rank + 1 if feature in _FROM_ONE else rank)
-
-
-def german_number(cell: str) -> float:
-    """Return the number of a cell of the German Credit table."""
-    return float(cell.removeprefix("A"))
-
-
-def german_codes() -> dict[str, dict[str, str]]:
-    """Return what the codes of the German Credit table mean, by column.
-
-    As documented by the donor; see the note on Groemping (2019) in the description.
-    """
-    content = (files("flipcost.datasets") / "german_codes.json").read_bytes()
-    codes: dict[str, dict[str, str]] = json.loads(content)
-    return codes
-
-
-def import_pandas() -> Any:
-    """Return pandas, or say what to do without it."""
-    try:
-        import pandas as pd  # noqa: PLC0415 (optional dependency)
-    except ImportError:
-        msg = (
-            "`as_frame=True` needs pandas, which is not installed. "
-            "Install pandas, or use as_frame=False for numpy arrays."
-        )
-        raise ImportError(msg) from None
-    return pd
+def read_table(entry: Mapping[str, Any]) -> list[dict[str, str]]:
+    """Return the rows of a bundled CSV file."""
+    return list(csv.DictReader(_read(f"data/{entry['file']}").decode("ascii").splitlines()))
 
 
 def describe(entry: Mapping[str, Any]) -> str:
@@ -143,32 +64,29 @@ def make_bunch(
     *,
     return_X_y: bool,
     as_frame: bool,
-    variant: str = "all",
     feature_names: Sequence[str] = (),
     categories: Mapping[str, tuple[Sequence[str], bool]] | None = None,
     **extra: object,
 ) -> Any:
-    """Check the counts of a loaded set and return it in scikit-learn's form.
+    """Return a set in scikit-learn's form.
 
     ``categories`` maps a categorical column to its categories and whether they are ordered, for
     the frame of a raw coding. The features are those of the index unless others are named.
     """
-    feature_names = feature_names or entry["columns"][: entry["features"]]
-    n_rows, n_positive = len(positive), int(positive.sum())
-    found = {"rows": n_rows, "positives": n_positive, "negatives": n_rows - n_positive}
-    check_counts(entry["name"], found, entry["counts"][variant])
+    names = list(feature_names or entry["columns"][: entry["features"]])
     X: Any = data
     y: Any = np.where(positive, 1, -1)
     frame = None
     if as_frame:
-        X, y, frame = _as_frame(data, y, feature_names, categories or {})
+        X, y = _as_frame(data, names, categories or {}), _series(y)
+        frame = X.assign(target=y)
     if return_X_y:
         return X, y
     return Bunch(
         data=X,
         target=y,
         frame=frame,
-        feature_names=list(feature_names),
+        feature_names=names,
         target_names=list(entry["target_names"]),
         DESCR=describe(entry),
         cost=float(entry["cost"]),
@@ -177,33 +95,39 @@ def make_bunch(
     )
 
 
+def _series(target: NDArray[np.int_]) -> Any:
+    import pandas as pd  # noqa: PLC0415 - not needed otherwise
+
+    return pd.Series(target, name="target")
+
+
 def _as_frame(
     data: NDArray[Any],
-    target: NDArray[np.int_],
-    feature_names: Sequence[str],
+    names: Sequence[str],
     categories: Mapping[str, tuple[Sequence[str], bool]],
-) -> tuple[Any, Any, Any]:
-    """Return features, target and both together as pandas objects."""
-    pd = import_pandas()
-    columns = {}
-    for j, feature in enumerate(feature_names):
-        if feature in categories:
-            values, ordered = categories[feature]
-            columns[feature] = pd.Categorical(data[:, j], categories=list(values), ordered=ordered)
-        else:
-            columns[feature] = data[:, j].astype(float)
-    X = pd.DataFrame(columns)
-    y = pd.Series(target, name="target")
-    return X, y, X.assign(target=y)
+) -> Any:
+    """Return features as a frame."""
+    import pandas as pd  # noqa: PLC0415 - not needed otherwise
+
+    def column(values: NDArray[Any], name: str) -> Any:
+        if name not in categories:
+            return values.astype(float)
+        levels, ordered = categories[name]
+        return pd.Categorical(values, categories=list(levels), ordered=ordered)
+
+    return pd.DataFrame({name: column(data[:, j], name) for j, name in enumerate(names)})
 
 
-_CODINGS = ("number", "raw")
-
-
-def _load(name: str) -> tuple[dict[str, Any], list[dict[str, str]], list[str]]:
-    """Return the index entry, the rows and the feature names of a bundled table."""
-    entry = read_index()["tables"][name] | {"name": name}
-    return entry, read_table(entry), entry["columns"][: entry["features"]]
+def _load(
+    name: str, codes: str = "", coding: str = "number"
+) -> tuple[dict[str, Any], list[dict[str, str]], list[str], dict[str, dict[str, Any]]]:
+    """Return the index entry, the rows, the feature names and the codes of a bundled table."""
+    if coding not in ("number", "raw"):
+        msg = f"`coding` must be one of ('number', 'raw'); got {coding!r}."
+        raise ValueError(msg)
+    entry = json.loads(_read("data/index.json"))["tables"][name]
+    known = json.loads(_read(codes)) if codes else {}
+    return entry, read_table(entry), entry["columns"][: entry["features"]], known
 
 
 def _floats(rows: Sequence[dict[str, str]], features: Sequence[str]) -> Array:
@@ -216,11 +140,8 @@ def _class_is(rows: Sequence[dict[str, str]], *values: str) -> Flags:
     return np.array([row["class"] in values for row in rows])
 
 
-def _check_coding(coding: str) -> None:
-    """Raise on an unknown coding."""
-    if coding not in _CODINGS:
-        msg = f"`coding` must be one of {_CODINGS}; got {coding!r}."
-        raise ValueError(msg)
+# Attributes of Breast Cancer whose categories have an order.
+_ORDERED = frozenset({"age", "menopause", "tumor_size", "inv_nodes", "deg_malig"})
 
 
 def load_breast_cancer_ljubljana(
@@ -269,23 +190,21 @@ def load_breast_cancer_ljubljana(
     >>> load_breast_cancer_ljubljana(coding="raw").data[0, :3]
     array(['40-49', 'premeno', '20-24'], dtype=object)
     """
-    _check_coding(coding)
-    entry, rows, features = _load("breast_cancer_ljubljana")
+    entry, rows, features, codes = _load("breast_cancer_ljubljana", "breast_codes.json", coding)
     if not duplicates:
         rows = [dict(items) for items in dict.fromkeys(tuple(row.items()) for row in rows)]
-    if coding == "raw":
-        data: NDArray[Any] = np.array([[row[f] for f in features] for row in rows], dtype=object)
-    else:
-        data = np.array([[breast_number(f, row[f]) for f in features] for row in rows])
-    levels = {f: (values, f in BREAST_ORDERED) for f, values in BREAST_CATEGORIES.items()}
+    raw = coding == "raw"
+    data: NDArray[Any] = np.array(
+        [[row[f] if raw else codes[f][row[f]] for f in features] for row in rows],
+        dtype=object if raw else float,
+    )
     return make_bunch(
         entry,
         data,
         _class_is(rows, "recurrence-events"),
-        variant="with_duplicates" if duplicates else "distinct",
         return_X_y=return_X_y,
         as_frame=as_frame,
-        categories=levels if coding == "raw" else None,
+        categories={f: (list(own), f in _ORDERED) for f, own in codes.items()} if raw else None,
     )
 
 
@@ -319,7 +238,7 @@ def load_pima(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     >>> bunch.data.shape, int((bunch.target == 1).sum()), bunch.cost
     ((768, 8), 268, 0.25)
     """
-    entry, rows, features = _load("pima")
+    entry, rows, features, _ = _load("pima")
     data, positive = _floats(rows, features), _class_is(rows, "positive")
     return make_bunch(entry, data, positive, return_X_y=return_X_y, as_frame=as_frame)
 
@@ -371,15 +290,13 @@ def load_german_credit(
     >>> raw.codes["checking_status"]["A11"]
     'below 0 DM'
     """
-    _check_coding(coding)
-    entry, rows, features = _load("german_credit")
-    codes = german_codes()
-    data: NDArray[Any]
-    if coding == "raw":
+    entry, rows, features, codes = _load("german_credit", "german_codes.json", coding)
+    raw = coding == "raw"
+    if raw:
         cells = [[row[f] if f in codes else float(row[f]) for f in features] for row in rows]
-        data = np.array(cells, dtype=object)
+        data: NDArray[Any] = np.array(cells, dtype=object)
     else:
-        data = np.array([[german_number(row[f]) for f in features] for row in rows])
+        data = np.array([[float(row[f].removeprefix("A")) for f in features] for row in rows])
         if standardize:
             data = (data - data.mean(axis=0)) / data.std(axis=0)
     return make_bunch(
@@ -388,9 +305,7 @@ def load_german_credit(
         _class_is(rows, "2"),
         return_X_y=return_X_y,
         as_frame=as_frame,
-        categories={f: (tuple(own), False) for f, own in codes.items()}
-        if coding == "raw"
-        else None,
+        categories={f: (list(own), False) for f, own in codes.items()} if raw else None,
         codes=codes,
     )
 
@@ -425,7 +340,7 @@ def load_thyroid(*, return_X_y: bool = False, as_frame: bool = False) -> Any:
     >>> bunch.data.shape, int((bunch.target == 1).sum()), bunch.cost
     ((215, 5), 65, 0.3)
     """
-    entry, rows, features = _load("thyroid")
+    entry, rows, features, _ = _load("thyroid")
     data, positive = _floats(rows, features), _class_is(rows, "2", "3")
     return make_bunch(entry, data, positive, return_X_y=return_X_y, as_frame=as_frame)
 
@@ -469,7 +384,7 @@ def load_bupa(*, keep_drinks: bool = True, return_X_y: bool = False, as_frame: b
     >>> load_bupa(keep_drinks=False).feature_names
     ['mcv', 'alkphos', 'sgpt', 'sgot', 'gammagt']
     """
-    entry, rows, features = _load("bupa")
+    entry, rows, features, _ = _load("bupa")
     kept = [f for f in features if keep_drinks or f != "drinks"]
     data, positive = _floats(rows, kept), _floats(rows, ["drinks"])[:, 0] >= 3
     return make_bunch(
@@ -516,10 +431,12 @@ def load_paper_tables(*, as_frame: bool = False) -> Any:
     >>> cells[0]["dataset"], cells[0]["method"], cells[0]["measure"], cells[0]["mean"]
     ('breast_cancer', 'lkfun_sq', 'Acc', 0.7)
     """
-    entry = read_index()["paper_tables"]
-    rows = [_parse(row) for row in read_table(entry)]
-    check_counts("paper_tables", {"rows": len(rows)}, {"rows": entry["rows"]})
-    return import_pandas().DataFrame(rows) if as_frame else rows
+    rows = [_parse(row) for row in read_table({"file": "paper_tables.csv"})]
+    if not as_frame:
+        return rows
+    import pandas as pd  # noqa: PLC0415 - not needed otherwise
+
+    return pd.DataFrame(rows)
 
 
 def _parse(row: dict[str, str]) -> dict[str, Any]:
@@ -533,14 +450,14 @@ def _parse(row: dict[str, str]) -> dict[str, Any]:
     return parsed
 
 
-_LAWS = {
-    "syn1": gaussian.make_syn1,
-    "syn2": gaussian.make_syn2,
-    "syn2d": gaussian.make_syn2d,
-    "syn3d": gaussian.make_syn3d,
-    "syn10d": gaussian.make_syn10d,
-    "syn3d_imbalanced": gaussian.make_syn3d_imbalanced,
-}
+_LAWS = (
+    gaussian.make_syn1,
+    gaussian.make_syn2,
+    gaussian.make_syn2d,
+    gaussian.make_syn3d,
+    gaussian.make_syn10d,
+    gaussian.make_syn3d_imbalanced,
+)
 
 
 def list_datasets() -> list[dict[str, Any]]:
@@ -566,41 +483,33 @@ def list_datasets() -> list[dict[str, Any]]:
     thyroid 215 5 65 0.3
     bupa 345 6 176 0.25
     """
-    tables = read_index()["tables"]
-    bundled = [_bundled_row(name, entry) for name, entry in tables.items()]
-    return bundled + [_synthetic_row(name) for name in _LAWS]
-
-
-def _bundled_row(name: str, entry: dict[str, Any]) -> dict[str, Any]:
-    """Return the row of a bundled table."""
-    counts = next(iter(entry["counts"].values()))
-    return {
-        "name": name,
-        "kind": "bundled",
-        "loader": entry["loader"],
-        "rows": counts["rows"],
-        "features": entry["features"],
-        "positives": counts["positives"],
-        "negatives": counts["negatives"],
-        "cost": entry["cost"],
-        "source": f"{entry['source']['package']} {entry['source']['version']}",
-        "licence": entry["licence"],
-    }
-
-
-def _synthetic_row(name: str) -> dict[str, Any]:
-    """Return the row of a synthetic law."""
-    make = _LAWS[name]
-    bunch = make(1, random_state=0)
-    return {
-        "name": name,
-        "kind": "synthetic",
-        "loader": make.__name__,
-        "rows": inspect.signature(make).parameters["n_samples"].default,
-        "features": bunch.data.shape[1],
-        "positives": None,
-        "negatives": None,
-        "cost": bunch.get("cost"),
-        "source": "drawn on demand",
-        "licence": "BSD-3-Clause",
-    }
+    bundled = [
+        {
+            "name": name,
+            "kind": "bundled",
+            "loader": entry["loader"],
+            "features": entry["features"],
+            **next(iter(entry["counts"].values())),
+            "cost": entry["cost"],
+            "source": f"{entry['source']['package']} {entry['source']['version']}",
+            "licence": entry["licence"],
+        }
+        for name, entry in json.loads(_read("data/index.json"))["tables"].items()
+    ]
+    synthetic = []
+    for make in _LAWS:
+        bunch = make(1, random_state=0)
+        row = {
+            "name": make.__name__.removeprefix("make_"),
+            "kind": "synthetic",
+            "loader": make.__name__,
+            "features": bunch.data.shape[1],
+            "rows": inspect.signature(make).parameters["n_samples"].default,
+            "positives": None,
+            "negatives": None,
+            "cost": bunch.get("cost"),
+            "source": "drawn on demand",
+            "licence": "BSD-3-Clause",
+        }
+        synthetic.append(row)
+    return bundled + synthetic

@@ -10,14 +10,14 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import ArrayLike
 from sklearn.metrics import make_scorer
 from sklearn.utils import column_or_1d
 
-from flipcost._validation import Scorer, value_codes
+from flipcost._validation import Scorer, positive_index, value_codes
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.clean_means import cost_sums, denoised_mean, unbiased_costs, unbiased_mean
-from flipcost.core.confusion import ConfusionCounts, Interval, feasible_counts, measure
+from flipcost.core.confusion import ConfusionCounts, Interval, Measure, feasible_counts, measure
 from flipcost.core.costs import CostLike, Costs, RowCosts, cost_share, prices_of, takes_prices
 from flipcost.core.dependence import cell_design, design_effect, mean_design
 from flipcost.core.feasible import not_identified
@@ -43,25 +43,17 @@ def are_positive(labels: Sequence[ArrayLike], pos_label: Any = None) -> list[Fla
             f"{values[:5].tolist()}."
         )
         raise ValueError(msg)
-    positive = _positive_label(values, pos_label)
-    return [column == positive for column in columns]
-
-
-def _positive_label(values: NDArray[Any], pos_label: Any) -> Any:
-    if pos_label is not None:
-        if len(values) == 2 and pos_label not in values.tolist():
-            msg = f"`pos_label` must be one of the labels {values.tolist()}; got {pos_label!r}."
-            raise ValueError(msg)
-        return pos_label
     if len(values) == 2:
-        return values[1]
-    if len(values) == 1 and values[0] in (-1, 0, 1):
-        return 1
-    msg = (
-        f"All labels and predictions are the same ({values.tolist()}), so the positive class "
-        "cannot be told from them; give `pos_label`."
-    )
-    raise ValueError(msg)
+        positive = values[positive_index(values, pos_label)]
+    elif pos_label is not None or (len(values) == 1 and values[0] in (-1, 0, 1)):
+        positive = 1 if pos_label is None else pos_label
+    else:
+        msg = (
+            f"All labels and predictions are the same ({values.tolist()}), so the positive class "
+            "cannot be told from them; give `pos_label`."
+        )
+        raise ValueError(msg)
+    return [column == positive for column in columns]
 
 
 def read_called(
@@ -198,12 +190,12 @@ def weighted_cost(
     >>> round(weighted_cost([1, 1, 1, 0, 0], [0, 0, 1, 0, 1], cost=0.2), 12)
     1.8
     """
-    table = confusion(y_true, y_pred, pos_label, sample_weight)
-    prices = _by_row(cost, len(np.asarray(y_true)), margin)
+    labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
+    table = ConfusionCounts.from_labels(labels, calls, weight)
+    prices = _by_row(cost, len(labels), margin)
     if prices is None:
         mean = float(table.cost(cost, margin)) * _unit(cost)  # type: ignore[arg-type]
     else:
-        labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
         mean = float(np.average(prices.paid(labels, calls), weights=weight))
     return mean if normalize else mean * float(table.counts.sum())
 
@@ -395,9 +387,8 @@ def _mean_cost(
     if isinstance(cost, RowCosts):
         labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
         return unbiased_mean(cost_sums(labels, calls, cost, weight), noise_rate)
-    unit = cost.unit if isinstance(cost, Costs) else 1.0
     table = confusion(y_true, y_pred, pos_label, sample_weight)
-    return unit * float(table.cost(cost, noise_rate=noise_rate))
+    return _unit(cost) * float(table.cost(cost, noise_rate=noise_rate))
 
 
 class _CostScorer(Scorer):
@@ -416,27 +407,18 @@ class _CostScorer(Scorer):
         )
 
 
-# Scores are averaged over folds and ranked, so they are unbiased and not clipped.
-def _am(
+def _measured(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
+    name: Measure,
     noise_rate: NoiseRateLike,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
 ) -> float:
-    return float(confusion(y_true, y_pred, pos_label, sample_weight).am(noise_rate))
-
-
-def _f(
-    y_true: ArrayLike,
-    y_pred: ArrayLike,
-    *,
-    noise_rate: NoiseRateLike,
-    pos_label: Any = None,
-    sample_weight: ArrayLike | None = None,
-) -> float:
-    return float(confusion(y_true, y_pred, pos_label, sample_weight).f(noise_rate))
+    # Scores are averaged over folds and ranked, so they are unbiased and not clipped.
+    table = confusion(y_true, y_pred, pos_label, sample_weight).denoised(noise_rate)
+    return float(measure(table, name))
 
 
 def cost_scorer(
@@ -480,7 +462,8 @@ def cost_scorer(
     """
     if not (isinstance(cost, Costs) and cost.is_by_row):
         cost_share(cost)
-    known = {"cost": cost, "noise_rate": _checked(noise_rate), "pos_label": pos_label}
+    rate_pair(noise_rate)
+    known = {"cost": cost, "noise_rate": noise_rate, "pos_label": pos_label}
     return _CostScorer(_mean_cost, -1, known)
 
 
@@ -505,7 +488,8 @@ def am_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Cal
     >>> callable(am_scorer())
     True
     """
-    return make_scorer(_am, noise_rate=_checked(noise_rate), pos_label=pos_label)
+    rate_pair(noise_rate)  # an impossible one is refused at once
+    return make_scorer(_measured, name="am", noise_rate=noise_rate, pos_label=pos_label)
 
 
 def f_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Callable[..., float]:
@@ -528,10 +512,5 @@ def f_scorer(noise_rate: NoiseRateLike = None, *, pos_label: Any = None) -> Call
     >>> callable(f_scorer(noise_rate=0.2))
     True
     """
-    return make_scorer(_f, noise_rate=_checked(noise_rate), pos_label=pos_label)
-
-
-def _checked(noise_rate: NoiseRateLike) -> NoiseRateLike:
-    """Return the rate, having raised at once on one that is impossible."""
     rate_pair(noise_rate)
-    return noise_rate
+    return make_scorer(_measured, name="f", noise_rate=noise_rate, pos_label=pos_label)

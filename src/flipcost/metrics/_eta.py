@@ -68,8 +68,15 @@ def eta_scores(
     if eta_true_train is not None or eta_hat_train is not None:
         at_true, at_estimate = _pair(eta_true_train, eta_hat_train, "training eta")
     error = estimate - eta
+    accuracy = brier = float("nan")
+    if y is not None:
+        (positive,) = are_positive([y], pos_label)
+        if len(positive) != len(estimate):
+            msg = f"`y` must have a label for each of {len(estimate)} rows; got {len(positive)}."
+            raise ValueError(msg)
+        accuracy = float(np.mean((2 * estimate - 1) * np.where(positive, 1.0, -1.0) > 0))
+        brier = float(np.mean((estimate - positive) ** 2))
     mse = float(np.mean(error**2))
-    accuracy, brier = _label_scores(estimate, y, pos_label)
     return {
         "MSE": mse,
         "RMSE": float(np.sqrt(mse)),
@@ -105,15 +112,3 @@ def _divergence(eta: Array, estimate: Array) -> float:
     mean = float(np.mean(rel_entr(eta, estimate) + rel_entr(1 - eta, 1 - estimate)))
     inside = ((estimate >= 0) & (estimate <= 1)).all()
     return mean if inside and np.isfinite(mean) else float("nan")
-
-
-def _label_scores(estimate: Array, y: ArrayLike | None, pos_label: Any) -> tuple[float, float]:
-    if y is None:
-        return float("nan"), float("nan")
-    (positive,) = are_positive([y], pos_label)
-    if len(positive) != len(estimate):
-        msg = f"`y` must have a label for each row; got {len(positive)} for {len(estimate)} rows."
-        raise ValueError(msg)
-    sign = np.where(positive, 1.0, -1.0)
-    accuracy = float(np.mean((2 * estimate - 1) * sign > 0))
-    return accuracy, float(np.mean((estimate - positive) ** 2))

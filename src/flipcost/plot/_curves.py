@@ -24,11 +24,8 @@ _COSTS = np.linspace(0.01, 0.99, 99)
 
 def take_axes(ax: Any) -> Any:
     """Return the axes to draw on, new ones when there are none."""
-    try:
-        from matplotlib import pyplot as plt  # noqa: PLC0415 - needed only to draw
-    except ImportError:
-        msg = "Drawing needs matplotlib, which is not installed. Install matplotlib."
-        raise ImportError(msg) from None
+    from matplotlib import pyplot as plt  # noqa: PLC0415 - needed only to draw
+
     return plt.subplots()[1] if ax is None else ax
 
 
@@ -42,25 +39,16 @@ def read_positive(y: ArrayLike, pos_label: Any) -> Flags:
     return labels == classes[positive_index(classes, pos_label)]
 
 
-def read_probability(probability: ArrayLike, n_rows: int, name: str = "y_prob") -> Array:
+def read_probability(probability: ArrayLike, n_rows: int) -> Array:
     """Return probabilities of the positive class as a checked array."""
     values = np.asarray(probability, dtype=float)
     if values.shape != (n_rows,) or not np.all((values >= 0) & (values <= 1)):
         msg = (
-            f"`{name}` must hold a probability of the positive class for each of the {n_rows} "
+            f"`y_prob` must hold a probability of the positive class for each of the {n_rows} "
             f"rows; got shape {values.shape}. Give one column of predict_proba."
         )
         raise ValueError(msg)
     return values
-
-
-def positive_probability(estimator: Any, X: Any, pos_label: Any) -> Array:
-    """Return the estimator's probability of the positive class."""
-    if not hasattr(estimator, "predict_proba"):
-        msg = f"`estimator` must have `predict_proba`; {type(estimator).__name__} has not."
-        raise TypeError(msg)
-    index = positive_index(estimator.classes_, pos_label_of(estimator, pos_label))
-    return estimator.predict_proba(X)[:, index]
 
 
 def pos_label_of(estimator: Any, pos_label: Any) -> Any:
@@ -117,12 +105,12 @@ class ProbabilityDisplay:
         -------
         display
         """
-        probability = positive_probability(estimator, X, pos_label)
+        label = pos_label_of(estimator, pos_label)
         known = cls._known(estimator, X, kwargs)
         return cls.from_predictions(
             y,
-            probability,
-            pos_label=pos_label_of(estimator, pos_label),
+            estimator.predict_proba(X)[:, positive_index(estimator.classes_, label)],
+            pos_label=label,
             name=name or type(estimator).__name__,
             **{**known, **kwargs},
         )

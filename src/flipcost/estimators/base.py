@@ -136,7 +136,8 @@ class LinearClassifier(BinaryClassifier, ABC):
         ndarray of shape (n, 2)
             Columns in the order of ``classes_``.
         """
-        scores = self.decision_function(X)
+        # Of the linear score, even where decisions depend on costs by row.
+        scores = LinearClassifier.decision_function(self, X)
         return self._columns(self._positive_eta(self._sign * scores))
 
     @abstractmethod

@@ -138,24 +138,7 @@ class PricedLinearClassifier(PricedScoreMixin, LinearScoreClassifier):
         -------
         ndarray of shape (n,)
         """
-        positive = self._above(X, prices) > 0
-        return self.classes_[np.where(positive, self._index, 1 - self._index)]
-
-    def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each class; the class docstring says of which labels.
-
-        Parameters
-        ----------
-        X : array-like or CSR matrix of shape (n, d)
-            Rows.
-
-        Returns
-        -------
-        ndarray of shape (n, 2)
-            Columns in the order of ``classes_``.
-        """
-        scores = super().decision_function(X)
-        return self._columns(self._positive_eta(self._sign * scores))
+        return self._classes_of(self._above(X, prices) > 0)
 
     def _positive_eta(self, scores: Array) -> Array:
         return np.asarray(expit(scores + self._shift))

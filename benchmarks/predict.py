@@ -26,6 +26,7 @@ from flipcost import FlipCostClassifier, save
 from flipcost.cli import main as command
 from flipcost.core.trees import read_trees
 from flipcost.estimators.flipcost.boosting import boosting_classifier
+from flipcost.estimators.flipcost.scores import PooledRule
 from flipcost.tables.encoder import Encoder
 from flipcost.tables.steps import PlainColumns
 
@@ -79,7 +80,7 @@ def in_memory(n_rows: int, repeats: int) -> None:
     print(f"predict_proba of {n_rows:,} x 20 (logistic regression {1e3 * wall:.0f} ms wall)")
     for name, model in models.items():
         if model is not regression:
-            rule = model.pooled_rule()
+            rule = PooledRule.of(model.scorer_, model._result.curves)  # noqa: SLF001
             ratios = best[name][0] / wall, best[name][1] / busy
             said = verdict(max(ratios), _GOAL, at_most=True)
             if rule.boosting_share.any():

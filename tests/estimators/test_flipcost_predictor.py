@@ -44,10 +44,10 @@ def test_every_score_collapses(model, data):
     X, _ = data
     which = np.arange(len(model.scorer_weights_))
     coefficients, share = model.scorer_.collapsed(which)
-    rows = model.scorer_.smooth.basis.expand(X)
+    rows = model.scorer_.basis.expand(X)
     found = coefficients[:, :-1] @ rows.T + coefficients[:, -1:]
     if share.any():
-        found += share[:, None] * model.scorer_.boosting_score(X)
+        found += share[:, None] * model.scorer_.boosting.score(model.scorer_.cells(X))
     np.testing.assert_allclose(found, model.scorer_.score(X, which), rtol=1e-9, atol=1e-9)
 
 
@@ -104,12 +104,3 @@ def test_sparse_rows_are_scored_as_before(data):
     bad.data[5] = np.inf
     with pytest.raises(ValueError, match="infinity"):
         model.predict_proba(bad)
-
-
-def test_scores_of_another_estimator_do_not_collapse(data):
-    """One sentence says so."""
-    from sklearn.naive_bayes import GaussianNB
-
-    model = FlipCostClassifier(estimator=GaussianNB(), random_state=0).fit(*data)
-    with pytest.raises(TypeError, match="cannot be collapsed"):
-        model.pooled_rule()

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from flipcost.core.checked_rows import CheckedRows
-from flipcost.estimators.flipcost.fit import ScoredRows
+from flipcost.estimators.flipcost.rows import LabeledRows, ScoredRows
 
 
 @pytest.mark.parametrize("weighted", [False, True])
@@ -16,11 +16,11 @@ def test_overwritten_scores_give_the_same_rows(weighted):
     positive = rng.random(400) < 0.4
     weight = rng.uniform(0.5, 2.0, size=400) if weighted else None
     checked = CheckedRows(np.arange(0, 400, 9), rng.random(45) < 0.5)
-    kept = scores.copy()
-    copied = ScoredRows.from_scores(scores, positive, weight, checked)
+    kept, rows = scores.copy(), LabeledRows(None, positive, weight, checked)
+    copied = ScoredRows.from_scores(scores, rows)
     np.testing.assert_array_equal(scores, kept)
 
-    in_place = ScoredRows.from_scores(scores, positive, weight, checked, overwrite_scores=True)
+    in_place = ScoredRows.from_scores(scores, rows, overwrite_scores=True)
 
     assert all(np.shares_memory(own, scores) for own in in_place.scores)
     for one, other in zip(copied.scores, in_place.scores, strict=True):

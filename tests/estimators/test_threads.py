@@ -14,7 +14,7 @@ from flipcost import (
     _threads,
 )
 from flipcost.estimators import _uneven_margin
-from flipcost.estimators.flipcost import memory, scores
+from flipcost.estimators.flipcost import classifier, scores
 
 
 def blas_threads():
@@ -25,7 +25,7 @@ def blas_threads():
 def test_linear_algebra_has_one_thread_within_a_fit(step, monkeypatch):
     """Both ridge regression and the calibration see one thread, and no one does afterwards."""
     seen = []
-    module, name = {"scores": (scores, "ridge_scores"), "fit": (memory, "fit_scores")}[step]
+    module, name = {"scores": (scores, "ridge_scores"), "fit": (classifier, "fit_scores")}[step]
     original = getattr(module, name)
 
     def watched(*arguments, **options):

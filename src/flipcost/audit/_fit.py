@@ -40,8 +40,8 @@ if TYPE_CHECKING:
     from flipcost.audit._options import AuditOptions
     from flipcost.audit._sources import RowSource
     from flipcost.estimators import FlipCostClassifier
-    from flipcost.estimators.flipcost.fit import ScoredRows
     from flipcost.estimators.flipcost.result import FitResult
+    from flipcost.estimators.flipcost.rows import ScoredRows
     from flipcost.tables.sample import Drawn
 
     Array = NDArray[np.float64]
@@ -318,7 +318,7 @@ def fit(
         learned_by=total,
     )
     _check_checked(rows, options, source.name)
-    dependence, learner = _dependence(frame, options, source.name), None
+    dependence, given_scores = _dependence(frame, options, source.name), None
 
     def read(frame: Any) -> Any:
         if options.scores:
@@ -326,7 +326,7 @@ def fit(
         return maker.inputs(frame, classifier)
 
     if options.scores:
-        learner = GivenScores(options.score_kind)
+        given_scores = GivenScores(options.score_kind)
         # Rows with the same scores are not taken for copies.
         dependence = dependence or {"groups": np.arange(len(labels))}
     with limited_threads(len(labels)):
@@ -338,7 +338,7 @@ def fit(
             sample_weight=weight,
             trusted=trusted,
             prices=prices,
-            learner=learner,
+            given=given_scores,
             clean=None if test is None else (read(test.frame), test.positive),
             **dependence,
         )

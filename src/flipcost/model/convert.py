@@ -25,7 +25,11 @@ from flipcost.estimators import (
     UnevenMarginClassifier,
     UnevenMarginClassifierCV,
 )
-from flipcost.estimators.flipcost.scores import EstimatorScores, GivenScores
+from flipcost.estimators.flipcost.scores import (
+    GivenScores,
+    PooledRule,
+    PooledScores,
+)
 from flipcost.exceptions import ExportError
 from flipcost.model.boosters import trees_of
 from flipcost.model.formula import Formula
@@ -45,7 +49,6 @@ from flipcost.tables.steps import PlainColumns, TableEncoder
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.result import ScoreCurves
-    from flipcost.estimators.flipcost.scores import PooledRule
     from flipcost.tables.encoder import Encoder
 
 # Where log-odds of given probabilities, at most 13.8 apart from 0, are pieced together: so that
@@ -151,7 +154,7 @@ def _of_classifier(model: Any, inputs: Inputs | None) -> Formula:
     if type(model) not in reading:
         _refuse(f"A {type(model).__name__}")
     check_is_fitted(model)
-    if getattr(model, "transformer_", None) is not None:
+    if getattr(getattr(model, "scorer_", None), "transformer", None) is not None:
         _refuse(f"A FlipCostClassifier with `features={type(model.features).__name__}`")
     return reading[type(model)](model, inputs or _plain_inputs(model))
 
@@ -222,7 +225,7 @@ def _formula(
     scores: Scores,
     decision: Decision,
     *,
-    curves: Array | None = None,
+    curves: ScoreCurves | None = None,
     link: Link | None = None,
 ) -> Formula:
     """Assemble a formula: columns of numbers become terms, others lookup tables."""
@@ -279,7 +282,7 @@ def _formula(
         ),
         tuple(bias.tolist()),
         tuple(forests),
-        None if curves is None else tuple(map(tuple, curves.tolist())),
+        None if curves is None else tuple(map(tuple, curves.tables().values.tolist())),
         link,
         decision,
     )
@@ -395,27 +398,24 @@ def _pooled(model: FlipCostClassifier, inputs: Inputs) -> Formula:
     by_row = bool(model._result.options.by_row)  # noqa: SLF001 - what it was fitted with
     answers = {"all_negative": "never", "all_positive": "always"}
     decision = _decision(model.cost, by=answers.get(model.chosen_, "probability"), by_row=by_row)
-    if isinstance(model.scorer_, GivenScores):
+    scorer, curves = model.scorer_, model._result.curves  # noqa: SLF001 - likewise
+    if isinstance(scorer, PooledScores):
+        return _formula(model, inputs, _of_pooled(scorer, curves), decision, curves=curves)
+    if isinstance(scorer, GivenScores):
         inputs = replace(inputs, features=inputs.cells)  # not clipped
-        curves = model._result.curves  # noqa: SLF001 - likewise
-        scores = _of_given(model.scorer_.kind, curves, len(inputs.features))
-        return _formula(model, inputs, scores, decision, curves=curves.tables().values)
-    if isinstance(model.scorer_, EstimatorScores):
-        found = _of_estimator(model.scorer_.estimator, inputs)
-        if found is None:
-            name = type(model.scorer_.estimator).__name__
-            _refuse(f"A FlipCostClassifier with `estimator={name}`")
-        curves = model._result.curves  # noqa: SLF001 - likewise
-        slope, offset = curves.places()
-        scores = Scores(
-            slope[:, None] * found.slopes,
-            slope * found.bias + offset,
-            trees=found.trees,
-            share=None if found.share is None else slope * found.share,
-        )
-        return _formula(model, inputs, scores, decision, curves=curves.tables().values)
-    rule = model.pooled_rule()
-    return _formula(model, inputs, _of_rule(rule), decision, curves=rule.tables.values)
+        scores = _of_given(scorer.kind, curves, len(inputs.features))
+        return _formula(model, inputs, scores, decision, curves=curves)
+    found = _of_estimator(scorer.estimator, inputs)
+    if found is None:
+        _refuse(f"A FlipCostClassifier with `estimator={type(scorer.estimator).__name__}`")
+    slope, offset = curves.places()
+    scores = Scores(
+        slope[:, None] * found.slopes,
+        slope * found.bias + offset,
+        trees=found.trees,
+        share=None if found.share is None else slope * found.share,
+    )
+    return _formula(model, inputs, scores, decision, curves=curves)
 
 
 def _of_given(kind: str, curves: ScoreCurves, n_scores: int) -> Scores:
@@ -437,15 +437,16 @@ def _of_given(kind: str, curves: ScoreCurves, n_scores: int) -> Scores:
     )
 
 
-def _of_rule(rule: PooledRule) -> Scores:
-    basis = rule.places.basis
-    d, slopes = basis.n_features, rule.places.slopes
+def _of_pooled(scorer: PooledScores, curves: ScoreCurves) -> Scores:
+    rule = PooledRule.of(scorer, curves)
+    basis, slopes = rule.places.basis, rule.places.slopes
+    d = basis.n_features
     of = [np.flatnonzero(basis.feature == j) for j in range(d)]
     return Scores(
         slopes[:, :d],
         rule.places.bias,
         [basis.knot[own] for own in of],
         [slopes[:, d + own] for own in of],
-        getattr(rule.scorer, "boosting", None),
+        scorer.boosting,
         rule.boosting_share,
     )

@@ -20,7 +20,7 @@ from flipcost.core.recheck import (
     value_checks,
 )
 from flipcost.estimators import FlipCostClassifier
-from flipcost.estimators.flipcost.memory import read_trusted
+from flipcost.estimators.flipcost.rows import read_trusted
 from flipcost.recheck._words import reasons
 
 if TYPE_CHECKING:
@@ -257,9 +257,8 @@ def _ask(
 
 def _directions(classifier: FlipCostClassifier, X: Any) -> Array | None:
     """Return what rows should be spread over, or None where features are no numbers."""
-    columns = getattr(classifier.scorer_, "columns", None)
-    if columns is not None and classifier.transformer_ is None:
-        X = columns.numbers(X if hasattr(X, "shape") else np.asarray(X, dtype=float))
+    if hasattr(classifier.scorer_, "cells"):
+        X = classifier.scorer_.numbers(classifier.scorer_.cells(X))
     if sparse.issparse(X):
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(X.shape[1], 3))
         return np.asarray(X @ signs)

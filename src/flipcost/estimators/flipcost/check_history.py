@@ -13,8 +13,8 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.confusion import Interval
-    from flipcost.estimators.flipcost.fit import ScoredRows
     from flipcost.estimators.flipcost.result import FitResult
+    from flipcost.estimators.flipcost.rows import ScoredRows
 
 # More rounds than these are not all gone through again.
 _MOST_ROUNDS = 12
@@ -49,35 +49,6 @@ def check_history(
 
     Scores are those of all rounds; what they mean is found again with the rows of the first
     rounds alone.
-
-    Parameters
-    ----------
-    rows : ScoredRows
-        What was learned from, with all checked rows.
-    result : FitResult
-        What was found with all of them.
-    rounds : ndarray of int, shape (n_checked,)
-        The round of each checked row.
-
-    Returns
-    -------
-    list of CheckRound
-
-    Examples
-    --------
-    >>> from flipcost.core.checked_rows import CheckedRows
-    >>> from flipcost.estimators.flipcost.result import FitOptions
-    >>> from flipcost.estimators.flipcost.fit import ScoredRows
-    >>> rng = np.random.default_rng(0)
-    >>> scores, clean = rng.normal(size=(1, 2000)), rng.random(2000)
-    >>> clean = clean < 1 / (1 + np.exp(-3 * scores[0]))
-    >>> noisy = clean ^ (rng.random(2000) < 0.2)
-    >>> checked = CheckedRows(np.arange(100), clean[:100])
-    >>> rows = ScoredRows.from_scores(scores, noisy, None, checked)
-    >>> result = fit_scores(rows, FitOptions(0.3, "integrate", "auto", 0.95))
-    >>> rounds = check_history(rows, result, np.repeat([0, 1], 50))
-    >>> [one.n_checked for one in rounds]
-    [0, 50, 100]
     """
     if rows.checked is None:
         return [_round_of(result)]
@@ -90,25 +61,7 @@ def check_history(
 
 
 def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
-    """Return the same rows with some of the checked ones only.
-
-    Parameters
-    ----------
-    rows : ScoredRows
-        With checked rows.
-    kept : ndarray of bool, shape (n_checked,)
-        Which of these count.
-
-    Examples
-    --------
-    >>> from flipcost.core.checked_rows import CheckedRows
-    >>> from flipcost.estimators.flipcost.fit import ScoredRows
-    >>> checked = CheckedRows(np.arange(2), np.array([True, False]))
-    >>> scores, labels = np.arange(4.0)[None], np.array([True, False, True, False])
-    >>> rows = ScoredRows.from_scores(scores, labels, None, checked)
-    >>> only_checked(rows, np.array([True, False])).bins[0].flips.sum()
-    np.float64(1.0)
-    """
+    """Return the same rows with some of the checked ones only."""
     checked = rows.checked
     if checked is None or not kept.any():
         return replace(rows, checked=None, bins=tuple(replace(b, checked=None) for b in rows.bins))

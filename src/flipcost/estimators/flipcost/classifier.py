@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, get_args
 import numpy as np
 
 from flipcost._shadow import in_shadow
+from flipcost._threads import thread_limits
 from flipcost._validation import (
     HasMethods,
     StrOptions,
@@ -35,15 +36,25 @@ from flipcost.estimators.base import (
     generator,
     name_features,
 )
-from flipcost.estimators.flipcost.memory import (
-    MemoryRows,
-    ScoreLearner,
+from flipcost.estimators.flipcost.dependence import read_dependence
+from flipcost.estimators.flipcost.fit import fit_scores
+from flipcost.estimators.flipcost.result import SOURCES, FitOptions
+from flipcost.estimators.flipcost.rows import (
+    LabeledRows,
+    ScoredRows,
     TableSample,
-    fit_memory,
+    check_not_swapped,
+    mended,
     read_trusted,
 )
-from flipcost.estimators.flipcost.result import SOURCES, FitOptions
-from flipcost.estimators.flipcost.scores import KINDS, GivenScores, PooledRule, clean_probability
+from flipcost.estimators.flipcost.scores import (
+    KINDS,
+    EstimatorScores,
+    GivenScores,
+    PooledLearner,
+    PooledRule,
+    clean_probability,
+)
 from flipcost.estimators.flipcost.summary import MOST_BYTES, sql_bytes, summarize
 from flipcost.exceptions import DenoisingWarning, DependenceWarning, FlipCostError
 from flipcost.tables.encoder import is_mixed
@@ -51,15 +62,19 @@ from flipcost.tables.rows import LabeledMoments
 from flipcost.tables.sample import choose_rows, sample_size
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     from numpy.typing import NDArray
 
     from flipcost.core.costs import RowCosts
-    from flipcost.estimators.flipcost.fit import ScoredRows
+    from flipcost.estimators.flipcost.dependence import Dependence
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.tables.source import Table
 
+_EARLY = (
+    "All checked rows are earlier than the first rows that models are evaluated on: they are "
+    "learned from, but tell nothing of the later labels. Check some later rows too."
+)
 # What a fit found, kept as attributes of the same names.
 _FOUND = (
     "break_even",
@@ -397,7 +412,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         rows = given.read(scores)
         given.check_varied(rows)
         apart = np.arange(len(rows)) if groups is None and len(rows) > 1 else groups
-        self._fit(rows, y, sample_weight, trusted, prices, apart, learner=given)
+        self._fit(rows, y, sample_weight, trusted, prices, apart, given=given)
         return self
 
     def _fit(
@@ -410,7 +425,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         groups: Any = None,
         time: Any = None,
         drawn: TableSample | None = None,
-        learner: ScoreLearner | GivenScores | None = None,
+        given: GivenScores | None = None,
         clean: tuple[Any, Flags] | None = None,
     ) -> tuple[ScoredRows, FitResult]:
         """Fit on rows in memory: all of them, those drawn of a table, or some that are drawn."""
@@ -420,31 +435,88 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         checked = read_trusted(trusted, self.classes_, X.shape[0], second_is_positive=second)
         weight = check_weights(sample_weight, X)
         check_sizes(X, weight, self.l2s)
-        rows = MemoryRows(X, positive, weight, checked, paid)
+        rows = LabeledRows(X, positive, weight, checked, paid)
         rng = generator(self.random_state)
         if drawn is None and len(positive) > sample_size(X.shape[1]):
             rows, drawn, groups, time = self._drawn(rows, groups, time)
         if drawn is not None:
             rows = rows.standing_for(drawn.weight)
-
         options = self._options(rows.prices, rows.weight)
-        learner = learner or ScoreLearner(self.estimator, self.features, self.l2s)
+        rows, ties, scorer, scores, notes = self._learn(rows, rng, groups, time, given)
+        scores_of_clean = None
         if clean is not None:
-            clean = self._validated(clean[0], reset=False), clean[1]
-        fit = fit_memory(rows, options, learner, rng, self.cv, groups, time, clean)
-
-        self._store(fit.result, fit.scorer, fit.transformer)
-        self.groups_, self.folds_ = fit.ties.groups, fit.ties.folds
+            X_clean = self._validated(clean[0], reset=False)
+            scores_of_clean = scorer.score(X_clean, np.arange(len(scores))), clean[1]
+        # Curves and cells are small: more threads only wait for each other, long on a busy machine.
+        with thread_limits(1, "blas"):
+            scored = ScoredRows.from_scores(scores, rows, scores_of_clean, overwrite_scores=True)
+            if scored.checked is not None:
+                share = PrevalencePrior.given(options.prevalence, scored.bins[0])
+                scored = replace(scored, checked=replace(scored.checked, prevalence=share))
+            if scored.checked is not None and scorer.has_features:
+                features = scorer.numbers(scorer.cells(rows.X))
+                scored = replace(scored, features=features, folds=ties.folds)
+            scored = ties.thin(scored, self.level)
+            result = fit_scores(scored, options)
+            if result.correction is not None:
+                scorer = scorer.corrected_by(*result.correction)
+        self._store(result, scorer)
+        self.groups_, self.folds_ = ties.groups, ties.folds
         if drawn is not None:
             self.sample_ = drawn
-        if fit.note is not None:
-            self.warnings_.append(fit.note)
-            warnings.warn(fit.note, DependenceWarning, stacklevel=4)
-        return fit.rows, fit.result
+        notes.append(ties.note(result.n_effective, result.probability, rows.positive))
+        if any(notes):
+            note = " ".join(filter(None, notes))
+            self.warnings_.append(note)
+            warnings.warn(note, DependenceWarning, stacklevel=4)
+        return scored, result
+
+    def _learn(
+        self,
+        rows: LabeledRows,
+        rng: np.random.Generator,
+        groups: Any,
+        time: Any,
+        given: GivenScores | None,
+    ) -> tuple[LabeledRows, Dependence, Any, Array, list[str | None]]:
+        """Return rows to judge by, their folds, what scores others, their scores, what to say."""
+        X, positive, checked, learned = rows.X, rows.positive, rows.checked, rows.positive
+        learner, simple = self._learners(given)
+        if checked is not None:
+            check_not_swapped(X, positive, checked, simple)
+            # What was checked is learned from as it is right; labels are calibrated as they were.
+            learned = mended(positive, checked)
+        ties = read_dependence(X, learned, groups, time, self.cv, rng)
+        scorer, scores = learner.learn(
+            X,
+            learned,
+            rows.weight,
+            ties.folds,
+            forward=ties.forward,
+            seed=int(rng.integers(1 << 31)),
+        )
+        judged, notes = ties.judged_weight(rows.weight, positive), list[str | None]()
+        if checked is not None and judged is not None and not judged[checked.rows].any():
+            # They were learned from; errors are counted on rows that were scored by others.
+            checked, notes = None, [_EARLY]
+        return replace(rows, weight=judged, checked=checked), ties, scorer, scores, notes
+
+    def _learners(self, given: GivenScores | None) -> tuple[Any, Callable[..., Any]]:
+        """Return what learns scores, and what learns a simple one: from labels to what scores."""
+        learner: Any = PooledLearner(self.features, self.l2s)
+        quick: Any = PooledLearner("linear", (0.1,))
+        if given is not None or self.estimator is not None:
+            learner = quick = given or EstimatorScores(self.estimator)
+
+        def simple(X: Any, positive: Any) -> Callable[[Any], Array]:
+            scorer, scores = quick.learn(X, positive, None, np.arange(len(positive)) % 2)
+            return lambda rows: scorer.score(rows, np.arange(len(scores))).mean(axis=0)
+
+        return learner, simple
 
     def _drawn(
-        self, rows: MemoryRows, groups: Any, time: Any
-    ) -> tuple[MemoryRows, TableSample | None, Any, Any]:
+        self, rows: LabeledRows, groups: Any, time: Any
+    ) -> tuple[LabeledRows, TableSample | None, Any, Any]:
         """Draw rows of more than a fit learns from."""
         if self.cv is not None and not isinstance(self.cv, Integral):
             return rows, None, groups, time  # its test sets are of all rows
@@ -524,7 +596,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         prevalence = None if self.prevalence is None else PrevalencePrior.of(self.prevalence)
         return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row, prevalence)
 
-    def _store(self, result: FitResult, scorer: Any, transformer: Any) -> None:
+    def _store(self, result: FitResult, scorer: Any) -> None:
         """Keep what a fit found, and nothing of a former one."""
         # The attributes that not every fit gives.
         for name in ("regret_", "sample_", "groups_", "folds_"):
@@ -532,8 +604,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         self.warnings_ = [] if result.doubt is None else [result.doubt]
         for text in self.warnings_:
             warnings.warn(text, DenoisingWarning, stacklevel=4)
-        self._result = result
-        self.scorer_, self.transformer_ = scorer, transformer
+        self._result, self.scorer_ = result, scorer
         for name in _FOUND:
             setattr(self, f"{name}_", getattr(result, name))
         posterior, options = result.posterior, result.options
@@ -543,7 +614,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         self.noise_rate_interval_ = posterior.interval(options.level)
         self.noise_rate_source_ = result.source
         self.noise_models_ = dict(posterior.models or {})
-        self.n_effective_ = float(result.n_effective or result.n_rows)
+        self.n_effective_ = result.n_effective
         if result.regret is not None:
             self.regret_ = result.regret
         self.rule_cost_ = result.costs["rule"]
@@ -580,8 +651,6 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         if isinstance(self.scorer_, GivenScores):
             X = self.scorer_.read(X)
         X = self._validated(X, reset=False)
-        if self.transformer_ is not None:
-            X = np.asarray(self.transformer_.transform(X), dtype=float)
         return clean_probability(self.scorer_, self._result.curves, X)
 
     def predict_proba(self, X: Any) -> Array:
@@ -601,7 +670,8 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
 
     def probability_of_cells(self, cells: Array) -> Array:
         """Return the same of rows that the encoder of the scores has made cells of."""
-        return self._columns(clean_probability(self.scorer_, self._result.curves, cells))
+        rule = PooledRule.of(self.scorer_, self._result.curves)
+        return self._columns(rule.probability(cells))
 
     def predict_proba_scores(self, scores: Any) -> Array:
         """Return the probability of each *clean* label, after `fit_scores`.
@@ -679,28 +749,6 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         paid = self._prices(X, prices)
         cost = self._result.options.cost if paid is None else paid
         return self._classes_of(bayes_calls(self._positive_probability(X), cost, self.chosen_))
-
-    def pooled_rule(self) -> PooledRule:
-        """Return what gives the probability of a row, collapsed: few numbers that can be exported.
-
-        Returns
-        -------
-        PooledRule
-            Piecewise-linear scores, boosting's share in them, and a table for each.
-        """
-        check_is_fitted(self)
-        if isinstance(self.scorer_, GivenScores):
-            msg = "A classifier of given scores has no columns to write; save your own model."
-            raise TypeError(msg)
-        if self.estimator is not None:
-            msg = (
-                f"The scores of `estimator={type(self.estimator).__name__}` cannot be collapsed; "
-                "leave `estimator` out for pooled scores."
-            )
-            raise TypeError(msg)
-        options = self._result.options
-        rule = PooledRule.of(self.scorer_, self._result.curves)
-        return replace(rule, threshold=None if options.by_row else options.cost)
 
     def summary(self) -> str:
         """Return one screen of text: what was assumed, found, chosen, and what would help most.

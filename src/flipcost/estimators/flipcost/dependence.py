@@ -29,7 +29,7 @@ from flipcost.tables.encoder import Encoder, is_mixed
 if TYPE_CHECKING:
     from flipcost.core.arrays import Array, Flags, Indices
     from flipcost.core.noise_posterior import RatePosterior
-    from flipcost.estimators.flipcost.fit import ScoredRows
+    from flipcost.estimators.flipcost.rows import ScoredRows
 
 # Forward folds when no one says, and rows of each label that the first one is learned from.
 _FORWARD_FOLDS, _FIRST_ROWS = 5, 5
@@ -131,29 +131,7 @@ class Dependence:
 def read_dependence(
     X: Any, learned: Flags, groups: Any, time: Any, cv: Any, rng: np.random.Generator
 ) -> Dependence:
-    """Return which rows depend on each other: by groups, by time, or since they repeat others.
-
-    Parameters
-    ----------
-    X : array, sparse matrix or frame of n rows
-        The rows; looked at for copies where neither groups nor time are given.
-    learned : ndarray of bool, shape (n,)
-        Labels that are learned from.
-    groups, time : array-like of shape (n,) or None
-        As in `FlipCostClassifier.fit`.
-    cv : int, splitter, iterable or None
-        As in `FlipCostClassifier`.
-    rng : numpy.random.Generator
-        Where chance comes from.
-
-    Examples
-    --------
-    >>> X, labels = np.zeros((6, 1)), np.arange(6) % 2 == 1
-    >>> rng = np.random.default_rng(0)
-    >>> found = read_dependence(X, labels, list("aabbcc"), None, None, rng)
-    >>> found.groups, found.kind, bool(np.all(found.folds[::2] == found.folds[1::2]))
-    (array([0, 0, 1, 1, 2, 2]), 'groups', True)
-    """
+    """Return which rows depend on each other: by groups, by time, or since they repeat others."""
     if groups is not None and time is not None:
         msg = "Give `groups` or `time`, not both: folds follow one of them."
         raise FlipCostError(msg)

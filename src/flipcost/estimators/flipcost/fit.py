@@ -6,14 +6,12 @@ and puts all that was found together in one `FitResult`, whichever way the rows 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from scipy.special import expit, ndtri
 
-from flipcost.core.arrays import Array, Flags
-from flipcost.core.calibration import TABLE, Calibration, ScoreBins, calibrate
+from flipcost.core.calibration import TABLE, calibrate
 from flipcost.core.checked_rows import RateBand, given_label, rates_by_score_band
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval
@@ -41,115 +39,12 @@ from flipcost.estimators.flipcost.result import SOURCES, FitOptions, FitResult, 
 from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
-    from collections.abc import Callable, Sequence
+    from collections.abc import Sequence
 
-    from numpy.typing import NDArray
-
-    from flipcost.core.calibration import Calibration
-    from flipcost.core.checked_rows import CheckedRows
+    from flipcost.core.arrays import Array
+    from flipcost.core.calibration import Calibration, ScoreBins
     from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
-    from flipcost.estimators.flipcost.result import FitOptions
-
-
-@dataclass(frozen=True, eq=False)
-class ScoredRows:
-    """Rows with their out-of-fold scores, or what represents the rows.
-
-    Attributes
-    ----------
-    bins : tuple of ScoreBins
-        Labels of all rows in bins of each score.
-    scores : tuple of ndarray of shape (n,)
-        Scores in the units of the bins.
-    positive : ndarray of bool, shape (n,)
-        The noisy labels.
-    weight : ndarray of shape (n,) or None
-        Weights.
-    n_rows : int
-        How many rows there are, or these represent.
-    positive_share : float
-        Share of positive labels in all rows.
-    call_squares : callable or None
-        As in `flipcost.core.decision.count_calls`, where these represent more rows.
-    checked : CheckedRows or None
-        Those among them whose right label is known.
-    prices : RowCosts or None
-        What their mistakes cost, where that differs by row.
-    features : ndarray of shape (n, d) or None
-        Their features as numbers, where checked rows may correct the scores by these.
-    folds : ndarray of int, shape (n,), or None
-        The folds that scores are held out by.
-    design : float, default=1.0
-        Design effect (`flipcost.core.dependence`): rows count for this many times fewer.
-    call_design : callable or None
-        As in `flipcost.core.decision.decide`, where rows depend on each other and have prices.
-    """
-
-    bins: tuple[ScoreBins, ...]
-    scores: tuple[Array, ...]
-    positive: Flags
-    weight: Array | None
-    n_rows: int
-    positive_share: float
-    call_squares: Callable[[Flags], Array] | None = None
-    checked: CheckedRows | None = None
-    prices: RowCosts | None = None
-    features: Array | None = None
-    folds: NDArray[np.intp] | None = None
-    design: float = 1.0
-    call_design: Callable[[Flags, RatePosterior], float] | None = None
-
-    @property
-    def n_effective(self) -> float:
-        """Rows that these count for."""
-        return self.n_rows / self.design
-
-    @property
-    def n_clean(self) -> int:
-        """Rows beside these whose right label is known."""
-        clean = self.bins[0].clean
-        return 0 if clean is None else round(float(clean.sum()))
-
-    @classmethod
-    def from_scores(
-        cls,
-        scores: Array,
-        positive: Flags,
-        weight: Array | None,
-        checked: CheckedRows | None = None,
-        prices: RowCosts | None = None,
-        stands_for: tuple[float, float] = (1.0, 1.0),
-        *,
-        clean: tuple[Array, Flags] | None = None,
-        overwrite_scores: bool = False,
-    ) -> ScoredRows:
-        """Bin scores of shape (n_scores, n); they may be overwritten, for fewer copies of them.
-
-        Weights may say for how many rows a drawn one stands: `stands_for` is what a negative and a
-        positive label weigh, and each counts as one row.
-        `clean` are scores of other rows, and which of these are truly positive.
-        """
-        at_checked = None if checked is None else scores[:, checked.rows]
-        found = [
-            ScoreBins.standardizing(s, positive, weight, s if overwrite_scores else None)
-            for s in scores
-        ]
-        bins = tuple(b.of_drawn(stands_for) for b, _ in found)
-        if checked is not None and at_checked is not None:
-            rows = checked.rows
-            w = checked.weight
-            if w is None and weight is not None:
-                w = weight[rows]
-            bins = tuple(
-                b.with_checked(s, checked.right, positive[rows], w)
-                for b, s in zip(bins, at_checked, strict=True)
-            )
-        if clean is not None:
-            bins = tuple(b.with_clean(s, clean[1]) for b, s in zip(bins, clean[0], strict=True))
-        standard = tuple(z for _, z in found)
-        share = float(np.average(positive, weights=weight))
-        n_rows = len(positive)
-        return cls(bins, standard, positive, weight, n_rows, share, checked=checked, prices=prices)
+    from flipcost.estimators.flipcost.rows import ScoredRows
 
 
 # A share of positives this many standard errors off cannot come from the rate that was given.
@@ -157,20 +52,7 @@ _IMPOSSIBLE = 4.0
 
 
 def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration, str]:
-    """Return the calibration over the rates that are left open, and where the rate came from.
-
-    Examples
-    --------
-    >>> from flipcost.estimators.flipcost.fit import ScoredRows
-    >>> rng = np.random.default_rng(0)
-    >>> scores, options = rng.normal(size=(1, 2000)), FitOptions(0.3, (0.1, 0.2), "symmetric", 0.95)
-    >>> noisy = (rng.random(2000) < 1 / (1 + np.exp(-3 * scores[0]))) ^ (rng.random(2000) < 0.1)
-    >>> calibration, source = calibrate_scores(
-    ...     ScoredRows.from_scores(scores, noisy, None), options
-    ... )
-    >>> calibration.rates, source
-    (array([[0.1, 0.2]]), 'given')
-    """
+    """Return the calibration over the rates that are left open, and where the rate came from."""
     rate = options.given_rate
     if options.prevalence is not None and rate not in ("integrate", "minimax"):
         msg = (
@@ -249,36 +131,9 @@ _VALUE_ROWS = 1_000
 _SMALLEST_TAIL = 10
 
 
-def fit_scores(
-    rows: ScoredRows,
-    options: FitOptions,
-    reweigh: Callable[[int], ScoredRows] | None = None,
-) -> FitResult:
-    """Calibrate out-of-fold scores, and choose.
-
-    Parameters
-    ----------
-    rows : ScoredRows
-        What to learn from.
-    options : FitOptions
-        Cost, noise and level.
-    reweigh : callable, optional
-        From the score that leads the pool to the same rows with the weights to choose by.
-
-    Examples
-    --------
-    >>> from flipcost.estimators.flipcost.result import FitOptions
-    >>> from flipcost.estimators.flipcost.fit import ScoredRows
-    >>> rng = np.random.default_rng(0)
-    >>> scores, options = rng.normal(size=(1, 2000)), FitOptions(0.3, 0.1, "symmetric", 0.95)
-    >>> noisy = (rng.random(2000) < 1 / (1 + np.exp(-3 * scores[0]))) ^ (rng.random(2000) < 0.1)
-    >>> result = fit_scores(ScoredRows.from_scores(scores, noisy, None), options)
-    >>> result.chosen, result.value_of_information
-    ('rule', 0.0)
-    """
+def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
+    """Calibrate out-of-fold scores, and choose."""
     calibration, source = calibrate_scores(rows, options)
-    if reweigh is not None:
-        rows = reweigh(int(calibration.weight.sum(axis=1).argmax()))
     posterior = rate_posterior(rows.bins, calibration, options.model_in_doubt, options.prevalence)
     answer, rate, regret = None, None, None
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
@@ -313,7 +168,7 @@ def fit_scores(
     unit = options.unit if rows.prices is None else 1.0
     return FitResult(
         options=options,
-        n_rows=rows.n_rows,
+        n_rows=len(rows.positive),
         bins=rows.bins,
         source=source,
         posterior=posterior,

@@ -158,8 +158,8 @@ class FitResult:
         Rows beside these whose right label is known.
     correction : tuple of ScoreCurves and Correction, or None
         The scores that count without, and how checked rows made one score, the last, of them.
-    n_effective : float or None
-        Rows that these count for, where they depend on each other; all when None.
+    n_effective : float
+        Rows that these count for: fewer where they depend on each other.
     noise_by_score : tuple of RateBand
         How rates change along the score, with checked rows.
     """
@@ -178,10 +178,10 @@ class FitResult:
     value_of_information: float
     bounds: NoiseRate
     wrong_share: Interval
+    n_effective: float
     n_checked: int = 0
     n_clean: int = 0
     correction: tuple[ScoreCurves, Correction] | None = None
-    n_effective: float | None = None
     noise_by_score: tuple[RateBand, ...] = ()
     break_even: BreakEven | None = None
 
@@ -194,7 +194,7 @@ class FitResult:
         if self.n_checked or self.rate_is_known:
             return self.wrong_share
         return self.posterior.if_random.wrong_share(
-            self.bins[0].noisy_share, self.options.level, self.n_effective or self.n_rows
+            self.bins[0].noisy_share, self.options.level, self.n_effective
         )
 
     @property
@@ -231,7 +231,7 @@ class FitResult:
         wide = (
             share.high - share.low > priors.WIDE_SHARE
             or (tails < share.low and not self.n_checked)
-            or self.posterior.doubt(self.n_effective or self.n_rows) is not None
+            or self.posterior.doubt(self.n_effective) is not None
         )
         return "undecided" if wide or share.low < priors.SOME_SHARE else "noisy"
 
@@ -240,7 +240,7 @@ class FitResult:
         """Why a rate that was given identifies nothing, or None where it does."""
         if isinstance(self.options.noise_rate, NoiseRate):
             return why_uninformative(self.options.noise_rate)
-        return self.posterior.doubt(self.n_effective or self.n_rows)
+        return self.posterior.doubt(self.n_effective)
 
     @property
     def rate_is_known(self) -> bool:

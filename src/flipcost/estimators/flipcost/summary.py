@@ -45,19 +45,7 @@ MOST_BYTES = 1_000_000
 
 
 def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None = None) -> str:
-    """Return the summary as text.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from flipcost.estimators.flipcost.fit import fit_scores
-    >>> from flipcost.estimators.flipcost.result import FitOptions
-    >>> from flipcost.estimators.flipcost.fit import ScoredRows
-    >>> rows = ScoredRows.from_scores(np.arange(90.0)[None], np.arange(90) % 7 > 3, None)
-    >>> fit = fit_scores(rows, FitOptions(0.3, 0.1, "symmetric", 0.95))
-    >>> summarize(fit, 2, "ill").splitlines()[0]
-    'FlipCostClassifier on 90 rows, 2 features; positive class “ill”'
-    """
+    """Return the summary as text."""
     rows = f"{fit.n_rows:,} rows"
     if n_rows not in (None, fit.n_rows):
         rows = f"{n_rows:,} rows (learned from {fit.n_rows:,} weighted to represent all)"
@@ -103,7 +91,7 @@ def _errors(fit: FitResult, positive: Any) -> str:
         fit.bounds,
         fit.wrong_share,
         bins.noisy_share,
-        fit.n_effective or fit.n_rows,
+        fit.n_effective,
         n_checked=fit.n_checked,
         n_clean=fit.n_clean,
         level=fit.options.level,

@@ -33,7 +33,7 @@ class Option:
     default : object
         `...` if it must be given.
     help : str
-        One sentence, for the command line.
+        What it is, for the command line and for the documentation.
     group : str
         Its heading; "" for what only Python can give.
     flag : str
@@ -42,8 +42,8 @@ class Option:
         What the command line takes.
     read : callable or None
         From the text that was typed to the value.
-    takes, doc : str
-        What the documentation of Python says it takes, and what it is.
+    takes : str
+        What the documentation of Python says it takes.
     more : dict
         Whatever else the parser needs.
     name, many : str, bool
@@ -57,7 +57,6 @@ class Option:
     kind: Any
     read: Callable[[Any], Any] | None
     takes: str
-    doc: str
     more: Mapping[str, Any]
     name: str = ""
     many: bool = False
@@ -72,14 +71,13 @@ def option(
     kind: Any = None,
     read: Callable[[Any], Any] | None = None,
     takes: str = "",
-    doc: str = "",
     **more: Any,
 ) -> Any:
     """Return the field of an option, one that must be given if its default is `...`.
 
     If not given, its flag is its name with dashes, and `kind` and `takes` follow its annotation.
     """
-    known = {"option": Option(default, help, group, flag, kind, read, takes, doc or help, more)}
+    known = {"option": Option(default, help, group, flag, kind, read, takes, more)}
     return field(metadata=known) if default is ... else field(default=default, metadata=known)
 
 
@@ -120,7 +118,7 @@ def documented(table: type) -> str:
     for one in options_of(table):
         default = "" if one.default is ... else f", default={one.default!r}"
         lines.append(f"{one.name} : {one.takes}{default}")
-        lines.append(textwrap.indent(textwrap.fill(one.doc, 92), "    "))
+        lines.append(textwrap.indent(textwrap.fill(one.help, 92), "    "))
     return "\n".join(lines)
 
 

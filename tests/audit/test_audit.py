@@ -211,18 +211,6 @@ def test_columns_that_number_the_rows_are_left_out():
     assert any("'index'" in warning for warning in found.warnings)
 
 
-def test_columns_that_number_the_rows_of_a_sample_are_left_out():
-    """Rows sampled from a larger table are numbered as there, and so is a column that counts."""
-    import pyarrow as pa
-
-    places = np.sort(np.random.default_rng(0).choice(900, 300, replace=False))
-    table = noisy_table(300).append_column("index", pa.array(places + 1))
-    found = audit(table, "ill", PRICES, drop=["truth"], rows=places, n_rows=900)
-    assert [column["name"] for column in found.schema] == ["x0", "x1", "x2"]
-    assert found.n_rows_total == 900
-    assert {s.row - 1 for s in found.suspects} <= set(places.tolist())
-
-
 def test_the_package_is_a_call():
     """`fc.audit(...)` is the audit, and the package keeps its names."""
     import flipcost as fc

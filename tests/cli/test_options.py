@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 import typer
 
-import flipcost as fc
 from flipcost._options import options_of, read_given
 from flipcost.audit import AuditOptions
 from flipcost.cli._app import app
@@ -52,12 +51,6 @@ def test_python_and_the_command_line_have_the_same_options():
         assert (one.name in typed) == bool(one.group)
         if one.group:
             assert typed[one.name].help == one.help
-
-
-def test_former_names_are_answered_with_the_new_ones():
-    """A keyword of version 0.1 is refused in one sentence."""
-    with pytest.raises(FlipCostError, match="`positive=` is called `pos_label=` now"):
-        fc.audit({}, "ill", positive="yes")
 
 
 def test_a_full_disk_behind_standard_error_hides_nothing():

@@ -325,7 +325,7 @@ def _range(data: AuditData, name: str) -> RangeFound:
         at = costs_at(price)
         sums = cost_sums(rows.positive, middle, at, rows.weight)
         paid = sums.thinned(rows.design(middle, at, posterior)).mean(posterior, rows.level)
-        return Interval(paid.value / unit, paid.low / unit, paid.high / unit)
+        return paid.times(1 / unit)
 
     def regret(price: float, best: NDArray[np.bool_]) -> Interval:
         at = costs_at(price)
@@ -334,7 +334,7 @@ def _range(data: AuditData, name: str) -> RangeFound:
         saved = sums.thinned(design).mean(posterior, rows.level)
         # Knowing the cost is never worse: one may still do as at the middle.
         limits = clip_interval(saved.value, saved.low, saved.high, least=0.0)
-        return Interval(*(limit / unit for limit in limits))
+        return Interval(*limits).times(1 / unit)
 
     def changed(best: NDArray[np.bool_]) -> float:
         return float(np.average(best != middle, weights=rows.weight))

@@ -360,7 +360,7 @@ class Findings:
         for one in self.models.candidates:
             row = {"key": one.key, "label": one.label, "called_positive": one.share_called}
             for name, what in (("cost", one.likely), ("saved", one.saving_likely)):
-                money = _times(1000 * self.unit, what)
+                money = what.times(1000 * self.unit)
                 row |= {name: money.value, f"{name}_low": money.low, f"{name}_high": money.high}
             rows.append(row)
         return _frame(pa.Table.from_pylist(rows), backend)
@@ -480,10 +480,6 @@ def _plain(value: Any) -> Any:
     return [_plain(one) for one in value] if isinstance(value, list | tuple) else value
 
 
-def _times(unit: float, found: Interval) -> Interval:
-    return Interval(unit * found.value, unit * found.low, unit * found.high)
-
-
 def _recheck(recheck: Recheck) -> dict[str, Any]:
     """Return what each round of checks brought, and what the next checks are worth."""
     batch = recheck.batch
@@ -506,12 +502,12 @@ def _candidate(candidate: Candidate, unit: float) -> dict[str, Any]:
     return {
         "key": candidate.key,
         "label": candidate.label,
-        "cost_observed": _times(unit, candidate.observed),
-        "cost_clean": _times(unit, candidate.clean),
-        "saving_of_chosen": _times(unit, candidate.saving),
-        "cost_likely": _times(unit, candidate.likely),
-        "saving_likely": _times(unit, candidate.saving_likely),
-        "cost_test": None if candidate.test is None else _times(unit, candidate.test),
+        "cost_observed": candidate.observed.times(unit),
+        "cost_clean": candidate.clean.times(unit),
+        "saving_of_chosen": candidate.saving.times(unit),
+        "cost_likely": candidate.likely.times(unit),
+        "saving_likely": candidate.saving_likely.times(unit),
+        "cost_test": None if candidate.test is None else candidate.test.times(unit),
         "called_positive": candidate.share_called,
     }
 
@@ -538,11 +534,11 @@ def _decisions(found: Decisions, unit: float) -> dict[str, Any]:
                 "price": one.name,
                 "low": one.low,
                 "high": one.high,
-                "cost_low": _times(unit, one.cost[0]),
-                "cost_middle": _times(unit, one.cost[1]),
-                "cost_high": _times(unit, one.cost[2]),
-                "regret_low": _times(unit, one.regret[0]),
-                "regret_high": _times(unit, one.regret[1]),
+                "cost_low": one.cost[0].times(unit),
+                "cost_middle": one.cost[1].times(unit),
+                "cost_high": one.cost[2].times(unit),
+                "regret_low": one.regret[0].times(unit),
+                "regret_high": one.regret[1].times(unit),
                 "calls_changed_low": one.changes[0],
                 "calls_changed_high": one.changes[1],
                 "switch": one.switch,

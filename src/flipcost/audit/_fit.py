@@ -7,7 +7,6 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
-from sklearn.linear_model import LogisticRegression
 
 from flipcost._threads import thread_limits
 from flipcost.audit._scores import read_scores
@@ -21,7 +20,7 @@ from flipcost.core.decision import bayes_calls
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators import flipcost
-from flipcost.estimators.flipcost import TableSample, check_not_swapped
+from flipcost.estimators.flipcost import TableSample
 from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import FlipCostError, TableError
 from flipcost.tables.arrow import as_text, concatenate, take_column
@@ -317,7 +316,8 @@ def fit(
         rounds,
         learned_by=total,
     )
-    _check_checked(rows, options, source.name)
+    given_in = "what was checked" if options.trusted is None else repr(options.trusted)
+    _check_once(rows, options, source.name, given_in)
     dependence, given_scores = _dependence(frame, options, source.name), None
 
     def read(frame: Any) -> Any:
@@ -329,19 +329,23 @@ def fit(
         given_scores = GivenScores(options.score_kind)
         # Rows with the same scores are not taken for copies.
         dependence = dependence or {"groups": np.arange(len(labels))}
-    with limited_threads(len(labels)):
-        scored = flipcost.fit_drawn(
-            classifier,
-            read(frame),
-            labels,
-            sample,
-            sample_weight=weight,
-            trusted=trusted,
-            prices=prices,
-            given=given_scores,
-            clean=None if test is None else (read(test.frame), test.positive),
-            **dependence,
-        )
+    try:
+        with limited_threads(len(labels)):
+            scored = flipcost.fit_drawn(
+                classifier,
+                read(frame),
+                labels,
+                sample,
+                sample_weight=weight,
+                trusted=trusted,
+                prices=prices,
+                given=given_scores,
+                clean=None if test is None else (read(test.frame), test.positive),
+                **dependence,
+            )
+    except FlipCostError as error:
+        named = str(error).replace("`trusted`", given_in).replace("`y`", repr(options.target))
+        raise TableError(named) from error
     if rows.checked is not None and scored[0].checked is not None:
         share = scored[0].checked.prevalence
         rows = replace(rows, checked=replace(rows.checked, prevalence=share))
@@ -481,13 +485,10 @@ it is known only once the label is; give a price that is known before.
             raise TableError(msg)
 
 
-def _check_checked(rows: EvaluationRows, options: AuditOptions, name: str) -> None:
-    """Refuse checked rows that contradict each other, or nearly all that is known."""
+def _check_once(rows: EvaluationRows, options: AuditOptions, name: str, given_in: str) -> None:
+    """Refuse rows that were checked more than once and contradict each other."""
     checked = rows.checked
-    if checked is None:
-        return
-    given_in = "what was checked" if options.trusted is None else repr(options.trusted)
-    if options.id is not None:
+    if checked is not None and options.id is not None:
         frame = rows.frame.take(checked.rows)
         ids = as_text(take_column(frame, options.id, name), options.id, "names").to_pylist()
         right: dict[str, bool] = {}
@@ -498,12 +499,3 @@ def _check_checked(rows: EvaluationRows, options: AuditOptions, name: str) -> No
                     f"{given_in}; settle which is right, or leave it empty."
                 )
                 raise TableError(msg)
-
-    def learn(X: Array, positive: Flags) -> Any:
-        return LogisticRegression(max_iter=1000).fit(X, positive).decision_function
-
-    try:
-        check_not_swapped(rows.X, rows.positive, checked, learn)
-    except FlipCostError as error:
-        named = str(error).replace("`trusted`", given_in).replace("`y`", repr(options.target))
-        raise TableError(named) from error

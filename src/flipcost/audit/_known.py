@@ -9,6 +9,7 @@ import numpy as np
 
 from flipcost.core.feasible import agreement, check_total_weight
 from flipcost.core.noise import rate_pair
+from flipcost.estimators.flipcost.fit import check_possible
 from flipcost.exceptions import TableError, positive_doubt, shorten
 from flipcost.noise import rate_of_patterns
 from flipcost.tables.roles import two_classes
@@ -91,7 +92,9 @@ def known_rate(
     outside = _check_answers(maker, facts)
     rate, notes = None, []
     if options.noise_rate is not None:
-        rate = _checked_rate(options.noise_rate, facts, labels[1])
+        rate = options.noise_rate
+        share = facts.weight[labels[1]] / sum(facts.weight.values())
+        check_possible(rate_pair(rate), share, sum(facts.rows.values()))
     elif options.has_checked:
         notes = check_trusted(facts.pairs, options, labels, sum(facts.rows.values()))
     elif options.roles.second_label:
@@ -222,22 +225,3 @@ def _unrelated(
         f"The labels of {shorten(names)} and {target!r} agree no more than chance does, so the "
         f"noise rate is not identified by them: they played no part."
     )
-
-
-def _checked_rate(noise_rate: Any, facts: TableFacts, positive_label: str) -> Any:
-    """Return a rate that was given, once the share of positive labels allows for it.
-
-    Under errors at these rates that share lies between ``rho_neg`` and ``1 - rho_pos``; four
-    standard errors are left for chance.
-    """
-    share = facts.weight[positive_label] / sum(facts.weight.values())
-    rho_pos, rho_neg = rate_pair(noise_rate)
-    slack = 4 * np.sqrt(0.25 / sum(facts.rows.values()))
-    if not rho_neg - slack <= share <= 1 - rho_pos + slack:
-        msg = (
-            f"The noise rate {noise_rate} is impossible for these labels: it implies a share "
-            f"of {positive_label!r} between {rho_neg:g} and {1 - rho_pos:g}, which is "
-            f"{share:.3g}. Give a smaller rate, or one for each class."
-        )
-        raise TableError(msg)
-    return noise_rate

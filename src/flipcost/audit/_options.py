@@ -13,7 +13,7 @@ from flipcost._options import COSTS, KNOWN, LARGE, MODEL, TABLE, documented, opt
 from flipcost.exceptions import FlipCostError, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Mapping, Sequence
+    from collections.abc import Sequence
 
     from flipcost.core.costs import Costs
     from flipcost.core.gains import Capacity
@@ -28,7 +28,6 @@ NOISE_MODELS = ("auto", "symmetric", "missed_positives", "wrong_negatives", "cla
 _MOST_UNEVEN = 1e9
 # Attributes of a model that name columns it reads.
 _READ = ("feature_names_in_", "cost_columns")
-_RENAMED = {"positive": "pos_label", "group": "groups", "seed": "random_state"}
 
 
 def read_rate(text: str) -> Any:
@@ -97,15 +96,6 @@ def _shares(text: str) -> tuple[float, ...]:
     return tuple(float(p[:-1]) / 100 if p.endswith("%") else float(p) for p in parts)
 
 
-def renamed(options: Mapping[str, Any]) -> Mapping[str, Any]:
-    """Return options as they are, or say what one of version 0.1 is called now."""
-    for old, new in _RENAMED.items():
-        if old in options:
-            msg = f"`{old}=` is called `{new}=` now, as in scikit-learn."
-            raise FlipCostError(msg)
-    return options
-
-
 @dataclass(frozen=True, kw_only=True, eq=False)
 class AuditOptions:
     """What is asked of an audit, whichever way its rows arrive.
@@ -126,26 +116,22 @@ class AuditOptions:
     sample_weight: str | None = option(None, "Column of row weights.", TABLE)
     groups: str | None = option(
         None,
-        "Column grouping related rows, such as patient.",
+        "Column grouping related rows, such as patient: one group shares a fold, and intervals "
+        "count groups.",
         TABLE,
         flag="--group",
-        doc="Column grouping related rows: a patient, a customer, a document. Rows of one group "
-        "share a fold, and intervals count groups. Not a feature.",
     )
     time: str | None = option(
         None,
-        "Column of dates or numbers: learn from earlier rows, evaluate on later ones.",
+        "Column of dates or numbers: learn from earlier rows, evaluate on later ones, warn of "
+        "drift.",
         TABLE,
-        doc="Column of dates or numbers to order rows by: models are then evaluated on rows later "
-        "than those they learned from, and drift is warned of. Not a feature.",
     )
     drop: Sequence[str] = option((), "Column to leave out; may be repeated.", TABLE)
     drop_unusable: bool = option(
         False,
-        "Leave out columns that cannot be used.",
+        "Leave out columns that are empty, constant or have too many categories.",
         TABLE,
-        doc="Leave out columns that are empty, constant or have too many categories, rather than "
-        "refuse them.",
     )
     categorical: Sequence[str] = option(
         (),
@@ -154,19 +140,15 @@ class AuditOptions:
     )
     learn_prices: bool = option(
         False,
-        "Learn from the columns that costs are made of too; else they are left out.",
+        "Learn from the columns that costs are made of too; else they are left out, since costs "
+        "are often known late.",
         COSTS,
-        doc="Learn from the columns that `cost` names too. Else they are costs and nothing else: "
-        "what a mistake costs is often known late, or set by people who saw more.",
     )
     capacity: str | None = option(
         None, "Most rows you can flag: 500, 5%, or by group north=200,south=5%.", COSTS
     )
     capacity_by: str | None = option(
-        None,
-        "Column of the groups of --capacity.",
-        COSTS,
-        doc="Column of the groups of `capacity`; one capacity is then that of each.",
+        None, "Column of groups, each with a capacity of its own.", COSTS
     )
     by: str | None = option(
         None,
@@ -178,72 +160,53 @@ class AuditOptions:
         "Share of wrong labels, if known: 0.2 or 20%, or two for true positives and negatives.",
         KNOWN,
         read=read_rate,
-        doc="Share of wrong labels, if known; a pair is of true positives and of true negatives.",
     )
     noise_model: str = option(
         "auto",
-        "How labels go wrong: auto, symmetric, missed_positives, wrong_negatives or "
+        "How labels go wrong: auto weighs symmetric, missed_positives, wrong_negatives and "
         "class_conditional.",
         KNOWN,
-        doc='How labels may have gone wrong; "auto" weighs "symmetric", "missed_positives", '
-        '"wrong_negatives" and "class_conditional". See `FlipCostClassifier`.',
     )
     prevalence: float | tuple[float, float] | None = option(
         None,
         "Share of rows that are truly positive, if known: 0.1, or a range such as 0.08,0.15.",
         KNOWN,
         read=read_prevalence,
-        doc="Share of rows that are truly positive, if known, or a range of it.",
     )
     trusted: str | None = option(
-        None,
-        "Column of right labels, on checked rows only.",
-        KNOWN,
-        doc="Column with the right label of checked rows, empty elsewhere. They are learned from, "
-        "and errors are counted on them.",
+        None, "Column with the right label of checked rows, empty elsewhere.", KNOWN
     )
     checked: Sequence[Path] | Path | str = option(
         (),
-        "File of checked rows; may be repeated.",
+        "File of checked rows, found by their id or else by their number; may be repeated.",
         KNOWN,
         takes="path or sequence of paths",
-        doc="Files of checked rows, each a round (`flipcost.recheck.read_checked`), used as "
-        "`trusted` is. Rows are found by `id`, or else by their number, and must have the label "
-        "that they had.",
     )
     second_label: Sequence[str] | str = option(
         (),
-        "Column of labels given again, independently; may be repeated.",
+        "Column of labels given again, independently, which tell the error rate of the target; "
+        "may be repeated.",
         KNOWN,
-        doc="Columns of labels that were given independently; the error rate is estimated from "
-        "these. One is taken to be as noisy as the target; of two or more each has its own rates.",
     )
     worker: str | None = option(
         None,
-        "Column of annotators, where each row is one label of an item.",
+        "Column of annotators, where each row is one label of an item; these are pooled.",
         KNOWN,
-        doc="Column of annotators, where each row is one label that one of them gave an item. The "
-        "labels of an item are pooled to one; how often it is wrong follows from how annotators "
-        "agree.",
     )
     item: str | None = option(None, "Column of the items that annotators labelled.", KNOWN)
     annotators: Sequence[str] | str = option(
         (),
-        "Columns of several annotators, a,b,c, where each row is an item; --target is then what "
+        "Columns of several annotators, a,b,c, where each row is an item; the target is then what "
         "their pooled label is called.",
         KNOWN,
         read=read_names,
-        doc="Columns of several annotators, where each row is an item. Their labels are pooled to "
-        "one, which `target` names.",
     )
     test: Any = option(
         None,
-        "File of rows with clean labels.",
+        "Rows with clean labels: evidence of label errors, and what models are evaluated on.",
         KNOWN,
         kind=Path,
         takes="pyarrow, pandas or polars table",
-        doc="Rows with clean labels, columns as in the table: evidence of its label errors, and "
-        "what models are evaluated on.",
     )
     truth: str | None = option(
         None,
@@ -251,44 +214,33 @@ class AuditOptions:
         "Not learned from: models are evaluated by it.",
     )
     cost_check: float | None = option(
-        None,
-        "What checking one row costs, to know when to stop.",
-        COSTS,
-        doc="What checking one row costs, in the unit of `cost`: then it is said when to stop.",
+        None, "What checking one row costs, to know when to stop.", COSTS
     )
     model: Any = option(
         "auto",
-        "auto, linear, boosting, or a saved model to compare with.",
+        "What scores the rows: linear (ridge regression with splines), boosting, or auto, which "
+        "pools both; or a saved model to compare with.",
         MODEL,
         takes="str or estimator",
-        doc='What scores the rows: "linear" is ridge regression with splines, "boosting" '
-        'gradient boosting, and "auto" pools both where rows allow it; or a classifier that is '
-        'not fitted yet. A fitted model that reads tables is compared with "auto".',
     )
     score: Sequence[str] | str = option(
         (),
         "Column of out-of-fold scores of your own model, larger for positives; nothing else is "
-        "learned from. Scores of rows that it was fitted on make all figures too good.",
+        "learned from. Scores of rows that it was fitted on make all figures too good. May be "
+        "repeated.",
         MODEL,
-        doc="Columns of scores of models of your own, larger where a row is likelier positive, and "
-        "the only columns learned from. They must be out of fold, as `cross_val_predict` gives "
-        "them: scores of rows that a model was fitted on make all figures too good.",
     )
     score_kind: str = option(
-        "score",
-        "What these are: score or probability.",
-        MODEL,
-        doc='What these are: "score", or "probability" of the positive label.',
+        "score", "What scores are: score, or probability of the positive label.", MODEL
     )
     random_state: int = option(0, "Seed of the folds.", MODEL, flag="--seed", min=0)
     level: float = option(0.95, "Level of all intervals.")
     max_rows: int | None = option(
         None,
-        "Sample a larger table.",
+        "Rows to draw of a larger table, weighted to stand for it; if not given 200,000, or fewer "
+        "where rows are wide.",
         LARGE,
         min=100,
-        doc="Rows to learn from and to compare models on, drawn of a larger table and weighted to "
-        "stand for it; 200,000 when None, or fewer where rows are wide.",
     )
     name: str | None = option(None, "What the table is called in messages.")
     n_next: int = option(50, "How many rows to choose for checking next.")
@@ -477,7 +429,8 @@ def _check_share(options: AuditOptions) -> None:
 
 AuditOptions.__doc__ = f"""What is asked of an audit, whichever way its rows arrive.
 
-`fc.audit` takes these as keywords.
+`fc.audit` takes these as keywords. A `model` that is not fitted yet scores the rows; a fitted one
+that reads tables is compared with "auto".
 
 Parameters
 ----------

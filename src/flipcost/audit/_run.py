@@ -17,7 +17,7 @@ from flipcost.audit._fit import AuditData, CleanRows, fit, limited_threads
 from flipcost.audit._known import find_labels, known_rate, label_warnings
 from flipcost.audit._leaks import find_leaks
 from flipcost.audit._models import is_fitted
-from flipcost.audit._options import AuditOptions, renamed
+from flipcost.audit._options import AuditOptions
 from flipcost.audit._scores import in_sample_doubt
 from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory
 from flipcost.estimators import FlipCostClassifier
@@ -54,8 +54,6 @@ def audit(
     target: str,
     cost: CostLike | None = None,
     *,
-    rows: Any = None,
-    n_rows: int | None = None,
     progress: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Findings:
@@ -70,8 +68,6 @@ def audit(
     cost : Costs, float or None, default=None
         Prices of the mistakes, or the share that a false positive bears; when None, both mistakes
         are taken to cost the same.
-    rows, n_rows : array of int and int, default=None
-        Which rows of a larger table these are, and how many it has, when it was sampled already.
     progress : callable, default=None
         Called with a word on each step.
     **options
@@ -101,11 +97,11 @@ def audit(
     True
     """
     asked, say = (
-        AuditOptions(target=target, cost=cost, **renamed(options)),
+        AuditOptions(target=target, cost=cost, **options),
         progress or _say_nothing,
     )
     if not asked.has_annotators:
-        return _walk(TableInMemory(table, asked, rows, n_rows), asked, say)
+        return _walk(TableInMemory(table, asked), asked, say)
     say("pooling the labels of the annotators")
     notes: list[str] = []
     pooled, items, asked = pool_labels(table, asked, notes)
@@ -173,7 +169,7 @@ def audit_files(
     >>> bool(wrong.low < 0.3 < wrong.high), result.chosen, result.n_rows
     (True, 'rule', 4000)
     """
-    asked = AuditOptions(target=target, cost=cost, **renamed(options))
+    asked = AuditOptions(target=target, cost=cost, **options)
     _refuse_annotators(asked)
     say = progress or _say_nothing
     on_cluster = dask is not None

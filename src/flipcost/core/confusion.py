@@ -46,6 +46,10 @@ class Interval:
     low: float
     high: float
 
+    def times(self, factor: float) -> Interval:
+        """Return it in another unit."""
+        return Interval(factor * self.value, factor * self.low, factor * self.high)
+
 
 @dataclass(frozen=True, eq=False)
 class ConfusionCounts:

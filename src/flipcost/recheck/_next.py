@@ -209,8 +209,7 @@ class _Asked:
     @property
     def saving(self) -> Interval:
         """What the checks save a row, in the units of the classifier's costs."""
-        unit, found = self.classifier.cost_unit_, self.choice.saving
-        return Interval(unit * found.value, unit * found.low, unit * found.high)
+        return self.choice.saving.times(self.classifier.cost_unit_)
 
 
 def _ask(

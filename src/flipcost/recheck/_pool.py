@@ -195,8 +195,7 @@ class CheckPool:
             self._row(int(k), float(choice.chance[k]), why, float(choice.suspicion[k]))
             for k, why in zip(rows, words, strict=True)
         ]
-        saving = choice.saving
-        priced = Interval(*(facts.unit * x for x in (saving.value, saving.low, saving.high)))
+        priced = choice.saving.times(facts.unit)
         return Batch(found, facts.columns, priced, facts.n_rows, len(some))
 
     def _row(self, place: int, chance: float, reason: str, suspicion: float) -> RowToCheck:

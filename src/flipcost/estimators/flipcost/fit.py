@@ -14,7 +14,6 @@ from scipy.special import expit, ndtri
 from flipcost.core.calibration import TABLE, calibrate
 from flipcost.core.checked_rows import RateBand, given_label, rates_by_score_band
 from flipcost.core.clean_means import LabelSums, cost_sums
-from flipcost.core.confusion import Interval
 from flipcost.core.correction import Correction, learn_correction
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import (
@@ -69,7 +68,7 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
         source = f"given with its interval: {rate.source}"
         return integrate_rates(rows.bins, known=known), source
     pair = rate_pair(rate)
-    _check_possible(pair, rows.positive_share, rows.n_effective)
+    check_possible(pair, rows.positive_share, rows.n_effective)
     return calibrate(rows.bins, [pair]), "given"
 
 
@@ -108,7 +107,7 @@ def _prior_of(rate: Any) -> tuple[Array, Array] | None:
     return np.asarray(rate.value), np.asarray(width / (2 * ndtri((1 + rate.level) / 2)))
 
 
-def _check_possible(pair: tuple[float, float], share: float, n_rows: float) -> None:
+def check_possible(pair: tuple[float, float], share: float, n_rows: float) -> None:
     """Refuse a rate that the share of positive labels contradicts beyond chance."""
     slack = _IMPOSSIBLE * np.sqrt(0.25 / n_rows)
     rho_pos, rho_neg = pair
@@ -118,7 +117,7 @@ def _check_possible(pair: tuple[float, float], share: float, n_rows: float) -> N
             f"a share of positive labels between {rho_neg:g} and {1 - rho_pos:g}, but the share is "
             f"{share:.4g}. Give a smaller rate, or one for each class as (rho_pos, rho_neg)."
         )
-        raise ValueError(msg)
+        raise FlipCostError(msg)
 
 
 # Rates with less than this share of the likeliest one's weight are not plausible states.
@@ -173,7 +172,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         source=source,
         posterior=posterior,
         chosen=answer or decision.chosen,
-        costs={name: _in_money(cost, unit) for name, cost in decision.costs.items()},
+        costs={name: cost.times(unit) for name, cost in decision.costs.items()},
         regret=regret,
         probability=probability,
         scorer_weights=weight.sum(axis=1),
@@ -320,7 +319,3 @@ def _value_of_rate(
         cost if rows.prices is None else rows.prices.take(slice(None, None, step)),
         None if rows.weight is None else rows.weight[::step],
     )
-
-
-def _in_money(cost: Interval, unit: float) -> Interval:
-    return cost if unit == 1.0 else Interval(unit * cost.value, unit * cost.low, unit * cost.high)

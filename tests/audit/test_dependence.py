@@ -171,7 +171,6 @@ def test_every_figure_in_money_counts_groups_once():
         given |= {name: getattr(called, name) for name in ("precision", "recall", "lift")}
         given |= {f"part {s.name}": s.cost for s in more.segments}
         bands = {f"curve at {k}": more.price.clean[k] for k in (10, 30)}
-        bands |= {f"benefit at {k}": more.benefit.clean[k] for k in (10, 30)}
         return {k: width(i) for k, i in given.items()} | {k: b[2] - b[1] for k, b in bands.items()}
 
     plain, copied = (widths(result) for result in found)

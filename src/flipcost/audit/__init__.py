@@ -11,27 +11,21 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flipcost.audit._columns import check_width
-    from flipcost.audit._decisions import Decisions, FlaggedRows, RangeFound
-    from flipcost.audit._explain import ColumnFacts, Effect, Suspect
-    from flipcost.audit._findings import Findings, Information, price_words
+    from flipcost.audit._decisions import FlaggedRows, RangeFound
+    from flipcost.audit._explain import Effect
+    from flipcost.audit._findings import Findings, price_words
     from flipcost.audit._models import Candidate, cost_grid
     from flipcost.audit._options import MODELS, AuditOptions, read_capacity
-    from flipcost.audit._recheck import Recheck
     from flipcost.audit._run import audit, audit_files, audit_sql
 
 __all__ = [
     "MODELS",
     "AuditOptions",
     "Candidate",
-    "ColumnFacts",
-    "Decisions",
     "Effect",
     "Findings",
     "FlaggedRows",
-    "Information",
     "RangeFound",
-    "Recheck",
-    "Suspect",
     "audit",
     "audit_files",
     "audit_sql",
@@ -44,12 +38,11 @@ __all__ = [
 # Where these are: help is printed without what takes long to import.
 _WHERE = {
     "_columns": ("check_width",),
-    "_decisions": ("Decisions", "FlaggedRows", "RangeFound"),
-    "_explain": ("ColumnFacts", "Effect", "Suspect"),
-    "_findings": ("Findings", "Information", "price_words"),
+    "_decisions": ("FlaggedRows", "RangeFound"),
+    "_explain": ("Effect",),
+    "_findings": ("Findings", "price_words"),
     "_models": ("Candidate", "cost_grid"),
     "_options": ("MODELS", "AuditOptions", "read_capacity"),
-    "_recheck": ("Recheck",),
     "_run": ("audit", "audit_files", "audit_sql"),
 }
 

@@ -11,7 +11,7 @@ from flipcost.audit._options import read_capacity
 from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.curves import BandCurve, net_benefit_curve, price_curve
+from flipcost.core.curves import BandCurve, price_curve
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.feasible import clip_interval
 from flipcost.core.gains import (
@@ -117,8 +117,8 @@ class Decisions:
     ----------
     curve : GainsCurve
         What flagging the best rows brings at every depth.
-    benefit, price : BandCurve
-        Net benefit, and the cost of a row in money, at every cost ratio of the grid.
+    price : BandCurve
+        The cost of a row in money, at every cost ratio of the grid.
     capacity : str or None
         How many rows can be flagged, in words.
     called : list of FlaggedRows
@@ -132,7 +132,6 @@ class Decisions:
     """
 
     curve: GainsCurve
-    benefit: BandCurve
     price: BandCurve
     capacity: str | None
     called: list[FlaggedRows]
@@ -171,7 +170,6 @@ def more_decisions(data: AuditData, best: Candidate, grid: NDArray[np.float64]) 
             design=data.design,
             level=rows.level,
         ),
-        net_benefit_curve(*known, data.likely, grid, rows.weight, rows.level, data.design),
         price_curve(*known, data.money, data.likely, factors, rows.weight, rows.level, data.design),
         words,
         called,

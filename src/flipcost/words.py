@@ -17,8 +17,8 @@ if TYPE_CHECKING:
 # Smaller shares are not shown as numbers: no table can tell them from none.
 LEAST_SHARE = 0.005
 _MILLION = 1e6
-# Half widths from here to ten are known to one digit, as the Particle Data Group rounds.
-_WIDE = 3.55
+# Answers that are the same for all rows.
+CONSTANT_WORDS = {"all_positive": "every", "all_negative": "no"}
 
 
 def percent(share: float) -> str:
@@ -88,28 +88,29 @@ def figure(value: float, step: float | None = None) -> str:
 def figures(value: float, low: float, high: float) -> tuple[str, str, str]:
     """Return a value and its limits with the digits that the interval bears out.
 
-    Two significant digits each; as many as tell the ends of a narrow interval apart; and where the
-    first digit of half its width is 4 or more, nothing finer than that digit.
+    Two significant digits each, but none finer than a tenth of the first digit of half its width,
+    and as many as tell the ends of a narrow interval apart. From a half width of 1 on no decimals.
 
     Examples
     --------
     >>> figures(118.9, -41.3, 272.0), figures(382.0, 378.2, 386.4), figures(1031.0, 631.0, 1298.0)
-    (('120', '-41', '270'), ('382', '378', '386'), ('1,000', '630', '1,300'))
+    (('120', '-40', '270'), ('382', '378', '386'), ('1,000', '630', '1,300'))
     >>> figures(0.2, -5.04, 5.44), figures(154.0, 154.0, 154.0), figures(2.04e6, -2e5, 4.28e6)
     (('0', '-5', '5'), ('150', '150', '150'), ('2.0 million', '-0.2', '4.3 million'))
     """
-    largest, half = max(abs(value), abs(low), abs(high)), (high - low) / 2
-    if largest == 0:
-        return "0", "0", "0"
-    two, one = _order(largest) / 10, _order(half) if half > 0 else math.inf
-    is_wide = half >= _WIDE * one
-    step = one if is_wide else min(two, one)
-    scale, unit = (_MILLION, " million") if largest >= _MILLION <= 100 * step else (1.0, "")
-    shown = [
-        figure(x / scale, (step if is_wide else _between(x, step)) / scale)
-        for x in (value, low, high)
-    ]
-    return shown[0] + unit, shown[1], shown[2] + unit  # the unit of the limits is written once
+    half, scale, unit = (high - low) / 2, 1.0, ""
+    first = _order(half) if half > 0 else math.inf
+    if max(abs(value), abs(low), abs(high)) >= _MILLION <= 100 * first:
+        scale, unit = _MILLION, " million"
+    finest = first / 10 if half > 0 else 0.0
+    finest = max(finest, 1.0) if half >= 1 and not unit else finest
+
+    def shown(x: float) -> str:
+        step = max(finest, min(_order(x) / 10, first)) if x else finest or 1.0
+        return figure(x / scale, step / scale)
+
+    # The unit of the limits is written once.
+    return shown(value) + unit, shown(low), shown(high) + unit
 
 
 def span(found: Interval, scale: float = 1.0) -> str:
@@ -119,9 +120,9 @@ def span(found: Interval, scale: float = 1.0) -> str:
     --------
     >>> from flipcost.core.confusion import Interval
     >>> span(Interval(0.119, -0.041, 0.272), 1000)
-    '120 (-41 to 270)'
+    '120 (-40 to 270)'
     >>> span(Interval(13e6, 9.2e6, 17e6))
-    '13 million (9 to 17 million)'
+    '13 million (9.2 to 17 million)'
     """
     value, low, high = figures(scale * found.value, scale * found.low, scale * found.high)
     return f"{value} ({low} to {high})"
@@ -165,38 +166,22 @@ def errors_sentence(
     target: str,
     names: tuple[str, str],
     rarer: tuple[int, str],
+    source: str = "",
 ) -> str:
     """Say how many labels are wrong, and what that supposes.
 
-    Parameters
-    ----------
-    errors : LabelErrors
-        What was found.
-    target : str
-        The column of labels.
-    names : pair of str
-        The negative and the positive label.
-    rarer : pair of int and str
-        Rows of the rarer label, and that label.
-
-    Examples
-    --------
-    >>> from flipcost.core.confusion import Interval
-    >>> from flipcost.core.label_errors import LabelErrors
-    >>> share = Interval(0.19, 0.12, 0.24)
-    >>> found = LabelErrors("undecided", share, 0.3, 0.41, (share, share))
-    >>> errors_sentence(found, "ill", ("no", "yes"), (90, "yes"))[:81]
-    'Best estimate: 19% of the labels are wrong (12 to 24% if errors are random, up to'
+    `names` are the negative and the positive label, `rarer` counts the rows of the rarer one, and
+    `source` says what the rates were measured on, if not on these rows alone.
     """
-    share, n_checked = errors.share, count(errors.n_checked, "checked row")
+    share = errors.share
     clean = f", by {count(errors.n_clean, 'clean test row')}" if errors.n_clean else ""
     if errors.is_given:
-        (pos, _, _), (neg, _, _) = (vars(rate).values() for rate in errors.rates)
-        if percent(pos) == percent(neg):
-            return f"You set the error rate to {percent(pos)}; it was not tested."
+        pos, neg = (percent(rate.value) for rate in errors.rates)
+        if pos == neg:
+            return f"You set the error rate to {pos}; it was not tested."
         return (
-            f"You set the error rates ({percent(pos)} of true {label(names[1])} rows, "
-            f"{percent(neg)} of true {label(names[0])} rows); they were not tested."
+            f"You set the error rates ({pos} of true {label(names[1])} rows, {neg} of true "
+            f"{label(names[0])} rows); they were not tested."
         )
     if errors.state == "no_signal":
         return f"These columns do not predict {label(target)}, so label errors cannot be estimated."
@@ -205,25 +190,24 @@ def errors_sentence(
             f"Only {count(rarer[0], 'row')} {'is' if rarer[0] == 1 else 'are'} labelled "
             f"{label(rarer[1])}: too few to estimate label errors."
         )
-    limits = shares(share.low, share.high)
-    best = f"Best estimate: {percent(share.value)} of the labels are wrong"
+    source = count(errors.n_checked, "checked row") if errors.n_checked else source
+    supposed = f", from {source}" if source else f" if errors are random{clean}"
     if errors.state == "clean":
         wrong = percent(max(share.value, 1e-9))
         wrong = wrong if wrong.startswith("under") else f"about {wrong}"
         most = percent(max(errors.random_most, share.value, 1e-9))
         most = most if most.startswith("under") else f"at most {most}"
-        basis = f", going by {n_checked}" if errors.n_checked else f" if errors are random{clean}"
-        return f"The labels look clean: {wrong} wrong, {most}{basis}."
-    basis = f", from {n_checked}" if errors.n_checked else f" if errors are random{clean}"
+        return f"The labels look clean: {wrong} wrong, {most}{supposed}."
+    wrong = f"{percent(share.value)} of the labels are wrong"
+    limits = shares(share.low, share.high) + supposed
     if errors.state == "noisy":
-        return f"About {percent(share.value)} of the labels are wrong ({limits}{basis})."
-    if errors.n_checked:
-        return f"{best} ({limits}{basis})."
+        return f"About {wrong} ({limits})."
+    if source:
+        return f"Best estimate: {wrong} ({limits})."
     most = percent(errors.most)
     wider = f"up to {most}" if most != percent(share.high) else "perhaps more"
     return (
-        f"{best} ({limits}{basis}, {wider} if some are systematic). Only checked rows can tell "
-        "which."
+        f"Best estimate: {wrong} ({limits}, {wider} if some are systematic). Only checks can tell."
     )
 
 
@@ -235,29 +219,30 @@ def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, 
     Examples
     --------
     >>> from flipcost.core.label_errors import BreakEven
-    >>> break_even_sentence(BreakEven(0.14, None, 117), "rule", ("“no”", "“yes”"))[:72]
-    'This model beats flagging all or none unless a further 14% of “no” label'
+    >>> print(break_even_sentence(BreakEven(0.14, 0.3, 120), "rule", ("“no”", "“yes”")))
+    Flagging all or none would be cheaper only if a further 14% of “no” labels or 30% of “yes”
+    labels were wrong; 120 random checks would settle that.
     """
     if found is None:
         return ""
-    best = {
-        "rule": "This model beats flagging all or none",
-        "all_positive": "Flagging all is cheapest",
-        "all_negative": "Flagging none is cheapest",
-    }[chosen]
-    sides = zip((found.missed_positives, found.wrong_positives), names, strict=True)
-    needed = [
+    both = zip((found.missed_positives, found.wrong_positives), names, strict=True)
+    sides = [(share, name) for share, name in both if share is not None]
+    # That most labels of a class are wrong besides is no case to think of, if there is another.
+    sides = [side for side in sides if side[0] < 0.5] or sides
+    needed = " or ".join(
         f"{percent(share) if share >= 0.01 else f'{max(share, 0.001):.1%}'} of {name} labels"
         for share, name in sides
-        if share is not None
-    ]
+    )
+    constant = CONSTANT_WORDS.get(chosen)
     if not needed:
-        return f"{best}, however many errors are systematic."
-    first, *second = needed
+        best = f"Flagging {constant} row" if constant else "This model"
+        return f"{best} is cheapest, however many errors are systematic."
+    said = f"Flagging all or none would be cheaper only if a further {needed} were wrong"
+    if constant:
+        said = f"Flagging {constant} row is cheapest unless a further {needed} are wrong"
     n = found.n_checks
     checks = f"; {figure(n)} random check{'' if n == 1 else 's'} would settle that" if n else ""
-    wrong = " are wrong, or ".join([first, *second]) if second else f"{first} are wrong"
-    return f"{best} unless a further {wrong}{checks}."
+    return f"{said}{checks}."
 
 
 def on_screen(text: str) -> str:
@@ -286,10 +271,3 @@ def unbroken(text: str) -> str:
 def _order(value: float) -> float:
     """Return the power of ten at or below a value."""
     return float(10.0 ** math.floor(math.log10(abs(value)) + 1e-12))
-
-
-def _between(value: float, coarse: float) -> float:
-    """Return the step of two digits, but neither coarser than asked nor finer than a tenth."""
-    if abs(value) < 3 * coarse or coarse == 1:
-        return coarse
-    return min(max(_order(value) / 10, coarse / 10), coarse)

@@ -129,7 +129,7 @@ def test_words_and_summary_say_it(result):
     assert [question for question, _ in decision_answers(result)] == [
         "What if you can flag only 10% of rows?",
         "What if a miss costs 10 to 30?",
-        "Which “region” has most label errors?",
+        "Which “region” has the most label errors?",
     ]
     summary = json.loads(json.dumps(result.summary()))["decisions"]
     assert len(summary["segments"]) == 4
@@ -197,7 +197,7 @@ def test_parts_say_nothing_of_labels_that_no_column_speaks_of():
     heads, rows = segment_table(result)
     assert "error rate" not in heads
     assert {len(row) for row in rows} == {len(heads)}
-    said = dict(decision_answers(result))["Which “part” has most label errors?"]
+    said = dict(decision_answers(result))["Which “part” has the most label errors?"]
     assert said.startswith("Cannot be estimated")
 
 

@@ -42,7 +42,7 @@ def test_the_files_are_written(tmp_path, capsys):
     """An audit writes report, summary, model, suspects and rows to check, and nothing else."""
     screen = run(capsys, "audit", GOOD, *OPTIONS, "--out", tmp_path / "out")
     assert {path.name for path in (tmp_path / "out").iterdir()} == OUTPUTS
-    for model in ("flipcost model", "linear, uncorrected", "logistic regression", "flag all"):
+    for model in ("flipcost model", "uncorrected linear model", "logistic regression", "flag all"):
         assert model in screen
     assert len(screen.splitlines()) <= 25
     assert "\x1b[" not in screen

@@ -563,7 +563,9 @@ def price_words(price: Any) -> str:
         return price
     if isinstance(price, CostRange):
         return f"{price.low:,.10g} to {price.high:,.10g}"
-    return f"{price:,.10g}" if isinstance(price, int | float) else "a price by row"
+    if isinstance(price, int | float):
+        return f"{round(price, 2) if abs(price) >= 1 else price:,.10g}"
+    return "a price by row"
 
 
 def _number_or_words(price: Any) -> Any:

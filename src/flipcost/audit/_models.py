@@ -359,7 +359,7 @@ def _uncorrected(made: _Comparison, folds: NDArray[Any]) -> Candidate:
         l2 *= float(whole.weight.sum()) / rows
     return made.candidate(
         "ignoring",
-        "linear, uncorrected",
+        "uncorrected linear model",
         count,
         called,
         lambda test, _: np.asarray(test.X @ solved[:-1] + solved[-1] > 0),

@@ -55,7 +55,7 @@ def demo_command(asked: Demo) -> None:
     from flipcost.audit import audit
     from flipcost.recheck import CheckedRow
     from flipcost.report import headline, price_sentence, render_report, title_sentence
-    from flipcost.words import count, on_screen
+    from flipcost.words import on_screen
 
     out, checks, seed = asked.out, asked.checks, asked.seed
     check_folder(out, _FILES, overwrite=asked.overwrite)
@@ -87,9 +87,7 @@ def demo_command(asked: Demo) -> None:
     for line in headline(replace(first, batch_file="the report")).lines:
         say(line)
     echo()
-    say(
-        f"The demo checked them by the truth: {count(wrong, 'label')} of {len(answers)} were wrong."
-    )
+    say(f"The demo checked these rows against the truth: {wrong} of {len(answers)} were mislabelled.")
     for line in headline(second).lines[:2]:
         say(line)
     echo()
@@ -120,23 +118,25 @@ def _changes(first: Findings, second: Findings) -> list[list[str]]:
 
 def _verdict(first: Findings, second: Findings, perfect: Findings) -> str:
     """Say what label errors cost those who trust the labels, and how much of it comes back."""
-    from flipcost.report import scale_of
+    from flipcost.report._headline import name_in_sentence, rival_of, scale_of
     from flipcost.words import figure, percent
 
-    scale = scale_of(first)
-    plain, ours = first.candidate("logistic").test, second.best.test
+    scale, plain, ours = scale_of(first), first.candidate("logistic"), second.best.test
     least = min(c.observed.value for c in perfect.models.candidates)
-    if plain is None or ours is None:
+    if plain.test is None or ours is None:
         return ""
-    lost = plain.value - least
-    back = (plain.value - ours.value) / lost if lost > 0 else 0.0
-    before = first.best.test
-    dearer = before is not None and before.value < ours.value
+    rival = rival_of(first)
+    costs = f"{plain.label} on these labels costs {figure(scale * plain.test.value)}"
+    if rival is not None and rival is not plain and rival.test is not None:
+        costs += f" and {name_in_sentence(rival)} {figure(scale * rival.test.value)}"
+    lost = plain.test.value - least
+    back = (plain.test.value - ours.value) / lost if lost > 0 else 0.0
+    dearer = first.best.test is not None and first.best.test.value < ours.value
     said = "Here the checks sharpened the estimate without lowering the cost. " if dearer else ""
     return (
-        f"{said}Logistic regression on these labels costs {figure(scale * plain.value)}, the best "
-        f"model on perfect labels {figure(scale * least)}. flipcost gets back "
-        f"{percent(max(back, 0.0))} of that difference."
+        f"{said}In truth, {costs}; the best model on perfect labels costs "
+        f"{figure(scale * least)}. flipcost gets back {percent(max(back, 0.0))} of what label "
+        "errors cost logistic regression."
     )
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import os
+import re
 import sys
 import textwrap
 from collections.abc import Collection, Sequence
@@ -65,8 +66,10 @@ def say(text: str, *, strong: bool = False) -> None:
     terminal = sys.stdout.isatty()
     width = min(WIDTH, Console().width) if terminal else WIDTH
     indent = text[: len(text) - len(text.lstrip(" "))]
-    cleaned = clean_text(on_screen(text), _ANSWER)
+    # A flag stays on the line of its value.
+    cleaned = re.sub(r"(--[a-z-]+) ", "\\1\u00a0", clean_text(on_screen(text), _ANSWER))
     for line in textwrap.wrap(cleaned, width - len(indent), break_on_hyphens=False):
+        line = line.replace("\u00a0", " ")  # noqa: PLW2901 - broken as it should be
         if strong and terminal:
             Console().print(Text(indent + line, style="bold"))
         else:

@@ -455,4 +455,4 @@ def _rate_of_two(
             stacklevel=5,
         )
     value, low, high = rate_of_disagreement(np.array([[differ / rows], [low], [high]]))
-    return noise_rate(value, low, high, f"disagreement of two labels on {rows} rows", level)
+    return noise_rate(value, low, high, f"disagreement of two labels on {rows:,} rows", level)

@@ -215,7 +215,7 @@ def rate_from_repeats(
     >>> y = np.repeat(["no", "yes"], [700, 300])
     >>> first, second = flip_labels(y, 0.2, 1), flip_labels(y, 0.2, 2)
     >>> print(rate_from_repeats(first, second))
-    0.218, 95% interval 0.193 to 0.246 (disagreement of two labels on 1000 rows)
+    0.218, 95% interval 0.193 to 0.246 (disagreement of two labels on 1,000 rows)
     >>> third = flip_labels(y, 0.1, 3)
     >>> print(rate_from_repeats(first, second, third))
     0.213, 95% interval 0.183 to 0.246 (first of 3 labels on 1000 rows)

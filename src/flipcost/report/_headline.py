@@ -7,7 +7,15 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from flipcost.words import capital, count, errors_sentence, figures, label, percent
+from flipcost.words import (
+    CONSTANT_WORDS,
+    capital,
+    count,
+    errors_sentence,
+    figures,
+    label,
+    percent,
+)
 
 if TYPE_CHECKING:
     from flipcost.audit import Candidate, Findings
@@ -18,7 +26,6 @@ if TYPE_CHECKING:
 ENOUGH_ROWS = 20
 # Likely errors that are worth a look at once.
 _REVIEW = 100
-CONSTANT_WORDS = {"all_positive": "every", "all_negative": "no"}
 # A saving below this share of the width of its interval is a tie.
 _TIE = 0.05
 # Where checking rows would save less than this share of the cost, other things help more.
@@ -89,9 +96,7 @@ def _too_good(result: Findings) -> Headline:
     leak, target = result.labels.leaks[0], label(result.table.target)
     columns = [one.column for one in result.labels.leaks]
     names = " and ".join(label(one) for one in columns)
-    are, them, rest = (
-        ("are", "them", "these columns") if columns[1:] else ("is", "it", "this column")
-    )
+    are, them = ("are", "them") if columns[1:] else ("is", "it")
     column, share = leak.column, percent(min(leak.explained, 0.99))
     said = {
         "label": f"{label(column)} alone tells {target} without an error",
@@ -100,7 +105,7 @@ def _too_good(result: Findings) -> Headline:
     return Headline(
         "too_good",
         f"Too good to be true: {said}.",
-        f"Use no model yet: the figures below rest on {rest}.",
+        f"Use no model yet: the figures below rest on {names}.",
         f"Next: find out whether {names} {are} known when the decision is made; if not, run again "
         f"without {them} (`drop={columns}`).",
     )
@@ -109,7 +114,7 @@ def _too_good(result: Findings) -> Headline:
 def next_step(result: Findings) -> str:
     """Say the one thing to do next, as the end of a sentence."""
     state, n = result.labels.errors.state, rows_to_check(result)
-    more = "more " if result.n_checked else ""
+    more = "new " if result.n_checked else ""
     where = f" in {result.batch_file}" if result.batch_file else f" under {label('Rows to check')}"
     check = f"check the {count(n, f'{more}row')}{where}"
     if result.labels.errors.is_given:
@@ -190,7 +195,15 @@ def saving_phrase(saving: Interval, scale: float, rival: str) -> str:
 
 def _estimate(result: Findings) -> str:
     names = (result.table.negative, result.table.positive)
-    return errors_sentence(result.labels.errors, result.table.target, names, rarer_label(result))
+    return errors_sentence(
+        result.labels.errors, result.table.target, names, rarer_label(result), measured_on(result)
+    )
+
+
+def measured_on(result: Findings) -> str:
+    """Return what the error rate was measured on, such as second labels; "" if on none."""
+    text, is_measured, source = result.labels.noise_source.partition("given with its interval: ")
+    return f"the {source}" if is_measured and not text else ""
 
 
 def _use(result: Findings) -> str:
@@ -227,8 +240,8 @@ def one_rate_given(result: Findings) -> bool:
 
 def name_in_sentence(candidate: Candidate) -> str:
     """Return the name of a candidate as a sentence has it."""
-    ours = candidate.key == "flipcost"
-    return f"the {candidate.label}" if ours else candidate.label.replace("flag ", "flagging ")
+    text = candidate.label.replace("flag ", "flagging ")
+    return f"the {text}" if text.endswith(" model") else text
 
 
 def _is_tie(saving: Interval) -> bool:

@@ -36,6 +36,7 @@ from flipcost.report._headline import scale_of
 from flipcost.report._payload import make_payload
 from flipcost.report._sentences import (
     annotators_table,
+    capacity_table,
     candidate_table,
     checks_sentence,
     cost_sentence,
@@ -163,9 +164,9 @@ def make_way(result: Findings) -> dict[str, Any] | None:
 
 
 def _asked(result: Findings) -> dict[str, Any] | None:
-    said = decision_answers(result)
-    heads, rows = segment_table(result)
-    return {"said": said, "heads": heads, "rows": rows} if said else None
+    said, segments = decision_answers(result), segment_table(result)
+    tables = [table for table in (capacity_table(result), segments) if table[1]]
+    return {"said": said, "tables": tables, "is_shrunk": bool(segments[1])} if said else None
 
 
 def _what_if(result: Findings) -> dict[str, Any]:

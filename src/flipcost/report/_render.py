@@ -228,7 +228,8 @@ def render_markdown(result: Findings) -> str:
     lines += ["", "## Cost by model", "", _row(heads), _row(["---"] + ["---:"] * (len(heads) - 1))]
     lines += [*(_row(row) for row in rows), "", _plain(cost_sentence(result))]
     said = [*errors_sentences(result), suspects_sentence(result)]
-    lines += ["", "## Label errors", "", _plain(" ".join(said))]
+    if any(said):
+        lines += ["", "## Label errors", "", _plain(" ".join(said))]
     for question, answer in decision_answers(result):
         lines += ["", f"## {_plain(question)}", "", _plain(answer)]
     lines += ["", "## Method", ""]

@@ -9,8 +9,9 @@ import numpy as np
 from flipcost.audit import price_words
 from flipcost.core.checked_rows import furthest_apart
 from flipcost.estimators.flipcost.summary import MODEL_WORDS
-from flipcost.report._headline import CONSTANT_WORDS, name_in_sentence, one_rate_given, scale_of
+from flipcost.report._headline import measured_on, name_in_sentence, one_rate_given, scale_of
 from flipcost.words import (
+    CONSTANT_WORDS,
     LEAST_SHARE,
     break_even_sentence,
     capital,
@@ -24,7 +25,7 @@ from flipcost.words import (
 )
 
 if TYPE_CHECKING:
-    from flipcost.audit import Candidate, Findings, FlaggedRows, RangeFound
+    from flipcost.audit import Candidate, Findings, RangeFound
     from flipcost.recheck import Batch
 
 _ERROR = {"fn": "a miss", "fp": "a false alarm", "tp": "a right flag", "tn": "a right pass"}
@@ -87,6 +88,8 @@ def supposed(result: Findings) -> str:
         return f"from {count(result.n_checked, 'checked row')}"
     if result.state in ("no_signal", "small"):
         return "by recorded labels"
+    if measured_on(result):
+        return "at the measured rates"
     return "if errors are random"
 
 
@@ -105,10 +108,10 @@ def candidate_table(
     >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
     >>> heads, rows = candidate_table(result)
     >>> heads[1:], rows[0][0]
-    (['expected cost', 'saving over it'], 'flipcost model')
+    (['expected cost', 'saving'], 'flipcost model')
     """
     scale, best = scale_of(result), result.best
-    heads = [capital(supposed(result)), "expected cost", "saving over it"]
+    heads = [capital(supposed(result)), "expected cost", "saving"]
     if recorded:
         heads.insert(1, "recorded labels")
     if best.test is not None:
@@ -136,7 +139,7 @@ def candidate_name(candidate: Candidate, result: Findings) -> str:
 def cost_sentence(result: Findings) -> str:
     """Say how the table of costs is read, and what systematic errors could make of it."""
     best = name_in_sentence(result.best)
-    said = f"Saving over it: what {best} saves over that model on the same rows."
+    said = f"Saving: what {best} saves over the model of that line, on the same rows."
     if supposed(result) != "if errors are random":
         return said
     worst = figure(scale_of(result) * result.best.clean.high)
@@ -221,8 +224,8 @@ def annotators_sentence(result: Findings) -> str:
 
 def suspects_sentence(result: Findings) -> str:
     """Say how many of the likeliest errors are expected to be errors."""
-    if result.state == "no_signal":
-        return "Likely errors: unknown, since the columns do not predict the label."
+    if result.state in ("no_signal", "small"):
+        return ""
     n = min(_FIRST, len(result.labels.suspects))
     if not n:
         return "No likely errors found."
@@ -247,7 +250,7 @@ def truth_sentence(result: Findings) -> str:
         return f"{said}."
     less = 1 - best.test.value / plain.test.value if plain.test.value else 0.0
     word = "less" if less >= 0 else "more"
-    return f"{said}; {best.label} costs {percent(abs(less))} {word} than {plain.label}."
+    return f"{said}; {name_in_sentence(best)} costs {percent(abs(less))} {word} than {plain.label}."
 
 
 def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
@@ -332,38 +335,63 @@ def decision_answers(result: Findings) -> list[tuple[str, str]]:
         return []
     said = []
     if found.capacity is not None:
-        answer = " ".join(_called_sentence(one, result) for one in found.called)
-        said.append((f"What if you can flag only {found.capacity}?", answer))
+        said.append((f"What if you can flag only {found.capacity}?", _flagged_sentence(result)))
     for one in found.ranges:
         question = f"What if {_ERROR[one.name]} costs {one.low:.4g} to {one.high:.4g}?"
         said.append((question, _range_sentence(one, result)))
     if found.segments:
-        question = f"Which {label(found.by)} has most label errors?"
+        question = f"Which {label(found.by)} has the most label errors?"
         said.append((question, _segments_sentence(result)))
     return said
 
 
-def _called_sentence(called: FlaggedRows, result: Findings) -> str:
-    where = "" if called.group is None else f"In {label(called.group)}: "
-    if not called.n_called:
-        return f"{where}no row is worth flagging."
-    found, right = share_span(called.recall), share_span(called.precision)
-    said = (
-        f"{supposed(result)}, the {count(called.n_called, 'row')} that save most find {found} of "
-        f"true {label(result.table.positive)} rows with precision {right}, saving "
-        f"{span(called.profit, 1000 / called.n_rows)} per 1,000 rows."
+def _flagged_sentence(result: Findings) -> str:
+    assert result.models.decisions is not None  # noqa: S101 - asked by the caller
+    flagged = result.models.decisions.called
+    positive, (first, *more) = label(result.table.positive), flagged
+    if not any(one.n_called for one in flagged):
+        return "No row is worth flagging."
+    if not more and first.group is None:
+        return capital(
+            f"{supposed(result)}, the {count(first.n_called, 'row')} that save most find "
+            f"{share_span(first.recall)} of true {positive} rows with precision "
+            f"{share_span(first.precision)}, saving {span(first.profit, 1000 / first.n_rows)} per "
+            "1,000 rows."
+        )
+    shown = [f"in {label(one.group)} {share_span(one.recall)}" for one in flagged]
+    return capital(
+        f"{supposed(result)}, the rows that save most hold these shares of true {positive} rows: "
+        f"{', '.join(shown)}."
     )
-    return where + said if where else capital(said)
+
+
+def capacity_table(result: Findings) -> tuple[list[str], list[list[str]]]:
+    """Return a table of what flagging within the capacity of each group finds and saves."""
+    found = result.models.decisions
+    if found is None or found.capacity is None or found.called[0].group is None:
+        return [], []
+    heads = ["group", "flagged", "recall", "precision", "saving per 1,000 rows"]
+    rows = [
+        [
+            str(one.group),
+            f"{one.n_called:,}",
+            share_span(one.recall),
+            share_span(one.precision),
+            span(one.profit, 1000 / one.n_rows),
+        ]
+        for one in found.called
+    ]
+    return heads, rows
 
 
 def _range_sentence(found: RangeFound, result: Findings) -> str:
     scale, error = scale_of(result), _ERROR[found.name]
     low, middle, high = (figure(scale * cost.value) for cost in found.cost)
     said = (
-        f"Decide at the middle, {found.middle:.4g}: 1,000 rows cost {middle}, {low} if {error} "
-        f"costs {found.low:.4g} and {high} if it costs {found.high:.4g}. Knowing the cost would "
-        f"save {' or '.join(figure(scale * one.value) for one in found.regret)} at the ends and "
-        f"change {percent(found.changes[0])} or {percent(found.changes[1])} of decisions."
+        f"Deciding at the middle, {found.middle:.4g}, costs {middle} per 1,000 rows: {low} if "
+        f"{error} costs {found.low:.4g}, {high} if it costs {found.high:.4g}. Knowing the exact "
+        f"cost would save at most {figure(scale * max(one.value for one in found.regret))} and "
+        f"change at most {percent(max(found.changes))} of decisions."
     )
     for first, last, answer in found.turns:
         constant = CONSTANT_WORDS.get(answer)

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flipcost._version import __version__
 from flipcost.core.confusion import Interval
 from flipcost.report._render import fill, static
-from flipcost.words import label
+from flipcost.words import count, figure, figures, label
 
 if TYPE_CHECKING:
     from flipcost.noise import JudgedRows
@@ -51,7 +51,7 @@ def judge_sentences(findings: JudgeFindings) -> list[str]:
     negative, positive = map(label, findings.labels)
     share = (
         f"Best estimate: {span(found.share_)} of the rows are truly {positive}; the judge says "
-        f"{percent(found.judged_share_)}."
+        f"{figure(100 * found.judged_share_)}%."
     )
     errors = (
         f"The judge misses {span(found.miss_rate_)} of the truly {positive} rows, and calls "
@@ -59,64 +59,41 @@ def judge_sentences(findings: JudgeFindings) -> list[str]:
     )
     said = [share, errors]
     if findings.difference is not None and findings.other is not None:
-        (low, high), gap = map(label, findings.systems), findings.difference
-        second = high
+        first, second = map(label, findings.systems)
+        gap, more, than = findings.difference, second, first
         if gap.value < 0:
-            low, high = high, low
-            gap = Interval(-gap.value, -gap.high, -gap.low)
-        doubt = ", which is not a clear difference" if gap.low <= 0 else ""
+            gap, more, than = Interval(-gap.value, -gap.high, -gap.low), first, second
+        value, low, high = figures(*(100 * x for x in (gap.value, gap.low, gap.high)))
+        doubt = ", not a clear difference" if gap.low <= 0 else ""
+        said.append(f"Best estimate for {second}: {span(findings.other.share_)}.")
         said.append(
-            f"{high} has {points(gap)} percentage points more rows that are truly {positive} than "
-            f"{low}{doubt}. Best estimate for {second}: {span(findings.other.share_)}."
+            f"{more} has {value} percentage points more truly {positive} rows than {than} ({low} "
+            f"to {high}){doubt}."
         )
-    for place, name in enumerate(findings.labels):
-        seen = int(found.confusion_[:, place].sum())
-        if found.judged_share_ != 1 - place and seen < _FEW:
-            said.append(
-                f"Only {seen} of the rows that the judge calls {label(name)} have a human label: "
-                f"have at least {_FEW} labelled, drawn at random."
-            )
+    seen = found.confusion_.sum(axis=0)
+    few = [
+        f"{count(int(n), 'row')} that the judge calls {label(name)}"
+        for k, (n, name) in enumerate(zip(seen, findings.labels, strict=True))
+        if found.judged_share_ != 1 - k and n < _FEW
+    ]
+    if few:
+        said.append(
+            f"People labelled only {' and '.join(few)}: have at least {_FEW} of each labelled, "
+            "drawn at random."
+        )
     return said
 
 
-def percent(share: float) -> str:
-    """Return a share with two figures, as a percentage.
-
-    Examples
-    --------
-    >>> percent(0.194), percent(0.0234), percent(0.997), percent(0.0)
-    ('19%', '2.3%', '99.7%', '0%')
-    """
-    return f"{_figures(share, share)}%"
-
-
 def span(interval: Interval) -> str:
-    """Return a share with its interval.
+    """Return a share with its interval, with decimals where it is known that well.
 
     Examples
     --------
-    >>> span(Interval(0.19, 0.12, 0.24)), span(Interval(0.021, 0.0, 0.06))
-    ('19% (12 to 24%)', '2.1% (0 to 6.0%)')
+    >>> span(Interval(0.19, 0.12, 0.24)), span(Interval(0.0213, 0.0191, 0.0242))
+    ('19% (12 to 24%)', '2.1% (1.9 to 2.4%)')
     """
-    low, high = (_figures(x, interval.value) for x in (interval.low, interval.high))
-    return f"{percent(interval.value)} ({low} to {high}%)"
-
-
-def points(interval: Interval) -> str:
-    """Return a difference of shares with its interval, in percentage points.
-
-    Examples
-    --------
-    >>> points(Interval(0.081, -0.02, 0.18))
-    '8.1 (-2.0 to 18.0)'
-    """
-    value, low, high = (100 * x for x in (interval.value, interval.low, interval.high))
-    return f"{value:.1f} ({low:.1f} to {high:.1f})"
-
-
-def _figures(share: float, beside: float) -> str:
-    exact = min(share, 1 - share) < 0.1 and min(beside, 1 - beside) < 0.1
-    return f"{100 * share:.{1 if exact and 0 < share < 1 else 0}f}"
+    value, low, high = figures(*(100 * x for x in (interval.value, interval.low, interval.high)))
+    return f"{value}% ({low} to {high}%)"
 
 
 def judge_page(findings: JudgeFindings, sentences: list[str]) -> str:

@@ -87,7 +87,7 @@ def demo_command(asked: Demo) -> None:
     for line in headline(replace(first, batch_file="the report")).lines:
         say(line)
     echo()
-    say(f"The demo checked these rows against the truth: {wrong} of {len(answers)} were mislabelled.")
+    say(f"The demo checked them against the truth: {wrong} of {len(answers)} were mislabelled.")
     for line in headline(second).lines[:2]:
         say(line)
     echo()
@@ -118,7 +118,7 @@ def _changes(first: Findings, second: Findings) -> list[list[str]]:
 
 def _verdict(first: Findings, second: Findings, perfect: Findings) -> str:
     """Say what label errors cost those who trust the labels, and how much of it comes back."""
-    from flipcost.report._headline import name_in_sentence, rival_of, scale_of
+    from flipcost.report import name_in_sentence, rival_of, scale_of
     from flipcost.words import figure, percent
 
     scale, plain, ours = scale_of(first), first.candidate("logistic"), second.best.test

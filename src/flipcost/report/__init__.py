@@ -1,6 +1,12 @@
 """The report of an audit: one HTML file, with nothing to fetch and nothing to install."""
 
-from flipcost.report._headline import Headline, headline, scale_of
+from flipcost.report._headline import (
+    Headline,
+    headline,
+    name_in_sentence,
+    rival_of,
+    scale_of,
+)
 from flipcost.report._render import render_markdown, render_report, render_snippet
 from flipcost.report._sentences import (
     annotators_sentence,
@@ -24,11 +30,13 @@ __all__ = [
     "candidate_table",
     "decision_answers",
     "headline",
+    "name_in_sentence",
     "next_sentence",
     "price_sentence",
     "render_markdown",
     "render_report",
     "render_snippet",
+    "rival_of",
     "scale_of",
     "segment_table",
     "suspects_sentence",

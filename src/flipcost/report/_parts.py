@@ -36,8 +36,8 @@ from flipcost.report._headline import scale_of
 from flipcost.report._payload import make_payload
 from flipcost.report._sentences import (
     annotators_table,
-    capacity_table,
     candidate_table,
+    capacity_table,
     checks_sentence,
     cost_sentence,
     decision_answers,

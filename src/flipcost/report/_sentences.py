@@ -112,6 +112,7 @@ def candidate_table(
     """
     scale, best = scale_of(result), result.best
     heads = [capital(supposed(result)), "expected cost", "saving"]
+    recorded = recorded and supposed(result) != "by recorded labels"  # which the next column is
     if recorded:
         heads.insert(1, "recorded labels")
     if best.test is not None:

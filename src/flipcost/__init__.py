@@ -77,38 +77,31 @@ __all__ = [
     "theory",
 ]
 
-# Where each of these is; a module is where it is itself.
+# Where each class and function is; a module is where it is itself.
 _WHERE = {
-    "ClassMoments": "flipcost.core.moments",
-    "CostRange": "flipcost.core.costs",
-    "CostResamplingClassifier": "flipcost.paper.resampling",
-    "Costs": "flipcost.core.costs",
-    "CrowdLabels": "flipcost.noise",
-    "FlipCostClassifier": "flipcost.estimators",
-    "ForwardLogisticClassifier": "flipcost.paper.forward",
-    "KLIEPClassifier": "flipcost.paper.kliep",
-    "LSPClassifier": "flipcost.paper.lspc",
-    "LinkClassifier": "flipcost.paper.logistic",
-    "NoiseAwareThresholdClassifier": "flipcost.estimators",
-    "UnbiasedLogisticClassifier": "flipcost.paper.logistic",
-    "UnevenMarginClassifier": "flipcost.estimators",
-    "UnevenMarginClassifierCV": "flipcost.estimators",
-    "WeightedLogisticClassifier": "flipcost.paper.logistic",
-    "audit": "flipcost.audit",
-    "core": "flipcost.core",
-    "datasets": "flipcost.datasets",
-    "exceptions": "flipcost.exceptions",
-    "export": "flipcost.export",
-    "judge": "flipcost.noise",
-    "judge_difference": "flipcost.noise",
-    "load": "flipcost.model",
-    "metrics": "flipcost.metrics",
-    "noise": "flipcost.noise",
-    "plot": "flipcost.plot",
-    "recheck": "flipcost.recheck",
-    "save": "flipcost.model",
-    "scale": "flipcost.scale",
-    "theory": "flipcost.theory",
+    name: f"flipcost.{module}"
+    for module, names in {
+        "core.moments": ("ClassMoments",),
+        "core.costs": ("CostRange", "Costs"),
+        "estimators": (
+            "FlipCostClassifier",
+            "NoiseAwareThresholdClassifier",
+            "UnevenMarginClassifier",
+            "UnevenMarginClassifierCV",
+        ),
+        "model": ("load", "save"),
+        "noise": ("CrowdLabels", "judge", "judge_difference"),
+        "paper.forward": ("ForwardLogisticClassifier",),
+        "paper.kliep": ("KLIEPClassifier",),
+        "paper.logistic": (
+            "LinkClassifier",
+            "UnbiasedLogisticClassifier",
+            "WeightedLogisticClassifier",
+        ),
+        "paper.lspc": ("LSPClassifier",),
+        "paper.resampling": ("CostResamplingClassifier",),
+    }.items()
+    for name in names
 }
 # Names of version 0.1 that still work.
 _FORMERLY = {"PriceRange": "CostRange"}
@@ -117,11 +110,13 @@ _FORMERLY = {"PriceRange": "CostRange"}
 def __getattr__(name: str) -> Any:
     """Import what is asked for (PEP 562)."""
     name = _FORMERLY.get(name, name)
-    if name not in _WHERE:
+    if name not in __all__:
         msg = f"module 'flipcost' has no attribute {name!r}"
         raise AttributeError(msg)
-    module = import_module(_WHERE[name])
-    value = module if module.__name__ == f"flipcost.{name}" else getattr(module, name)
+    if name in _WHERE:
+        value = getattr(import_module(_WHERE[name]), name)
+    else:
+        value = import_module(f"flipcost.{name}")
     globals()[name] = value
     return value
 

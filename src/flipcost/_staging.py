@@ -1,4 +1,7 @@
-"""Write results aside, then rename them into place, so that none is ever half written."""
+"""Write results aside, then rename them into place, so that none is ever half written.
+
+An interrupt comes before results move or after, but not between.
+"""
 
 from __future__ import annotations
 
@@ -8,9 +11,12 @@ import os
 import platform
 import re
 import shutil
+import signal
 import tempfile
+import threading
 from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
 from flipcost.exceptions import OutputError
 
@@ -18,6 +24,10 @@ from flipcost.exceptions import OutputError
 _PREFIX = ".flipcost-"
 _STAGE = re.compile(rf"{re.escape(_PREFIX + platform.node())}-(\d+)-\w{{8}}")
 _FULL = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG)
+
+_stopped = threading.Event()
+_deferred = threading.Event()
+_written: list[Path] = []
 
 
 @contextlib.contextmanager
@@ -27,7 +37,7 @@ def staged_folder(
     *,
     overwrite: bool = False,
     inputs: Iterable[Path] = (),
-    manifest: str | None = None,
+    manifest: str = "summary.json",
 ) -> Iterator[Path]:
     """Yield a place to write files that move to the folder if all goes well.
 
@@ -45,7 +55,7 @@ def staged_folder(
         Whether files of the same names may be replaced.
     inputs : iterable of Path
         Files and folders that are read, and never replaced.
-    manifest : str, optional
+    manifest : str, default="summary.json"
         The file that is moved last.
 
     Examples
@@ -63,14 +73,15 @@ def staged_folder(
         yield new
         written = sorted(file.name for file in new.iterdir())
         check_folder(folder, written, overwrite=overwrite, inputs=inputs)
-        if not real.exists():
-            real.parent.mkdir(parents=True, exist_ok=True)
-            new.rename(real)
-            return
-        if manifest in written:
-            (real / str(manifest)).unlink(missing_ok=True)
-        for name in sorted(written, key=lambda name: name == manifest):
-            (new / name).replace(real / name)
+        with _moved_whole(folder):
+            if not real.exists():
+                real.parent.mkdir(parents=True, exist_ok=True)
+                new.rename(real)
+                return
+            if manifest in written:
+                (real / manifest).unlink(missing_ok=True)
+            for name in sorted(written, key=lambda name: name == manifest):
+                (new / name).replace(real / name)
 
 
 @contextlib.contextmanager
@@ -92,8 +103,9 @@ def staged_file(
     with _stage(path.absolute().parent, path.parent) as new:
         yield new / path.name
         check_file(path, overwrite=overwrite, inputs=inputs)
-        path.parent.mkdir(parents=True, exist_ok=True)
-        (new / path.name).replace(path)
+        with _moved_whole(path):
+            path.parent.mkdir(parents=True, exist_ok=True)
+            (new / path.name).replace(path)
 
 
 @contextlib.contextmanager
@@ -122,6 +134,76 @@ def _stage(folder: Path, asked: Path) -> Iterator[Path]:
         advice = "Free some space, or choose" if error.errno in _FULL else "Choose"
         msg = f"{asked} cannot be written to: {reason}. {advice} another `out`."
         raise OutputError(msg) from error
+
+
+@contextlib.contextmanager
+def _moved_whole(place: Path) -> Iterator[None]:
+    """Raise an interrupt that came before; one that comes while files move is raised afterwards."""
+    _deferred.set()
+    try:
+        stop_if_interrupted()
+        yield
+        _written.append(place)
+    finally:
+        _deferred.clear()
+    stop_if_interrupted()
+
+
+def stop_if_interrupted() -> None:
+    """Raise an interrupt that came earlier and was lost: between steps, and before files move.
+
+    Examples
+    --------
+    >>> stop_if_interrupted()
+    """
+    if _stopped.is_set():
+        raise KeyboardInterrupt
+
+
+@contextlib.contextmanager
+def signals_as_interrupts() -> Iterator[None]:
+    """Have a termination clean up as ctrl-C does, and keep a record that either came.
+
+    Compiled code can turn the interrupt into an error of its own: what was raised after a signal
+    counts as the interrupt, whatever its name. It can also lose it altogether, for instance within
+    a callback from C; see `stop_if_interrupted`.
+    """
+    _written.clear()
+    if threading.current_thread() is not threading.main_thread():
+        yield  # only the main thread may say what signals do
+        return
+
+    def stop(*_: Any) -> None:
+        _stopped.set()
+        if not _deferred.is_set():
+            raise KeyboardInterrupt
+
+    _stopped.clear()
+    before = {kind: signal.signal(kind, stop) for kind in (signal.SIGINT, signal.SIGTERM)}
+    try:
+        yield
+    except Exception as error:
+        if _stopped.is_set():
+            raise KeyboardInterrupt from error
+        raise
+    finally:
+        _stopped.clear()
+        for kind, handler in before.items():
+            signal.signal(kind, handler)
+
+
+def interrupted_words() -> str:
+    """Return what is said after an interrupt: whether anything was written.
+
+    Examples
+    --------
+    >>> with signals_as_interrupts():
+    ...     print(interrupted_words())
+    interrupted; nothing was written.
+    """
+    if not _written:
+        return "interrupted; nothing was written."
+    return f"interrupted when {_written[-1]} had been written."
 
 
 def clear_leftovers(folder: Path) -> None:

@@ -8,6 +8,7 @@ quotation marks into those that any terminal can show.
 from __future__ import annotations
 
 import math
+import re
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,7 @@ if TYPE_CHECKING:
 # Smaller shares are not shown as numbers: no table can tell them from none.
 LEAST_SHARE = 0.005
 _MILLION = 1e6
+_UNBROKEN = re.compile(r"\(-?[\d.,]+ to [^(),]{1,20}\)|--[a-z-]+ \S+")
 # Answers that are the same for all rows.
 CONSTANT_WORDS = {"all_positive": "every", "all_negative": "no"}
 
@@ -257,15 +259,14 @@ def on_screen(text: str) -> str:
 
 
 def unbroken(text: str) -> str:
-    r"""Return a figure whose interval stays on one line of a page.
+    r"""Return text whose intervals, and flags with their values, stay on one line.
 
     Examples
     --------
     >>> unbroken("100 (50 to 200)").split(" ")
     ['100', '(50\xa0to\xa0200)']
     """
-    value, opened, limits = text.partition(" (")
-    return value + opened + limits.replace(" ", "\u00a0")
+    return _UNBROKEN.sub(lambda found: found[0].replace(" ", "\u00a0"), text)
 
 
 def _order(value: float) -> float:

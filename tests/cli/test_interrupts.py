@@ -6,7 +6,7 @@ import signal
 
 import pytest
 
-from flipcost.cli._output import signals_as_interrupts, staged_folder, stop_if_interrupted
+from flipcost._staging import signals_as_interrupts, staged_folder, stop_if_interrupted
 
 
 def lose_an_interrupt(kind):

@@ -20,7 +20,7 @@ AUDIT = ["--target", "ill", "--cost-fn", "5", "--cost-fp", "1", "--drop", "key",
 LONG_STEP = """
 import ctypes, sys
 import flipcost.__main__ as program
-from flipcost.cli._output import signals_as_interrupts
+from flipcost._staging import signals_as_interrupts
 program._GRACE = float(sys.argv[1])
 program._watch_signals()
 system, lock = ctypes.PyDLL(None), ctypes.create_string_buffer(256)

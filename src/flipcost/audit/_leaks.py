@@ -70,7 +70,11 @@ class Leak:
             "row number": f"{self.column!r} numbers the rows and yet predicts {target!r}: are rows "
             "in the order of the label?",
         }
-        return f"{said[self.kind]} If not, `drop={[self.column]}`."
+        end = {"label": "If so, leave it out", "row number": "Leave it out"}
+        return (
+            f"{said[self.kind]} {end.get(self.kind, 'If not, leave it out')}: "
+            f"`drop={[self.column]}`."
+        )
 
 
 def find_leaks(

@@ -22,16 +22,10 @@ from flipcost._options import (
     read_given,
     same_as,
 )
+from flipcost._staging import check_folder, staged_folder, stop_if_interrupted
 from flipcost.audit import AuditOptions
 from flipcost.cli._options import MAX_BYTES, Results, command, in_options
-from flipcost.cli._output import (
-    check_folder,
-    print_json,
-    staged_folder,
-    stop_if_interrupted,
-    write_json,
-)
-from flipcost.cli._terminal import echo, print_audit, readable_name
+from flipcost.cli._terminal import as_json, echo, print_audit, print_json, readable_name
 from flipcost.exceptions import FlipCostError, UserError
 
 if TYPE_CHECKING:
@@ -303,7 +297,7 @@ def _write(result: Findings, place: Path) -> None:
     from flipcost.tables.spreadsheet import guard_cell
 
     (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
-    write_json(place / "summary.json", result.summary())
+    (place / "summary.json").write_text(as_json(result.summary()), encoding="utf-8")
     save(result.models.model, place / "model.json")
     heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
     with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:

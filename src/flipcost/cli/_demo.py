@@ -14,9 +14,9 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from flipcost._options import RESULTS, option, same_as
+from flipcost._staging import check_folder, staged_folder
 from flipcost.cli._options import Results, command, in_options
-from flipcost.cli._output import check_folder, print_json, staged_folder, write_json
-from flipcost.cli._terminal import echo, print_table, say
+from flipcost.cli._terminal import as_json, echo, print_json, print_table, say
 from flipcost.exceptions import UserError
 
 if TYPE_CHECKING:
@@ -80,7 +80,7 @@ def demo_command(asked: Demo) -> None:
         (place / "report.html").write_text(page, encoding="utf-8")
         page = render_report(second, in_options)
         (place / "checked.html").write_text(page, encoding="utf-8")
-        write_json(place / "summary.json", second.summary())
+        (place / "summary.json").write_text(as_json(second.summary()), encoding="utf-8")
     say(title_sentence(first))
     say(price_sentence(first))
     echo()

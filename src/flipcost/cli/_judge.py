@@ -2,20 +2,18 @@
 
 from __future__ import annotations
 
-import textwrap
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from flipcost._options import RESULTS, option, same_as
+from flipcost._staging import check_folder, staged_folder
 from flipcost.cli._options import Results, command
-from flipcost.cli._output import check_folder, print_json, staged_folder, write_json
-from flipcost.cli._terminal import WIDTH, echo, readable_name
-from flipcost.exceptions import FlipCostError, UserError, unknown_column
+from flipcost.cli._terminal import as_json, echo, print_json, readable_name, say
+from flipcost.exceptions import UserError, unknown_column
 
 if TYPE_CHECKING:
-    from flipcost.noise import JudgedRows
     from flipcost.report.judge import JudgeFindings
 
 LABELS, CHOICE, COMPARE = "Labels", "How rows were chosen", "Comparison"
@@ -72,9 +70,14 @@ def judge_command(asked: Judge) -> None:
 
     The judge may be a language model or a rule; no other columns are needed.
     """
+    import numpy as np
+
+    from flipcost.noise import judge as fc_judge
+    from flipcost.noise import judge_difference
     from flipcost.recheck import next_name, unused_batches
-    from flipcost.report.judge import judge_page, judge_sentences
+    from flipcost.report.judge import JudgeFindings, judge_page, judge_sentences
     from flipcost.tables.judged import CONFIDENCE, HUMAN, JUDGE, read_judged
+    from flipcost.tables.roles import read_labels, two_classes
 
     judge, human, confidence, out = asked.judge, asked.human, asked.confidence, asked.out
     if (asked.compare is None) != (asked.human2 is None):
@@ -90,81 +93,112 @@ def judge_command(asked: Judge) -> None:
     if judge is None or human is None:
         msg = "Give --judge and --human: the columns of the judge's labels and of human labels."
         raise UserError(msg)
-    source = _Columns(table, readable_name(asked.data))
-    pairs = [(judge, human)]
+    systems = [(judge, human)]
     if asked.compare and asked.human2:
-        pairs.append((asked.compare, asked.human2))
-    texts = {name: source.labels(name) for pair in pairs for name in pair}
+        systems.append((asked.compare, asked.human2))
+    name = readable_name(asked.data)
+    texts = {
+        column: read_labels(_column(table, column, name), column)
+        for system in systems
+        for column in system
+    }
     for path in asked.checked:
         _fill_in(texts[human], texts[judge], path)
-    findings = _found(asked, source, texts, pairs, confidence)
+    labels = two_classes(np.concatenate(list(texts.values())), f"{judge}, {human}", asked.positive)
+    found, other, difference = [], None, None
+    for system in systems:
+        said, right = (texts[column] for column in system)
+        seen = _seen(said, right, system)
+        sure = _numbers(table, confidence, name, "the judge's confidence", np.ones(len(seen), bool))
+        chance = _numbers(table, asked.inclusion, name, "probabilities of choice", seen)
+        found.append(fc_judge(said, right, sure, chance, pos_label=labels[1]))
+    if systems[1:]:
+        other = found[1]
+        columns = zip(*systems, strict=True)  # of the judge, then of people
+        pairs: Any = [texts[column] for pair in columns for column in pair]
+        difference = judge_difference(*pairs, pos_label=labels[1])
+    both = (judge, asked.compare or "")
+    findings = JudgeFindings(name, labels, found[0], other, difference, both)
     sentences = judge_sentences(findings)
-    rows = findings.found.next_rows(asked.n).tolist()
-    summary, name = _summary(findings, rows), None
+    rows = found[0].next_rows(asked.n).tolist()
+    summary, batch = _summary(findings, rows), None
     with staged_folder(out, _FILES, overwrite=asked.overwrite, inputs=inputs) as place:
         (place / "report.html").write_text(judge_page(findings, sentences), encoding="utf-8")
-        write_json(place / "summary.json", summary)
+        (place / "summary.json").write_text(as_json(summary), encoding="utf-8")
         if rows:
             replaced = unused_batches(out, inputs) if asked.overwrite else ()
-            name = next_name(out, without=replaced).name
+            batch = next_name(out, without=replaced).name
             own = {judge, human, confidence, asked.inclusion, asked.compare, asked.human2}
             text = _rows_to_label(table, texts[judge], rows, own)
-            (place / name).write_text(text, encoding="utf-8", newline="")
+            (place / batch).write_text(text, encoding="utf-8", newline="")
     if asked.as_json:
         print_json(summary)
     elif not asked.quiet:
-        _print(findings, sentences, (judge, human))
-        if name:
-            echo(
-                f"Next: have a person fill in the {len(rows)} rows of {name}, and add "
-                f"--checked {out}/{name}."
-            )
+        _print(findings, sentences, human, len(rows), None if batch is None else out / batch)
         echo()
-        echo(f"Report: {out}/report.html (also summary.json{f', {name}' if name else ''})")
+        echo(f"Report: {out}/report.html (also summary.json{f', {batch}' if batch else ''})")
 
 
-def _found(
-    asked: Judge,
-    source: _Columns,
-    texts: dict[str, Any],
-    pairs: list[tuple[str, str]],
-    confidence: str | None,
-) -> JudgeFindings:
-    """Return what the labels of one judge say, or those of two, and the difference."""
-    import numpy as np
-
-    from flipcost.noise import judge_difference
-    from flipcost.report.judge import JudgeFindings
-    from flipcost.tables.roles import two_classes
-
-    (judge, human), *second = pairs
-    labels = two_classes(np.concatenate(list(texts.values())), f"{judge}, {human}", asked.positive)
-    other = gap = None
-    try:
-        first = _judged(texts, pairs[0], source, confidence, asked.inclusion, labels[1])
-        for pair in second:
-            other = _judged(texts, pair, source, confidence, asked.inclusion, labels[1])
-            ours, theirs = (texts[judge], texts[pair[0]]), (texts[human], texts[pair[1]])
-            gap = judge_difference(*ours, *theirs, pos_label=labels[1])
-    except FlipCostError:
-        raise
-    except ValueError as error:
-        raise UserError(str(error)) from error
-    return JudgeFindings(source.name, labels, first, other, gap, (judge, asked.compare or ""))
-
-
-def _print(findings: JudgeFindings, sentences: list[str], names: tuple[str, str]) -> None:
-    from flipcost.words import on_screen
+def _print(
+    findings: JudgeFindings, sentences: list[str], human: str, n_next: int, batch: Path | None
+) -> None:
+    from flipcost.words import label
 
     found = findings.found
-    echo(
-        f'{findings.name}: {found.n_rows_:,} rows judged in "{names[0]}", '
-        f'{int(found.confusion_.sum()):,} of them labelled by people in "{names[1]}".'
+    say(
+        f"{findings.name}: {found.n_rows_:,} rows judged in {label(findings.systems[0])}, "
+        f"{int(found.confusion_.sum()):,} of them labelled by people in {label(human)}."
     )
     echo()
     for number, sentence in enumerate(sentences):
-        for line in textwrap.wrap(on_screen(sentence), WIDTH - 2):
-            echo(line if number == 0 else f"  {line}")
+        say(f"{'  ' if number else ''}{sentence}")
+    if batch is not None:
+        say(
+            f"Next: have a person fill in the {n_next} rows of {batch.name}, then rerun with "
+            f"--checked {batch}."
+        )
+
+
+def _column(table: Any, column: str, name: str) -> Any:
+    if column not in table.column_names:
+        raise unknown_column(column, table.column_names, name)
+    return table[column].combine_chunks()
+
+
+def _numbers(table: Any, column: str | None, name: str, what: str, seen: Any) -> Any:
+    """Return numbers, which only rows that are seen need to have; None without a column."""
+    import numpy as np
+
+    from flipcost.tables.roles import read_numbers
+
+    if column is None:
+        return None
+    values = np.full(len(seen), np.nan)
+    values[seen] = read_numbers(_column(table, column, name).filter(seen), column, what=what)
+    return values
+
+
+def _seen(labels: Any, human: Any, system: tuple[str, str]) -> Any:
+    """Return which rows have a human label; the judge must have one in every row."""
+    import numpy as np
+
+    seen = np.array([label is not None for label in human])
+    silent = np.array([label is None for label in labels])
+    if silent.any():
+        both = int((silent & seen).sum())
+        what = f"{both:,} of them with a human label" if both else "none with a human label"
+        msg = (
+            f"Column {system[0]!r} must have a label of the judge in every row; {silent.sum():,} "
+            f"have none ({what}). Leave these rows out, or have them judged."
+        )
+        raise UserError(msg)
+    if not seen.any():
+        msg = (
+            f"Column {system[1]!r} has no human label; have a person label some rows, drawn at "
+            "random."
+        )
+        raise UserError(msg)
+    return seen
 
 
 def _fill_in(human: Any, labels: Any, path: Path) -> None:
@@ -201,72 +235,6 @@ def _rows_to_label(table: Any, labels: Any, rows: list[int], own: set[str | None
         for row, found in zip(rows, cells, strict=True)
     ]
     return rows_as_text(chosen, names)
-
-
-@dataclass(frozen=True)
-class _Columns:
-    """Columns of a table, or one sentence about what is wrong with them."""
-
-    table: Any
-    name: str
-
-    def column(self, name: str) -> Any:
-        if name not in self.table.column_names:
-            raise unknown_column(name, self.table.column_names, self.name)
-        return self.table[name].combine_chunks()
-
-    def labels(self, name: str) -> Any:
-        from flipcost.tables.roles import read_labels
-
-        return read_labels(self.column(name), name)
-
-    def numbers(self, name: str | None, what: str, seen: Any) -> Any:
-        """Return numbers, which only rows that are seen need to have; None without a column."""
-        import numpy as np
-
-        from flipcost.tables.roles import read_numbers
-
-        if name is None:
-            return None
-        column = self.column(name)
-        values = np.full(len(column), np.nan)
-        values[seen] = read_numbers(column.filter(seen), name, what=what)
-        return values
-
-
-def _judged(
-    texts: dict[str, Any],
-    names: tuple[str, str],
-    source: _Columns,
-    confidence: str | None,
-    inclusion: str | None,
-    positive: str,
-) -> JudgedRows:
-    """Return what a judge's labels say, given human ones."""
-    import numpy as np
-
-    from flipcost.noise import judge
-
-    labels, human = (texts[name] for name in names)
-    seen = np.array([label is not None for label in human])
-    silent = np.array([label is None for label in labels])
-    if silent.any():
-        both = int((silent & seen).sum())
-        what = f"{both:,} of them with a human label" if both else "none with a human label"
-        msg = (
-            f"Column {names[0]!r} must have a label of the judge in every row; {silent.sum():,} "
-            f"have none ({what}). Leave these rows out, or have them judged."
-        )
-        raise UserError(msg)
-    if not seen.any():
-        msg = (
-            f"Column {names[1]!r} has no human label; have a person label some rows, drawn at "
-            "random."
-        )
-        raise UserError(msg)
-    sure = source.numbers(confidence, "the judge's confidence", np.ones(len(seen), dtype=bool))
-    chance = source.numbers(inclusion, "probabilities of choice", seen)
-    return judge(labels, human, sure, chance, pos_label=positive)
 
 
 def _summary(findings: JudgeFindings, rows: list[int]) -> dict[str, Any]:

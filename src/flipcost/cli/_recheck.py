@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from flipcost._options import COSTS, KNOWN, RESULTS, option, same_as
+from flipcost._staging import staged_file
 from flipcost.audit import AuditOptions
 from flipcost.cli._options import Results, command
-from flipcost.cli._output import print_json, staged_file
-from flipcost.cli._terminal import echo
+from flipcost.cli._terminal import echo, print_json
 from flipcost.exceptions import UserError
 
 ROWS = "Rows"

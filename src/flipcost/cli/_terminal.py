@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
-import re
 import sys
 import textwrap
 from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import typer
 
@@ -61,13 +61,12 @@ def say(text: str, *, strong: bool = False) -> None:
     from rich.console import Console
     from rich.text import Text
 
-    from flipcost.words import on_screen
+    from flipcost.words import on_screen, unbroken
 
     terminal = sys.stdout.isatty()
     width = min(WIDTH, Console().width) if terminal else WIDTH
     indent = text[: len(text) - len(text.lstrip(" "))]
-    # A flag stays on the line of its value.
-    cleaned = re.sub(r"(--[a-z-]+) ", "\\1\u00a0", clean_text(on_screen(text), _ANSWER))
+    cleaned = unbroken(clean_text(on_screen(text), _ANSWER))
     for line in textwrap.wrap(cleaned, width - len(indent), break_on_hyphens=False):
         line = line.replace("\u00a0", " ")  # noqa: PLW2901 - broken as it should be
         if strong and terminal:
@@ -110,6 +109,18 @@ def print_table(
             for place, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
         echo("  ".join(cells).rstrip())
+
+
+def print_json(found: Any) -> None:
+    """Print plain data."""
+    typer.echo(as_json(found, ensure_ascii=True))
+
+
+def as_json(found: Any, *, ensure_ascii: bool = False) -> str:
+    """Return plain data as text."""
+    from flipcost.core.feasible import finite_only
+
+    return json.dumps(finite_only(found), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
 
 
 def print_audit(result: Findings, folder: Path) -> None:

@@ -120,7 +120,7 @@ def _environment() -> Environment:
 def _flags_on_one_line(text: str) -> Markup:
     """Return a sentence whose options and parameters are code, on one line."""
     code = r'<code style="white-space:nowrap">\1\2</code>'
-    return Markup(re.sub(r"(--[a-z][a-z-]*)|`([^`]+)`", code, str(escape(text))))  # noqa: S704
+    return Markup(re.sub(r"(--[a-z][a-z-]*)|`([^`]+)`", code, str(escape(unbroken(text)))))  # noqa: S704
 
 
 def _answer(result: Findings, say: Callable[[str], str], later: str | None) -> dict[str, Any]:

@@ -53,8 +53,8 @@ def title_sentence(result: Findings) -> str:
         n_labels = sum(worker.n_labels for worker in result.labels.pooled.workers)
         rows = f"{count(n_labels, 'label')} of {count(table.n_rows, 'item')}"
     said = f"{table.name}: {rows}, {columns}, {share} labelled {label(table.positive)}"
-    truly = result.labels.errors.prevalence
-    if truly is not None and not result.labels.leaks:
+    truly, recorded = result.labels.errors.prevalence, table.n_positive / table.n_rows
+    if truly is not None and not truly.low <= recorded <= truly.high and not result.labels.leaks:
         said += f", truly about {share_span(truly)}"
     if table.n_effective and table.n_effective < 0.95 * table.n_judged:
         said += f"; effective sample size {table.n_effective:,.0f} (related rows)"
@@ -155,6 +155,9 @@ def errors_sentences(result: Findings) -> list[str]:
     by_class = zip(result.labels.errors.rates, names.values(), strict=True)
     first = " and ".join(f"{share_span(rate)} of true {name} rows" for rate, name in by_class)
     said = [capital(f"{first} are mislabelled.")]
+    truly = result.labels.errors.prevalence
+    if truly is not None:
+        said[0] += f" About {share_span(truly)} of all rows are truly {names['positives']}."
     apart = furthest_apart(result.labels.noise_by_score) if result.n_checked else None
     if apart is not None:
         side, *bands = apart
@@ -356,8 +359,7 @@ def _flagged_sentence(result: Findings) -> str:
         return capital(
             f"{supposed(result)}, the {count(first.n_called, 'row')} that save most find "
             f"{share_span(first.recall)} of true {positive} rows with precision "
-            f"{share_span(first.precision)}, saving {span(first.profit, 1000 / first.n_rows)} per "
-            "1,000 rows."
+            f"{share_span(first.precision)}, saving {span(first.profit, 1000 / first.n_rows)}."
         )
     shown = [f"in {label(one.group)} {share_span(one.recall)}" for one in flagged]
     return capital(

@@ -65,6 +65,12 @@ def test_prices_in_a_dict_get_a_hint(estimator):
         estimator(cost=prices).fit(np.arange(40.0)[:, None], np.arange(40) % 3 > 0)
 
 
+@pytest.mark.parametrize("cost", [(3, 1), [1, 2], "x", object])
+def test_other_costs_are_refused_in_one_sentence(cost):
+    with pytest.raises(ValueError, match=r"must be a number in \(0, 1\).*got"):
+        cost_share(cost)
+
+
 def test_a_positive_label_by_its_order_is_doubted_when_its_name_is():
     """'good' after 'bad' is warned of, in fits and audits, unless the positive label is given."""
     rng = np.random.default_rng(0)

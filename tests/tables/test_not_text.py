@@ -34,6 +34,13 @@ def test_parquet_text_that_is_not_utf8(kind, name, tmp_path):
             scan_parquet(path, "ill", columns=["x"]).moments()
 
 
+def test_utf32_is_called_so(tmp_path):
+    path = tmp_path / "a.csv"
+    path.write_bytes("a,b\n1,2\n".encode("utf-32"))
+    with pytest.raises(TableError, match="utf-32"):
+        read_table(path)
+
+
 @pytest.mark.parametrize("encoding", ["utf-16-le", "utf-16-be"])
 def test_text_of_two_bytes_a_letter_is_known_without_a_mark(encoding, tmp_path):
     path = tmp_path / "a.csv"

@@ -66,6 +66,15 @@ def test_a_file_of_both_marks_is_read_column_by_column(more, tmp_path):
     assert cells.tolist() == [[1234.5, 3.5], [999.0, 12.0]]
 
 
+@pytest.mark.parametrize(
+    "cells",
+    [["(0.50)", "1,250.00", "3"], ["\u22120.50", "1250", "3.0"], ["\u2212$0.50", "$1,250", "$3"]],
+)
+def test_negative_numbers_of_accounts_and_of_typesetters(cells):
+    kind, style = text_kind(pa.array(cells))
+    assert (kind, styled_numbers(pa.array(cells), style).to_pylist()) == ("number", [-0.5, 1250, 3])
+
+
 def test_none_is_a_level_and_none_of_python_is_missing(tmp_path):
     path = tmp_path / "a.csv"
     path.write_text("plan,ill\nnone,yes\nbasic,no\nNone,no\n")

@@ -507,7 +507,16 @@ def cost_share(cost: CostLike) -> float:
         meant = ", ".join(f"{name}={price!r}" for name, price in cost.items())
         msg += f" Did you mean Costs({meant})?"
         raise ValueError(msg)
-    share = cost.alpha if isinstance(cost, Costs) else float(cost)
+    try:
+        share = cost.alpha if isinstance(cost, Costs) else float(cost)
+    except (TypeError, ValueError) as error:
+        if isinstance(cost, Costs):
+            raise
+        msg = (
+            f"`cost` must be a number in (0, 1), the share of the cost that a false positive "
+            f"bears, or Costs(fn=..., fp=...); got {cost!r}."
+        )
+        raise ValueError(msg) from error
     if not 0 < share < 1:
         msg = (
             f"`cost` must lie in (0, 1); got {share:g}. It is the share of the cost that a false "

@@ -55,11 +55,12 @@ def read_regular(path: str | Path, most: int) -> bytes:
     for name in ("O_NONBLOCK", "O_CLOEXEC", "O_NOCTTY", "O_BINARY"):  # what the system has of them
         flags |= getattr(os, name, 0)
     handle = os.open(path, flags)
+    about = os.fstat(handle)
+    if not stat.S_ISREG(about.st_mode):
+        os.close(handle)  # which `fdopen` would leave open of a folder
+        msg = "is no regular file"
+        raise ValueError(msg)
     with os.fdopen(handle, "rb") as stream:
-        about = os.fstat(handle)
-        if not stat.S_ISREG(about.st_mode):
-            msg = "is no regular file"
-            raise ValueError(msg)
         if about.st_size > most:
             msg = f"is larger than such files are ({most >> 20:,} MB)"
             raise ValueError(msg)

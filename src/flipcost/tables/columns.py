@@ -23,7 +23,8 @@ NUMBER_STYLES = {
     "1'234.5": ("['\u2019]", r"\."),
 }
 # Signs of a unit around a number.
-UNIT = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)"
+_UNIT = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)"
+_SIGN = "[-+\u2212]"
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 TRUE_WORDS = ("true", "yes", "t", "y")
 FALSE_WORDS = ("false", "no", "f", "n")
@@ -160,10 +161,18 @@ def _number_style(distinct: Any) -> str | None:
     for style, (mark, decimal) in NUMBER_STYLES.items():
         grouped = rf"|[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" if mark else ""
         number = rf"(?:\d+{grouped})(?:{decimal}\d+)?"
-        written = rf"^[+-]?\s?{UNIT}?\s?[+-]?{number}\s?{UNIT}?$"
-        if pc.all(pc.match_substring_regex(distinct, written)).as_py():
+        if pc.all(pc.match_substring_regex(distinct, amount(number))).as_py():
             return style
     return None
+
+
+def amount(number: str) -> str:
+    """Return the pattern of a cell that holds a number, with what people write around it.
+
+    That is a sign, a unit, or the brackets that accountants put around what is negative.
+    """
+    of_unit = rf"{number}\s?{_UNIT}?"
+    return rf"^(?:{_SIGN}?\s?{_UNIT}?\s?{_SIGN}?{of_unit}|\({_UNIT}?\s?{of_unit}\))$"
 
 
 def styled_numbers(column: Any, style: str) -> Any:
@@ -173,9 +182,12 @@ def styled_numbers(column: Any, style: str) -> Any:
     --------
     >>> styled_numbers(pa.array(["1.250,50 €", None, "-3"]), "1.234,5").to_pylist()
     [1250.5, None, -3.0]
+    >>> styled_numbers(pa.array(["(1,250.50)", "\u2212$3"]), "1,234.5").to_pylist()
+    [-1250.5, -3.0]
     """
     mark, decimal = NUMBER_STYLES[style]
-    text = pc.replace_substring_regex(column, UNIT + r"|\s" + (f"|{mark}" if mark else ""), "")
+    text = pc.replace_substring_regex(column, _UNIT + r"|\s" + (f"|{mark}" if mark else ""), "")
+    text = pc.replace_substring_regex(text, r"^\((.*)\)$|^\x{2212}", r"-\1")
     if decimal == ",":
         text = pc.replace_substring(text, ",", ".")
     return text.cast(pa.float64())

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 from pyarrow import csv
 
 from flipcost.exceptions import TableError
-from flipcost.tables.columns import UNIT
+from flipcost.tables.columns import amount
 from flipcost.tables.limits import Unpacked, parquet_batches
 from flipcost.tables.sniff import (
     FileFormat,
@@ -266,11 +266,8 @@ def tidy_text(batch: Any, form: FileFormat) -> Any:
         if form.decimal == ",":
             # Beside a decimal comma points part thousands; alone they do where all in the file do.
             fraction = r"(?:,\d+)?" if form.groups_by_point else r",\d+"
-            number = pc.match_substring_regex(
-                text,
-                rf"^[+-]?\s?{UNIT}?\s?[+-]?(?:\d+,\d+|[1-9]\d{{0,2}}(?:\.\d{{3}})+{fraction})"
-                rf"\s?{UNIT}?$",
-            )
+            digits = rf"(?:\d+,\d+|[1-9]\d{{0,2}}(?:\.\d{{3}})+{fraction})"
+            number = pc.match_substring_regex(text, amount(digits))
             plain = pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
             text = pc.if_else(number, plain, text)
         columns.append(pc.if_else(pc.is_in(text, value_set=missing), None, text))

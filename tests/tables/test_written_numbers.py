@@ -2,10 +2,14 @@
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.csv as pa_csv
+import pyarrow.parquet as pq
 import pytest
 
 from flipcost.audit import audit
 from flipcost.core.costs import Costs
+from flipcost.estimators import FlipCostClassifier
+from flipcost.model import load, save
 from flipcost.tables.columns import describe_column, styled_numbers, text_kind
 from flipcost.tables.encoder import Encoder
 from flipcost.tables.reading import read_table
@@ -73,6 +77,30 @@ def test_a_file_of_both_marks_is_read_column_by_column(more, tmp_path):
 def test_negative_numbers_of_accounts_and_of_typesetters(cells):
     kind, style = text_kind(pa.array(cells))
     assert (kind, styled_numbers(pa.array(cells), style).to_pylist()) == ("number", [-0.5, 1250, 3])
+
+
+@pytest.mark.parametrize("suffix", [".csv", ".parquet"])
+@pytest.mark.parametrize("words", [[], ["a", "b"]])
+def test_a_saved_model_reads_numbers_as_they_were_written(suffix, words, tmp_path):
+    """Shares and amounts in text, alone or beside categories: the file predicts as numbers do."""
+    rng = np.random.default_rng(0)
+    signal, price = rng.normal(size=200).round(2), rng.gamma(2, 900, 200).round(2)
+    y = np.where(signal + rng.normal(size=200) > 0, "yes", "no")
+    numbers = {"share": signal, "price": price}
+    written = {"share": [f"{v:.2f} %" for v in signal], "price": [f"${v:,.2f}" for v in price]}
+    more = {"town": rng.choice(words, 200)} if words else {}
+    found = audit(pa.table(written | more | {"y": y}), "y", model="linear")
+    save(found, tmp_path / "m.json")
+    path = tmp_path / f"a{suffix}"
+    write = pq.write_table if suffix == ".parquet" else pa_csv.write_csv
+    write(pa.table(written | more), path)
+    model = load(tmp_path / "m.json")
+    of_text = model.predict_proba(read_table(path))
+    assert np.array_equal(of_text, model.predict_proba(pa.table(numbers | more)))
+    fitted = FlipCostClassifier(random_state=0).fit(pa.table(written | more).to_pandas(), y)
+    save(fitted, tmp_path / "m.json")
+    of_text = load(tmp_path / "m.json").predict_proba(read_table(path))
+    assert np.allclose(of_text, fitted.predict_proba(pa.table(written | more).to_pandas()))
 
 
 def test_none_is_a_level_and_none_of_python_is_missing(tmp_path):

@@ -117,9 +117,16 @@ def formula_of(model: Any) -> Formula:
         check_is_fitted(steps[0])
         return _of_classifier(steps[1], _standard_inputs(steps[0]))
     if len(steps) == 2 and isinstance(steps[0], PlainColumns):
-        scored = isinstance(getattr(steps[1], "scorer_", None), GivenScores)
-        # Else it has an encoder of its own.
-        return _of_classifier(steps[1], encoder_inputs(steps[0].encoder) if scored else None)
+        if isinstance(getattr(steps[1], "scorer_", None), GivenScores):
+            return _of_classifier(steps[1], encoder_inputs(steps[0].encoder))
+        # It has an encoder of its own, but numbers that it saw may stand in text of some style.
+        formula = _of_classifier(steps[1], None)
+        styles = {c.name: c.format for c in steps[0].encoder.columns if c.kind == "number"}
+        columns = tuple(
+            msgspec.structs.replace(column, format=column.format or styles.get(column.name))
+            for column in formula.columns
+        )
+        return msgspec.structs.replace(formula, columns=columns)
     names = ", ".join(type(step).__name__ for step in steps)
     return _refuse(f"A pipeline of {names}")
 
@@ -166,7 +173,11 @@ def _plain_inputs(model: Any) -> Inputs:
     if encoder is None or all(column.kind == "number" for column in encoder.columns):
         if names is None:
             names = [f"x{k}" for k in range(model.n_features_in_)]
-        columns = tuple(Column(str(name), "number", None, ()) for name in names)
+        styles = [None] * len(names) if encoder is None else [c.format for c in encoder.columns]
+        columns = tuple(
+            Column(str(name), "number", style, ())
+            for name, style in zip(names, styles, strict=True)
+        )
         cells = tuple(_cell(k) for k in range(len(columns)))
         if encoder is None:  # missing values are refused
             return Inputs(columns, cells, cells)

@@ -4,10 +4,12 @@ import re
 import shutil
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import ExportError
 from flipcost.export import to_sql
 from flipcost.model.convert import formula_of
@@ -45,6 +47,21 @@ def test_boosting_has_a_share_in_the_tests(train):
     assert {column.kind for column in formula.columns} == {"number", "boolean", "category", "date"}
     bends = formula_of(make_pipeline(*train, CLASSIFIERS["splines"]()))
     assert any(term.knots for term in bends.number_terms)
+
+
+@pytest.mark.parametrize("unit", ["{:.2f}%", "${:,.2f}", "{:.2f} EUR", "{:,.2f}"])
+def test_numbers_in_text_are_read_as_they_were_written(unit):
+    rng = np.random.default_rng(0)
+    signal = (2000 * rng.normal(size=200)).round(2)
+    y = signal + 2000 * rng.normal(size=200) > 0
+    text = [unit.format(v).replace("$-", "-$") for v in signal]
+    text = [f"({t[1:]})" if unit == "{:,.2f}" and t[0] == "-" else t for t in text]
+    table = pa.table({"key": np.arange(200), "a": text})
+    model = FlipCostClassifier(random_state=0).fit(table.select(["a"]).to_pandas(), y)
+    found = run(to_sql(model, table="new_rows", keep=["key"]), table)
+    of_numbers = FlipCostClassifier(random_state=0).fit(pd.DataFrame({"a": signal}), y)
+    probability = of_numbers.predict_proba(pd.DataFrame({"a": signal}))[:, 1]
+    np.testing.assert_allclose(found["probability_positive"].to_numpy(), probability, atol=1e-9)
 
 
 def test_names_and_texts_are_quoted(train):

@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from typing import Literal, get_args
 
 from flipcost.exceptions import ExportError
-from flipcost.tables.columns import ISO_FORMAT
+from flipcost.tables.columns import ISO_FORMAT, UNITS
 
 DialectName = Literal["duckdb", "postgres", "spark", "bigquery", "snowflake"]
 # Transpiled from the dialect of DuckDB.
@@ -53,6 +53,16 @@ class Dialect:
         else:
             text = text.replace("'", "''")
         return f"'{text}'"
+
+    def plain_number(self, column: str, style: str) -> str:
+        """Return text that holds a number in some style as text that can be cast to one."""
+        value = f"CAST({column} AS {self.text})"
+        marks = {"1,234.5": ",", "1'234.5": "'\u2019"}.get(style, "")
+        for sign in (*UNITS, *" \u00a0\u202f)", *marks):
+            value = f"REPLACE({value}, {self.string(sign)}, '')"
+        for found, plain in [("(", "-"), ("\u2212", "-"), (",", ".")]:
+            value = f"REPLACE({value}, {self.string(found)}, {self.string(plain)})"
+        return f"NULLIF({value}, '')"
 
     def days(self, column: str, written: str | None) -> str:
         """Return the days since 1970 of a date, or of a date written as text."""

@@ -191,10 +191,14 @@ class _Writer(Steps[str]):
             return f"CASE WHEN {word} IN ({yes}) THEN {one} WHEN {word} IN ({no}) THEN {zero} END"
         if column.kind == "date":
             return engine.days(name, column.format)
-        return self._real(column.name)
+        return self._real(column.name, column.format)
 
-    def _real(self, name: str) -> str:
-        value = f"CAST({self.dialect.name(name)} AS {self.dialect.real})"
+    def _real(self, name: str, style: str | None = None) -> str:
+        value = self.dialect.name(name)
+        # Where points part thousands, 1.234 of a column of numbers would be taken for 1234.
+        if style is not None and style != "1.234,5":
+            value = self.dialect.plain_number(value, style)
+        value = f"CAST({value} AS {self.dialect.real})"
         return f"CASE WHEN {self.dialect.is_nan.format(value)} THEN NULL ELSE {value} END"
 
     def price_columns(self) -> dict[str, str]:

@@ -23,7 +23,8 @@ NUMBER_STYLES = {
     "1'234.5": ("['\u2019]", r"\."),
 }
 # Signs of a unit around a number.
-_UNIT = r"(?:[$€£¥₹%]|USD|EUR|GBP|CHF|JPY)"
+UNITS = ("$", "€", "£", "¥", "₹", "%", "USD", "EUR", "GBP", "CHF", "JPY")
+_UNIT = f"(?:{'|'.join(map(re.escape, UNITS))})"
 _SIGN = "[-+\u2212]"
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 TRUE_WORDS = ("true", "yes", "t", "y")

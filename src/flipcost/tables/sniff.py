@@ -307,8 +307,9 @@ def _lines(path: Path, head: bytes, encoding: str) -> list[str]:
         raise TableError(msg) from error
     except UnicodeDecodeError as error:
         line = whole.count(b"\n", 0, error.start) + 1
-        wide = "utf-32" if head[2:4] == b"\x00\x00" else "utf-16"
-        guess = wide if utf16 else "latin-1 or cp1252"
+        guess = "latin-1 or cp1252"
+        if utf16:
+            guess = "utf-32" if head[2:4] == b"\x00\x00" else "utf-16"
         raise not_utf8(path, encoding, f"line {line}", guess) from error
     if text.lstrip()[:1] in "{[" or re.match(r"\s*<(!doctype|html|\?xml)", text, re.IGNORECASE):
         msg = f"{path} looks like JSON, HTML or XML, not a table; export it as CSV."

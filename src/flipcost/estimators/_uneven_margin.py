@@ -13,9 +13,16 @@ from scipy.stats import rankdata
 from sklearn.model_selection import ParameterGrid
 
 from flipcost._threads import moment_threads
-from flipcost._validation import StrOptions, check_weights, fit_context, validate_rows
+from flipcost._validation import (
+    StrOptions,
+    check_weights,
+    fit_context,
+    positive_index,
+    validate_rows,
+)
 from flipcost.core.confusion import MEASURES, Measure, measure
 from flipcost.core.costs import Costs, cost_share, margin_value, prices_of
+from flipcost.core.losses import uneven_squared
 from flipcost.core.moments import ClassMoments, merge_others
 from flipcost.core.noise import rate_pair, unmixing_matrix
 from flipcost.core.rates import NoiseRate
@@ -23,13 +30,13 @@ from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import PricedMoments, denoised_systems, path_of_systems, row_moments
 from flipcost.estimators.base import (
     COST_AND_RATE,
-    LinearMomentsClassifier,
+    LinearClassifier,
     PricedScoreMixin,
+    check_positive,
     check_table,
     dask_table,
     folds_or_splits,
     name_features,
-    oriented,
 )
 from flipcost.exceptions import DenoisingWarning
 
@@ -37,7 +44,25 @@ from flipcost.exceptions import DenoisingWarning
 _TIE = 1e-12
 
 
-class UnevenMarginClassifier(PricedScoreMixin, LinearMomentsClassifier):
+class _ClosedForm(PricedScoreMixin, LinearClassifier):
+    """What a closed form gives: a linear score, and probability by the inverse link of its loss."""
+
+    def _positive_eta(self, scores):
+        return uneven_squared(self._cost, self._margin).inverse_link(scores)
+
+    def _fold_moments(self, table, n_folds):
+        """Keep the labels of a table and names of its features; return moments and both labels."""
+        found = table.fold_moments(n_folds)
+        both = found.oriented()  # says so when there is one label only
+        self.classes_ = np.array(sorted(both.labels))
+        positive = both.labels[positive_index(self.classes_, self.pos_label)]
+        check_positive(table, positive, self.pos_label)
+        self.n_features_in_ = both.parts[0].n_features
+        name_features(self, both.names)
+        return both.oriented(positive)
+
+
+class UnevenMarginClassifier(_ClosedForm):
     r"""Cost-sensitive linear classifier in closed form, with or without a noise rate.
 
     Reads every row once, keeps the class moments, and solves one small linear system. Reach for
@@ -281,10 +306,8 @@ class UnevenMarginClassifier(PricedScoreMixin, LinearMomentsClassifier):
         array([0, 0, 1, 1])
         """
         check_table(table, self.cost)
-        classes, labelled = oriented(table, 1, self.pos_label)
-        self.fit_moments(labelled.parts[0], classes)
-        name_features(self, labelled.names)
-        return self
+        labelled = self._fold_moments(table, 1)
+        return self._solve(labelled.parts[0], self.classes_)
 
     def _solve(self, moments, classes):
         by_row = isinstance(moments, PricedMoments)
@@ -310,7 +333,8 @@ class UnevenMarginClassifier(PricedScoreMixin, LinearMomentsClassifier):
         self.moments_ = moments.observed() if by_row else moments
         self.n_clipped_ = system.n_clipped
         self._by_row = by_row
-        self._store(path[0, 0, 0, 0], cost, margin)
+        self._cost, self._margin = cost, margin
+        self._orient(path[0, 0, 0, 0])
         if system.is_indefinite(cost, margin):
             warnings.warn(_indefinite_message(system, self.noise_rate), DenoisingWarning, 2)
         return self
@@ -339,7 +363,7 @@ def _indefinite_message(system, noise_rate):
     )
 
 
-class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
+class UnevenMarginClassifierCV(_ClosedForm):
     """`UnevenMarginClassifier` with its cost, margin, penalty and noise rate cross-validated.
 
     The rows are read twice: once for the moments of every fold, once to score every candidate on
@@ -506,16 +530,6 @@ class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
             with moment_threads(X.shape[1]):
                 return row_moments(X, positive, paid, folds, n_folds, of_rows, unit=unit)
 
-        def score(paths, folds, of_rows):
-            count = partial(fold_confusions, X, positive, paths, folds)
-            if paid is None or self.scoring != "cost" or cost is not None:
-                return measure(count(of_rows).denoised(rate), self.scoring, cost or 0.5)
-            # In the money of each row: those left weigh what a miss costs, the others an alarm.
-            w = np.ones(len(positive)) if of_rows is None else of_rows
-            left, flagged = (count(w * part).counts for part in (paid.miss, paid.alarm))
-            clean = unmixing_matrix(rate) @ np.stack([left[..., 0], flagged[..., 1]], axis=-1)
-            return (clean[..., 1, 0] + clean[..., 0, 1]) / count(w).counts.sum(axis=(-2, -1))
-
         started = perf_counter()
         folds, splits = folds_or_splits(self.cv, positive.astype(np.int8), groups)
         rounds: Any
@@ -531,6 +545,7 @@ class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
                     [_chosen(times, weight) for times in split] for split in splits
                 )
             )
+        score = self._scorer(X, positive, cost, rate, paid)
         self._search(grid, rounds, score, started)
         self._refit(total)
         return self
@@ -574,18 +589,11 @@ class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
             )
             raise ValueError(msg)
         started = perf_counter()
-        self.classes_, labelled = oriented(table, int(self.cv), self.pos_label)
-        self.n_features_in_ = labelled.parts[0].n_features
-        name_features(self, labelled.names)
+        labelled = self._fold_moments(table, int(self.cv))
         training = merge_others(labelled.parts)
         held = table.sample(n_folds=int(self.cv))
-        positive = held.y == labelled.labels[1]
-
-        def score(paths, *_):
-            tables = fold_confusions(held.X, positive, paths, held.folds, held.weight)
-            return measure(tables.denoised(rate), self.scoring, cost or 0.5)
-
-        self._search(grid, [(training, None, None)], score, started)
+        score = self._scorer(held.X, held.y == labelled.labels[1], cost, rate)
+        self._search(grid, [(training, held.folds, held.weight)], score, started)
         self._refit(labelled.parts[0].merge(training[0]))
         return self
 
@@ -631,6 +639,21 @@ class UnevenMarginClassifierCV(PricedScoreMixin, LinearMomentsClassifier):
                 raise ValueError(msg)
             rate = grid["noise_rate"][0]
         return cost, rate if self.denoised else None
+
+    def _scorer(self, X, positive, cost, rate, paid=None):
+        """Return what scores the coefficients of each fold on rows that are held out there."""
+
+        def score(paths, folds, weight):
+            count = partial(fold_confusions, X, positive, paths, folds)
+            if paid is None or self.scoring != "cost" or cost is not None:
+                return measure(count(weight).denoised(rate), self.scoring, cost or 0.5)
+            # In the money of each row: those left weigh what a miss costs, the others an alarm.
+            w = np.ones(len(positive)) if weight is None else weight
+            left, flagged = (count(w * part).counts for part in (paid.miss, paid.alarm))
+            clean = unmixing_matrix(rate) @ np.stack([left[..., 0], flagged[..., 1]], axis=-1)
+            return (clean[..., 1, 0] + clean[..., 0, 1]) / count(w).counts.sum(axis=(-2, -1))
+
+        return score
 
     def _search(self, grid, rounds, score, started):
         """Solve the grid from the training moments of each fold, score it, and choose.

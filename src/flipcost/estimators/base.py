@@ -26,7 +26,6 @@ from flipcost.core.additive import AdditiveScores, HingeBasis
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.costs import Costs, takes_prices
 from flipcost.core.folds import group_folds, random_folds, stratified_folds
-from flipcost.core.losses import uneven_squared
 from flipcost.core.rates import NoiseRate
 from flipcost.core.scoring import row_scores
 from flipcost.tables.scan import scan_dask
@@ -83,7 +82,7 @@ class LinearClassifier(BinaryClassifier, ABC):
     probability of it a score in its favour represents.
     """
 
-    def _orient(self, coefficients):
+    def _orient(self, coefficients: Array) -> None:
         """Keep coefficients in scikit-learn's orientation: a positive score means classes_[1]."""
         self._index = positive_index(self.classes_, self.pos_label)
         self.coef_ = self._sign * coefficients[None, :-1]
@@ -148,17 +147,6 @@ class LinearClassifier(BinaryClassifier, ABC):
         tags = super().__sklearn_tags__()
         tags.input_tags.sparse = True
         return tags
-
-
-class LinearMomentsClassifier(LinearClassifier):
-    """Base of the closed-form classifiers, whose coefficients come from class moments."""
-
-    def _store(self, solution, cost, margin):
-        self._cost, self._margin = cost, margin
-        self._orient(solution)
-
-    def _positive_eta(self, scores: Array) -> Array:
-        return uneven_squared(self._cost, self._margin).inverse_link(scores)
 
 
 class WrappingClassifier(MetaEstimatorMixin, BinaryClassifier):
@@ -258,17 +246,6 @@ def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
     raise TypeError(msg)
 
 
-def take_rows(X: Any, index: Any) -> Any:
-    """Return some rows of an array, sparse matrix or data frame."""
-    if hasattr(X, "iloc"):
-        return X.iloc[index]
-    if hasattr(X, "tocsr"):
-        return X.tocsr()[index]
-    if hasattr(X, "shape"):
-        return X[index]
-    return np.asarray(X)[index]
-
-
 class PricedScoreMixin:
     """Predict at the costs of the rows, where these differ, when scored."""
 
@@ -330,16 +307,6 @@ def check_table(table: Any, cost: Any = None) -> None:
             "tell what their rows cost. Give one price, or learn from a sample of the rows."
         )
         raise ValueError(msg)
-
-
-def oriented(table: Any, n_folds: Any, pos_label: Any) -> Any:
-    """Return the sorted classes, and the labelled moments of each fold, positive label second."""
-    found = table.fold_moments(n_folds)
-    both = found.oriented()  # says so when there is one label only
-    classes = np.array(sorted(both.labels))
-    positive = both.labels[positive_index(classes, pos_label)]
-    check_positive(table, positive, pos_label)
-    return classes, both.oriented(positive)
 
 
 def check_positive(table: Any, positive: Any, pos_label: Any) -> None:

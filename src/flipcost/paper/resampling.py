@@ -39,7 +39,6 @@ from flipcost.estimators.base import (
     COST_AND_RATE,
     PricedScoreMixin,
     WrappingClassifier,
-    take_rows,
     weight_params,
 )
 from flipcost.paper.kernels import settle
@@ -555,3 +554,12 @@ def _count(rows, fold, margin, label):
     column = int(np.flatnonzero(model.classes_ == label)[0])
     called = model.predict_proba(take_rows(rows.X, test))[:, column] > 0.5
     return rows.counts(test, called)
+
+
+def take_rows(X: Any, index: Any) -> Any:
+    """Return some rows of an array, sparse matrix, data frame or list."""
+    if hasattr(X, "iloc"):
+        return X.iloc[index]
+    if hasattr(X, "tocsr"):
+        return X.tocsr()[index]
+    return X[index] if hasattr(X, "shape") else np.asarray(X)[index]

@@ -55,7 +55,7 @@ from flipcost.estimators.flipcost.scores import (
     PooledRule,
     clean_probability,
 )
-from flipcost.estimators.flipcost.summary import MOST_BYTES, sql_bytes, summarize
+from flipcost.estimators.flipcost.summary import summarize
 from flipcost.exceptions import DenoisingWarning, DependenceWarning, FlipCostError
 from flipcost.tables.encoder import is_mixed
 from flipcost.tables.rows import LabeledMoments
@@ -761,11 +761,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         positive = self.classes_.tolist()[self._index]
         sample = getattr(self, "sample_", None)
         n_rows = None if sample is None else sample.n_rows
-        said = summarize(self._result, self.n_features_in_, positive, n_rows)
-        size = sql_bytes(getattr(self.scorer_, "boosting", None))
-        if size > MOST_BYTES:
-            said += f"\nIts SQL takes about {size / 1e6:.0f} MB; engines may read 1 MB only."
-        return said
+        return summarize(self._result, self.n_features_in_, positive, n_rows)
 
     def _repr_html_inner(self) -> str:
         """Return the summary, isolated from the notebook, above scikit-learn's diagram."""

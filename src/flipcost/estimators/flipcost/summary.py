@@ -21,7 +21,6 @@ from flipcost.words import (
 
 if TYPE_CHECKING:
     from flipcost.core.label_errors import LabelErrors
-    from flipcost.core.trees import TreeSum
     from flipcost.estimators.flipcost.result import FitResult
 
 # What the models of label errors are called for people.
@@ -40,8 +39,6 @@ CHECK_ROWS = 100
 _LITTLE = 0.02
 _NAMES = {"rule": "this model", "all_negative": "flag none", "all_positive": "flag all"}
 _WIDTH = 88
-# What some engines read of a query at most.
-MOST_BYTES = 1_000_000
 
 
 def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None = None) -> str:
@@ -69,13 +66,6 @@ def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None
         *_wrapped(_next(fit)),
     ]
     return "\n".join(parts)
-
-
-def sql_bytes(boosting: TreeSum | None) -> int:
-    """Return about how long trees are as SQL: 45 bytes a node, and 12 a level that is named."""
-    trees = () if boosting is None else boosting.trees
-    levels = sum(int((goes != goes[-1]).sum()) for tree in trees for goes in tree.codes.values())
-    return 45 * sum(len(tree.left) for tree in trees) + 12 * levels
 
 
 def _wrapped(text: str) -> list[str]:

@@ -276,7 +276,6 @@ class AuditData:
 def fit(
     source: RowSource,
     drawn: Drawn,
-    facts: TableFacts,
     maker: RowMaker,
     classifier: FlipCostClassifier,
     options: AuditOptions,
@@ -305,7 +304,7 @@ def fit(
         total = stands_for if weight is None else weight * stands_for
     rows = EvaluationRows(
         frame,
-        _row_numbers(found.position, facts),
+        found.position,
         maker.make(frame),
         positive,
         options.level,
@@ -352,7 +351,7 @@ def fit(
     rows = replace(_clustered(rows, classifier, options), scored=scored)
     pool = SuspectPool(frame, rows.numbers, positive, classifier.oof_probability_)
     if stands_for is not None:
-        pool = _with_others(source, pool, found.position, facts, maker, classifier, options)
+        pool = _with_others(source, pool, found.position, maker, classifier, options)
     return rows, pool
 
 
@@ -360,7 +359,6 @@ def _with_others(
     source: RowSource,
     pool: SuspectPool,
     position: Any,
-    facts: TableFacts,
     maker: RowMaker,
     classifier: FlipCostClassifier,
     options: AuditOptions,
@@ -376,7 +374,7 @@ def _with_others(
     parts = [kept.sorted_out().parts[0] for kept in found.kept.values()]
     return SuspectPool(
         concatenate([pool.frame, *(part.rows for part in parts)]),
-        np.concatenate([pool.numbers, *(_row_numbers(part.position, facts) for part in parts)]),
+        np.concatenate([pool.numbers, *(part.position for part in parts)]),
         np.concatenate([pool.positive, *(part.beside["positive"] for part in parts)]),
         np.concatenate([pool.probability, *(part.beside["probability"] for part in parts)]),
     )
@@ -391,11 +389,6 @@ class _Score:
     def __call__(self, maker: RowMaker, frame: Any) -> Any:
         place = self.model.classes_.tolist().index(self.model.pos_label)
         return self.model.predict_proba(maker.inputs(frame, self.model))[:, place]
-
-
-def _row_numbers(position: Any, facts: TableFacts) -> Any:
-    """Return which rows of the table are at these positions, the first being 0."""
-    return position if len(facts.lengths) < 2 else facts.row_numbers(position)
 
 
 def limited_threads(n_rows: int) -> Any:

@@ -32,8 +32,8 @@ class TableFacts:
 
     Attributes
     ----------
-    lengths : dict of int to int
-        Rows of each piece, by the position of its first row.
+    n_rows : int
+        All rows, with a label or without.
     unlabelled : int
         Rows without a label, which are left out.
     rows, weight : dict of str
@@ -45,7 +45,7 @@ class TableFacts:
         How often each answer of files of checked rows was found.
     """
 
-    lengths: dict[int, int]
+    n_rows: int
     unlabelled: int
     rows: Counter[str] = field(default_factory=Counter)
     weight: dict[str, float] = field(default_factory=dict)
@@ -53,42 +53,15 @@ class TableFacts:
     found: Counter[int] = field(default_factory=Counter)
 
     def merge(self, other: TableFacts) -> TableFacts:
-        """Return the facts of both sets of rows; pieces that follow each other become one."""
-        lengths, (start, *_) = dict(self.lengths), other.lengths
-        last = next(reversed(lengths))
-        if last + lengths[last] == start:
-            lengths[last] += other.lengths[start]
-            lengths.update(list(other.lengths.items())[1:])
-        else:
-            lengths |= other.lengths
+        """Return the facts of both sets of rows."""
         return TableFacts(
-            lengths,
+            self.n_rows + other.n_rows,
             self.unlabelled + other.unlabelled,
             self.rows + other.rows,
             self.weight | {k: w + self.weight.get(k, 0.0) for k, w in other.weight.items()},
             self.pairs + other.pairs,
             self.found + other.found,
         )
-
-    @property
-    def n_rows(self) -> int:
-        """All rows, with a label or without."""
-        return sum(self.lengths.values())
-
-    def row_numbers(self, positions: NDArray[Any]) -> NDArray[np.int64]:
-        """Return which rows of the table stand at these positions, the first being 0.
-
-        Positions of partitions whose length is not known begin far apart.
-
-        Examples
-        --------
-        >>> TableFacts({0: 10, 1000: 5}, 0).row_numbers(np.array([3, 1002]))
-        array([ 3, 12])
-        """
-        starts = np.array(sorted(self.lengths), dtype=np.int64)
-        before = np.cumsum([0, *(self.lengths[int(start)] for start in starts)])[:-1]
-        place = np.searchsorted(starts, positions, side="right") - 1
-        return np.asarray(before[place] + positions - starts[place])
 
 
 @dataclass(frozen=True, eq=False)
@@ -149,7 +122,7 @@ class RowMaker:
         frame = piece.frame
         codes, names, labels = self._labels(frame, self.roles.target)
         kept = np.flatnonzero(codes >= 0)
-        facts = TableFacts({int(piece.start): piece.n_rows}, piece.n_rows - len(kept))
+        facts = TableFacts(piece.n_rows, piece.n_rows - len(kept))
         if len(kept) < piece.n_rows:
             frame = frame.take(pa.array(kept))
         frame = self._with_answers(frame, labels[kept], piece.positions[kept], facts)

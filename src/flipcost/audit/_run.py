@@ -341,7 +341,7 @@ def _walk(
     with warnings.catch_warnings():  # what it warns of is among the warnings of the result
         warnings.simplefilter("ignore", DenoisingWarning)
         warnings.simplefilter("ignore", DependenceWarning)
-        rows, pool = fit(source, drawn, facts, maker, classifier, options, test)
+        rows, pool = fit(source, drawn, maker, classifier, options, test)
     encoder = maker.encoder
     leaks = []
     if options.scores:

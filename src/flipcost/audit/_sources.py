@@ -198,7 +198,7 @@ class TableInMemory:
     def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
         """Read the one piece, and draw from it."""
         made = maker.read(self._piece())
-        facts = replace(made.facts, lengths={0: self._n_rows}, unlabelled=self._unlabelled)
+        facts = replace(made.facts, n_rows=self._n_rows, unlabelled=self._unlabelled)
         return facts, sample_of(made, size, self._options.random_state)
 
     def score(self, task: ScoreTask) -> LabelSample | None:
@@ -388,7 +388,7 @@ class TableInEngine:
     def _facts(self, counts: Sequence[LabelCount], names: dict[Any, str]) -> TableFacts:
         rows = sum(count.n_rows for count in counts)
         unlabelled = sum(count.n_rows for count in counts if count.label is None)
-        facts = TableFacts({0: rows}, unlabelled)
+        facts = TableFacts(rows, unlabelled)
         for count in counts:
             if count.label is None:
                 continue

@@ -43,17 +43,19 @@ class DaskTable(Table):
     def __init__(self, source: Any, labels: Any, weight: Any, layout: Layout, positive: Any = None):
         self._source, self._labels, self._weight = source, labels, weight
         self._is_frame = hasattr(source, "npartitions") and hasattr(source, "columns")
-        if self._is_frame:  # labels and weights from elsewhere become columns
-            names = list(map(str, source.columns))
-            layout = replace(
-                layout,
-                columns=layout.resolved(names).columns,
-                target=layout.target if labels is None else _LABELS,
-                weight=layout.weight if weight is None else _WEIGHT,
-            )
+        self._frame_starts: list[int] | None = None
         super().__init__(layout, positive)
         self._check()
-        self._frame_starts: list[int] | None = None
+
+    def _lay_out(self, layout: Layout) -> None:
+        if self._is_frame:  # labels and weights from elsewhere become columns
+            layout = replace(
+                layout,
+                columns=layout.resolved(list(map(str, self._source.columns))).columns,
+                target=layout.target if self._labels is None else _LABELS,
+                weight=layout.weight if self._weight is None else _WEIGHT,
+            )
+        self._layout = layout
 
     @property
     def n_parts(self) -> int:
@@ -80,9 +82,6 @@ class DaskTable(Table):
     def reduce(self, task: Task) -> Any:
         parts = self._frame_parts(task) if self._is_frame else self._array_parts(task)
         return _guarded(parts, lambda: _result(_tree(parts).compute()))
-
-    def _with_layout(self, layout: Layout) -> DaskTable:
-        return DaskTable(self._source, self._labels, self._weight, layout, self._positive)
 
     def _check(self) -> None:
         if not self._is_frame and not hasattr(self._source, "chunks"):

@@ -87,8 +87,11 @@ class EngineTable(Table):
             raise ValueError(msg)
         self._engine, self._rule = engine, rule
         self.names = list(engine.columns())
-        super().__init__(layout.resolved(self.names), positive)
-        self._columns = EngineColumns(engine, self._layout, rule)
+        super().__init__(layout, positive)
+
+    def _lay_out(self, layout: Layout) -> None:
+        self._layout = layout.resolved(self.names)
+        self._columns = EngineColumns(self._engine, self._layout, self._rule)
         for name in self._layout.wanted:  # names at once a column that is not there
             self._columns.kind(name)
 
@@ -274,9 +277,6 @@ class EngineTable(Table):
     def close(self) -> None:
         """Close the connection, if it was opened here."""
         self._engine.close()
-
-    def _with_layout(self, layout: Layout) -> EngineTable:
-        return EngineTable(self._engine, layout, self._positive, self._rule)
 
     def _name(self) -> str:
         return self._engine.where[:1].upper() + self._engine.where[1:]

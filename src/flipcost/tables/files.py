@@ -231,16 +231,19 @@ class FileTable(Table):
         batch_rows: int | None = None,
         on_cluster: bool = False,
     ):
-        super().__init__(layout.resolved(files.names), positive)
-        if self._layout.target is None:
-            msg = "Files need a `target`, the name of the column of labels; got none."
-            raise ValueError(msg)
-        files.check_columns(self._layout.wanted)
         self._files = files
         self._progress = progress
         self._n_threads = n_threads
         self._batch_rows = batch_rows
         self._on_cluster = on_cluster
+        super().__init__(layout, positive)
+
+    def _lay_out(self, layout: Layout) -> None:
+        if layout.target is None:
+            msg = "Files need a `target`, the name of the column of labels; got none."
+            raise ValueError(msg)
+        self._layout = layout.resolved(self._files.names)
+        self._files.check_columns(self._layout.wanted)
 
     @property
     def n_rows(self) -> int | None:
@@ -277,17 +280,6 @@ class FileTable(Table):
         n_threads = thread_count(self._n_threads)
         reading = Reading(self._layout, n_threads, self._batch_rows or 0, self._on_cluster)
         return self._files.units(reading)
-
-    def _with_layout(self, layout: Layout) -> FileTable:
-        return FileTable(
-            self._files,
-            layout,
-            self._positive,
-            progress=self._progress,
-            n_threads=self._n_threads,
-            batch_rows=self._batch_rows,
-            on_cluster=self._on_cluster,
-        )
 
     def _name(self) -> str:
         return f"{self._files.paths[0]!r}" if len(self._files.paths) == 1 else "The files"

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from copy import copy
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, Self
 
@@ -58,8 +59,8 @@ class Table(ABC):
     """
 
     def __init__(self, layout: Layout, positive: Any = None):
-        self._layout = layout
         self._positive = positive
+        self._lay_out(layout)
 
     @property
     def layout(self) -> Layout:
@@ -96,9 +97,14 @@ class Table(ABC):
         """Number of parts whose results travel from one machine to another; None if none do."""
         return None
 
-    @abstractmethod
     def _with_layout(self, layout: Layout) -> Self:
         """Return the same rows, read in another way."""
+        found = copy(self)
+        found._lay_out(layout)  # noqa: SLF001 - a copy of us
+        return found
+
+    def _lay_out(self, layout: Layout) -> None:
+        self._layout = layout
 
     def with_encoder(self, encoder: TableEncoder | None = None) -> Self:
         """Return the same table with its columns encoded.
@@ -269,9 +275,6 @@ class BatchTable(Table):
 
     def reduce(self, task: Task) -> Any:
         return reduce_pieces(self._pieces(), task, Reporter(self._progress, None))
-
-    def _with_layout(self, layout: Layout) -> BatchTable:
-        return BatchTable(self._batches, layout, self._positive, self._progress)
 
     def _pieces(self) -> Iterator[Piece]:
         start = 0

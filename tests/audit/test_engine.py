@@ -118,11 +118,12 @@ def test_a_database_gives_what_a_file_gives(database, of_files):
     """The same rows are drawn by their numbers, and suspects are sought among all."""
     here, there = audited(database), of_files()
     assert here.reading.startswith("drawn and scored by queries in ")
-    assert (here.state, here.chosen, here.n_rows) == (there.state, there.chosen, there.n_rows)
+    assert (here.chosen, here.n_rows) == (there.chosen, there.n_rows)
     assert here.n_rows == CALLS.num_rows - CALLS["fraud"].null_count
     assert here.n_judged == there.n_judged == MOST
     first, other = ({s.id for s in found.suspects[:50]} for found in (here, there))
-    if here.reading.endswith("DuckDB"):  # rows of PostgreSQL have other numbers
+    if here.reading.endswith("DuckDB"):  # rows of PostgreSQL have other numbers: others are drawn
+        assert here.state == there.state
         assert here.wrong_share.value == pytest.approx(there.wrong_share.value)
         assert first == other
     assert abs(here.wrong_share.value - there.wrong_share.value) < 0.1

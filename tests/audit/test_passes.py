@@ -330,7 +330,8 @@ def test_a_test_file_and_a_saved_model_are_compared(by_form, table, tmp_path):
     assert result.n_test == 2000
     for candidate in result.candidates:
         assert candidate.test is not None
-    assert result.candidate("saved").clean.value == pytest.approx(result.best.clean.value, rel=0.1)
+    # The model saved before has not seen that the test rows are evidence of label errors.
+    assert result.best.clean.low < result.candidate("saved").clean.value < result.best.clean.high
 
 
 def test_what_cannot_be_done_in_passes_is_refused(tmp_path):

@@ -2,8 +2,8 @@
 What ignoring wrong labels costs
 ================================
 
-The same table with more and more wrong labels: logistic regression with its threshold at the price,
-as one would do with clean labels, beside a classifier that reckons with noise.
+More and more labels are wrong: logistic regression with its threshold at the cost, as one would do with
+right labels, beside a classifier that corrects for label errors.
 """
 
 import matplotlib.pyplot as plt
@@ -19,7 +19,7 @@ rates = [0.0, 0.1, 0.2, 0.3]
 
 
 def clean_cost(called):
-    """Return what calls cost on the clean labels of the test rows."""
+    """Return what decisions cost by the right labels of the test rows."""
     return fc.metrics.weighted_cost(test.target, called, cost, normalize=True)
 
 
@@ -36,6 +36,6 @@ fig, ax = plt.subplots(figsize=(6, 3.4), layout="constrained")
 ax.plot(rates, theirs, "o-", color="#e69f00", label="logistic regression at the cost")
 ax.plot(rates, ours, "o-", color="#0b5cad", label="FlipCostClassifier")
 ax.axhline(best, color="#777", ls=":", label="best possible")
-ax.set(xlabel="share of labels that are wrong", ylabel="cost on clean labels", ylim=(0, None))
+ax.set(xlabel="share of labels that are wrong", ylabel="cost by the right labels", ylim=(0, None))
 ax.legend()
 plt.show()

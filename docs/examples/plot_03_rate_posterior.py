@@ -1,9 +1,9 @@
 """
-How noisy are my labels?
-========================
+How many labels are wrong?
+==========================
 
-What a table says about its two noise rates, and what it leaves open: the posterior that decisions
-average over, and the interval, which also counts that its model may be wrong.
+What a table says about its two error rates, and what it leaves open: the posterior that decisions
+average over, and the interval, which also allows for a wrong model.
 """
 
 import matplotlib.pyplot as plt
@@ -28,7 +28,7 @@ ax.scatter(
 (low, high), (least, most) = model.noise_rate_interval_
 ax.add_patch(plt.Rectangle((low, least), high - low, most - least, fill=False, ls="--"))
 ax.plot(0.3, 0.1, "x", color="#d55e00", ms=10, mew=3, label="truth")
-ax.set(xlabel="positives labelled wrong", ylabel="negatives labelled wrong")
+ax.set(xlabel="positives mislabelled", ylabel="negatives mislabelled")
 ax.legend()
 print("interval of both rates:", np.round(model.noise_rate_interval_, 2).tolist())
 plt.show()

@@ -2,8 +2,8 @@
 A hundred checked rows
 ======================
 
-Positives are missed where one column is large, which no table shows by itself. Right labels of a few
-rows do: the interval of the rate closes in, and decisions follow.
+Positives are mislabelled where one column is large, which no table shows by itself. Right labels of a
+few rows do: the interval of the error rate narrows, and decisions improve.
 """
 
 import matplotlib.pyplot as plt
@@ -25,7 +25,7 @@ for n in budgets:
     model.fit(X, recorded, trusted=trusted if n else None)
     limits.append(model.noise_rate_interval_[0])
     paid = fc.metrics.weighted_cost(right, model.predict(X), 0.25, normalize=True)
-    print(f"{n:3d} checked: cost on the right labels {paid:.3f}")
+    print(f"{n:3d} checked: cost by the right labels {paid:.3f}")
 
 # %%
 fig, ax = plt.subplots(figsize=(6, 3), layout="constrained")
@@ -33,6 +33,6 @@ for place, (low, high) in enumerate(limits):
     ax.plot([place, place], [low, high], lw=8, color="#0b5cad", solid_capstyle="butt")
 ax.axhline(truth, color="#d55e00", ls="--", label="truth")
 ax.set_xticks(range(len(budgets)), budgets)
-ax.set(xlabel="checked rows", ylabel="positives that were missed", ylim=(0, 1))
+ax.set(xlabel="checked rows", ylabel="positives mislabelled", ylim=(0, 1))
 ax.legend()
 plt.show()

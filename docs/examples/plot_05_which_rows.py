@@ -2,8 +2,8 @@
 Which rows to check next
 ========================
 
-Rows are drawn by probabilities that depend on their label and score alone: often where decisions
-turn, sometimes everywhere, so that what is counted on them stays unbiased.
+Rows are drawn with probabilities that depend on their label and score alone: mostly where the decision
+is in doubt, sometimes elsewhere, so that what is counted on them stays unbiased.
 """
 
 import matplotlib.pyplot as plt
@@ -23,5 +23,5 @@ fig, ax = plt.subplots(figsize=(5.4, 4.2), layout="constrained")
 ax.scatter(*X.T, c=np.where(noisy > 0, "#e69f00", "#56b4e9"), s=6, alpha=0.5, lw=0)
 ax.scatter(*X[batch.rows].T, facecolor="none", edgecolor="#000", s=40, label="to be checked")
 ax.legend()
-ax.set(title="labels as recorded; rows that are worth a check")
+ax.set(title="labels as recorded; rows worth a check")
 plt.show()

@@ -1,9 +1,9 @@
 """
-Cost over all prices
-====================
+Cost at every ratio of costs
+============================
 
-Prices change. A cost curve shows what a model pays at every share of the cost that a false alarm
-bears, as the noisy labels have it and denoised.
+Costs change. A cost curve shows what a model costs at every share that a false alarm bears: by recorded
+labels, and corrected for label errors.
 """
 
 import matplotlib.pyplot as plt
@@ -16,8 +16,8 @@ model = fc.FlipCostClassifier(0.2, features="linear", random_state=0).fit(data.d
 
 fig, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
 probability = model.oof_probability_
-fc.plot.CostCurveDisplay.from_predictions(noisy, probability, name="as labelled", ax=ax)
+fc.plot.CostCurveDisplay.from_predictions(noisy, probability, name="by recorded labels", ax=ax)
 fc.plot.CostCurveDisplay.from_predictions(
-    noisy, probability, noise_rate=0.15, name="denoised", ax=ax
+    noisy, probability, noise_rate=0.15, name="corrected", ax=ax
 )
 plt.show()

@@ -1,9 +1,9 @@
 """
-Which rule, if the noise were ...
-=================================
+Which model, at which error rate
+================================
 
-The clean cost of several rules from the same noisy labels, at every noise rate that is possible.
-Where lines cross, the answer hangs on the rate; where they do not, it is no matter.
+The expected cost of several decisions at every possible share of wrong labels. Where lines cross, the
+best decision depends on that share; where they do not, it need not be known.
 """
 
 import matplotlib.pyplot as plt

@@ -1,9 +1,9 @@
 """
-One pass, every price and noise rate
-====================================
+One pass, every cost and error rate
+===================================
 
-The closed form needs the moments of each class and nothing else of the rows. Flips act on moments
-linearly and are undone exactly, so that one pass gives the boundary for any cost and any rate.
+The closed form needs the moments of each class and nothing else of the rows. Label errors act on moments
+linearly and are undone exactly, so that one pass gives the boundary for any cost and any error rate.
 """
 
 import matplotlib.pyplot as plt
@@ -24,7 +24,7 @@ for k, ax in enumerate(axes):
     for i, cost in enumerate(costs):
         a, b, c = path[i, 0, 0, k]
         ax.plot(x, -(a * x + c) / b, lw=2, label=f"cost {cost:g}")
-    ax.set(title="labels as they are" if rates[k] == 0 else "30 % flips undone")
+    ax.set(title="as recorded" if rates[k] == 0 else "corrected for 30% errors")
     ax.set_ylim(*np.quantile(data.data[:, 1], [0.005, 0.995]))
 axes[1].legend()
 plt.show()

@@ -2,8 +2,8 @@
 Any classifier of scikit-learn
 ==============================
 
-`estimator=` takes whatever scores rows; its scores are calibrated to the clean label. When the rate is
-known, `NoiseAwareThresholdClassifier` moves the threshold of any probability.
+`estimator=` takes whatever scores rows; its scores are calibrated to the right label. When the error
+rate is known, `NoiseAwareThresholdClassifier` moves the threshold of any probability.
 """
 
 import matplotlib.pyplot as plt
@@ -32,5 +32,5 @@ for name, model in models.items():
     paid[name] = fc.metrics.weighted_cost(test.target, called, cost, normalize=True)
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 ax.barh(list(paid), list(paid.values()), color="#0b5cad")
-ax.set(xlabel="cost of a row on clean labels")
+ax.set(xlabel="cost per row, by the right labels")
 plt.show()

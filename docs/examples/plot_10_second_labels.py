@@ -2,8 +2,8 @@
 Three annotators
 ================
 
-Labels that were given again, independently, tell how often each annotator is wrong, for positives and
-for negatives, without anybody knowing the truth.
+Labels given independently tell how often each annotator is wrong, for positives and for negatives,
+though no one knows the truth.
 """
 
 import matplotlib.pyplot as plt
@@ -18,7 +18,7 @@ found = fc.noise.rate_from_repeats(*labels, class_conditional=True)
 print(found)
 
 # %%
-# The first annotator's rates enter the fit as what is known of the noise.
+# The first annotator's rates enter the fit with their intervals.
 model = fc.FlipCostClassifier(0.25, noise_rate=found, features="linear", random_state=0)
 model.fit(data.data, labels[0])
 low, high, value = (np.ravel(part) for part in (found.low, found.high, found.value))
@@ -26,6 +26,6 @@ fig, ax = plt.subplots(figsize=(5, 2.8), layout="constrained")
 ax.errorbar([0, 1], value, yerr=[value - low, high - value], fmt="o", color="#0b5cad", capsize=6)
 ax.plot([0, 1], truth[0], "x", color="#d55e00", ms=10, mew=3, label="truth")
 ax.set_xticks([0, 1], ["positives", "negatives"])
-ax.set(ylabel="labelled wrong by the first", xlim=(-0.5, 1.5), ylim=(0, 0.5))
+ax.set(ylabel="mislabelled by the first", xlim=(-0.5, 1.5), ylim=(0, 0.5))
 ax.legend()
 plt.show()

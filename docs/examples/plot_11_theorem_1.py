@@ -2,8 +2,8 @@
 Where the paper's theorem fails
 ===============================
 
-Its Theorem 1 says that the closed form is robust to symmetric flips at every cost and margin. It holds
-at cost 1/2 and margin 1 and nowhere else: elsewhere the expected noisy problem has another solution.
+Its Theorem 1 says that symmetric label errors do not move the closed form, at any cost and margin. That
+holds at cost 1/2 and margin 1 and nowhere else: elsewhere the expected problem has another solution.
 """
 
 import matplotlib.pyplot as plt
@@ -20,17 +20,17 @@ noisy = fc.ClassMoments.from_rows(
 )
 
 
-def share_called(moments, rate):
-    """Return the share of rows that is called positive, at each cost."""
+def share_flagged(moments, rate):
+    """Return the share of rows flagged, at each cost."""
     path = fc.core.solve_path(moments, costs, [1.0], [1e-6], [rate])[:, 0, 0, 0]
     return (data.data @ path[:, :-1].T + path[:, -1] > 0).mean(axis=0)
 
 
 fig, ax = plt.subplots(figsize=(6, 3.6), layout="constrained")
-ax.plot(costs, share_called(clean, 0.0), lw=4, color="#bbb", label="clean labels")
-ax.plot(costs, share_called(noisy, 0.0), color="#e69f00", label="30 % flips, as printed")
-ax.plot(costs, share_called(noisy, 0.3), color="#0b5cad", ls="--", label="30 % flips, undone")
+ax.plot(costs, share_flagged(clean, 0.0), lw=4, color="#bbb", label="right labels")
+ax.plot(costs, share_flagged(noisy, 0.0), color="#e69f00", label="30% errors, as printed")
+ax.plot(costs, share_flagged(noisy, 0.3), color="#0b5cad", ls="--", label="30% errors, corrected")
 ax.axvline(0.5, color="#777", ls=":")
-ax.set(xlabel="cost share of a false alarm", ylabel="rows called positive")
+ax.set(xlabel="cost share of a false alarm", ylabel="rows flagged")
 ax.legend()
 plt.show()

@@ -2,8 +2,8 @@
 More rows than memory
 =====================
 
-Moments merge. A file of any size, or a stream, is learned from in constant memory, and the result is
-that of all rows at once.
+Moments merge. The closed form learns from a file of any size, or a stream, in constant memory, and the
+result is that of all rows at once.
 """
 
 import tempfile

@@ -73,8 +73,8 @@ def lipschitz_constant(cost: CostLike, margin: float, score_bound: float) -> flo
 
     Both branches are steepest at an end:
     :math:`L = \max(2(1-\alpha)(1+a),\; 2\alpha(1+\gamma a))` over :math:`|f| \le a`. The paper's
-    :math:`2a + 2` has neither the cost nor the margin in it and is too small once the margin is
-    large; see :func:`printed_lipschitz_constant`.
+    :math:`2a + 2` has neither the cost nor the margin in it, and is too small once their product
+    exceeds one.
 
     Parameters
     ----------
@@ -87,23 +87,12 @@ def lipschitz_constant(cost: CostLike, margin: float, score_bound: float) -> flo
 
     Examples
     --------
-    >>> lipschitz_constant(0.5, 5.0, 1.0), printed_lipschitz_constant(1.0)
-    (6.0, 4.0)
+    >>> lipschitz_constant(0.5, 5.0, 1.0)  # 4 as printed
+    6.0
     """
     share, gamma = cost_share(cost), margin_value(margin)
     bound = _score_bound(score_bound)
     return max(2 * (1 - share) * (1 + bound), 2 * share * (1 + gamma * bound))
-
-
-def printed_lipschitz_constant(score_bound: float) -> float:
-    """Return the paper's constant of Lemma 1, ``2 a + 2``, valid when cost * margin <= 1.
-
-    Examples
-    --------
-    >>> printed_lipschitz_constant(1.0)
-    4.0
-    """
-    return 2 * _score_bound(score_bound) + 2
 
 
 def loss_range(cost: CostLike, margin: float, score_bound: float) -> float:
@@ -203,7 +192,7 @@ def lemma_1(
         raise ValueError(msg)
     spread = loss_range(cost, margin, score_bound)
     return DeviationBound(
-        printed_estimation=2 * printed_lipschitz_constant(score_bound) * complexity,
+        printed_estimation=2 * (2 * score_bound + 2) * complexity,
         estimation=2 * lipschitz_constant(cost, margin, score_bound) * complexity,
         printed_confidence=float(np.sqrt(np.log(1 / delta) / (2 * n_rows))),
         confidence=spread * float(np.sqrt(np.log(2 / delta) / (2 * n_rows))),
@@ -637,7 +626,7 @@ def _deviation_terms(
     deviation: DeviationBound, share: float, margin: float, bound: float
 ) -> tuple[BoundTerm, BoundTerm]:
     """Return twice the two parts of Lemma 1: once for the fitted and once for the best score."""
-    steep_enough = printed_lipschitz_constant(bound) >= lipschitz_constant(share, margin, bound)
+    steep_enough = 2 * bound + 2 >= lipschitz_constant(share, margin, bound)
     estimation = BoundTerm(
         "estimation",
         2 * deviation.printed_estimation,

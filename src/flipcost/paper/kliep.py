@@ -229,18 +229,18 @@ def maximize_mixture(
     while True:
         # A component a line of memory, for products with few of them.
         columns = np.ascontiguousarray(psi.T[window])
-        found = _newton(columns, share, mass[window], near, max_iter - n_iter)
-        mass[window] = found.mass
-        n_iter += found.n_iter
-        gradient = (share / found.values) @ psi
+        found, values, steps, stuck = _newton(columns, share, mass[window], near, max_iter - n_iter)
+        mass[window] = found
+        n_iter += steps
+        gradient = (share / values) @ psi
         gap = max(float(gradient.max()) - 1.0, 0.0)
         if gap <= tol or n_iter >= max_iter:
             return MixtureFit(mass, gap, n_iter)
         joining = _joining(gradient, mass, window)
         # What joined and moved nothing pulls by rounding only.
-        if joining.size and (found.n_iter or first):
+        if joining.size and (steps or first):
             window, first = np.union1d(np.flatnonzero(mass), joining), False
-        elif warm and found.stuck:
+        elif warm and stuck:
             # A start that gave nothing to a component some rows live on can be a dead end.
             warm, first, mass = False, True, _warmed_up(psi, share)
             window = np.flatnonzero(mass)
@@ -294,24 +294,19 @@ def _joining(gradient: Array, mass: Array, window: Indices) -> Indices:
     return pulling
 
 
-@dataclass(frozen=True)
-class _Found:
-    """Where Newton's method ended among some components."""
+def _newton(
+    columns: Array, share: Array, mass: Array, tol: float, max_iter: int
+) -> tuple[Array, Array, int, bool]:
+    """Solve the problem among some components, given as lines of ``columns``.
 
-    mass: Array
-    values: Array
-    n_iter: int
-    stuck: bool
-
-
-def _newton(columns: Array, share: Array, mass: Array, tol: float, max_iter: int) -> _Found:
-    """Solve the problem among some components, given as lines of ``columns``."""
+    Returned are their masses, the values of rows, the steps taken, and whether it got stuck.
+    """
     values, damping, n_iter = mass @ columns, _DAMPING, 0
     while True:
         gradient = columns @ (share / values)
         gap = float(gradient.max()) - 1.0
         if gap <= tol or n_iter >= max_iter or damping > 1.0:
-            return _Found(mass, values, n_iter, damping > 1.0)
+            return mass, values, n_iter, damping > 1.0
         n_iter += 1
         # Components that pull far less than the rest are not worth a line of the Gram matrix;
         # should they matter after all, the certificate brings them back.
@@ -403,30 +398,12 @@ class KLIEPResult:
     mass: Array = field(repr=False)
 
 
-@dataclass(frozen=True)
-class Components:
-    """Kernel values as mixture components, rows scaled to a largest value of one.
+def components(phi: Array, mean: Array) -> tuple[Array, Array, Flags, Flags]:
+    """Return kernel values over denominator means, without rows and centres out of reach.
 
-    Attributes
-    ----------
-    psi : ndarray of shape (n_reached_rows, n_usable_centers)
-        Scaled component values.
-    log_scale : ndarray of shape (n_reached_rows,)
-        Logarithm of what each row was divided by.
-    usable : ndarray of shape (n_centers,)
-        Centres that a denominator row comes near.
-    reached : ndarray of shape (n_rows,)
-        Numerator rows that a usable centre comes near.
+    Rows are divided by their largest value. The logarithms of what they were divided by come next,
+    then which centres a denominator row comes near, and which rows such a centre comes near.
     """
-
-    psi: Array
-    log_scale: Array
-    usable: Flags
-    reached: Flags
-
-
-def components(phi: Array, mean: Array) -> Components:
-    """Return kernel values over denominator means, without rows and centres out of reach."""
     usable = mean > _SMALLEST_MEAN
     if not usable.any():
         msg = (
@@ -440,7 +417,7 @@ def components(phi: Array, mean: Array) -> Components:
     if not reached.all():
         psi, peak = psi[reached], peak[reached]
     psi /= peak[:, None]
-    return Components(psi, np.log(peak), usable, reached)
+    return psi, np.log(peak), usable, reached
 
 
 def kliep(
@@ -499,8 +476,8 @@ def kliep(
         msg = "`phi_num` and `phi_den_mean` must hold numbers from 0 up; got others (or NaN)."
         raise ValueError(msg)
     weight = np.ones(len(phi)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    parts = components(phi, mean)
-    own = weight[parts.reached]
+    psi, log_scale, usable, reached = components(phi, mean)
+    own = weight[reached]
     if not own.any():
         msg = (
             "At least one numerator row must lie within reach of a centre, but every kernel value "
@@ -508,16 +485,16 @@ def kliep(
         )
         raise ValueError(msg)
     fit = maximize_mixture(
-        parts.psi,
+        psi,
         sample_weight=own,
-        start=None if start is None else np.asarray(start, dtype=float)[parts.usable],
+        start=None if start is None else np.asarray(start, dtype=float)[usable],
         tol=tol,
     )
     mass = np.zeros(len(mean))
-    mass[parts.usable] = fit.mass
+    mass[usable] = fit.mass
     logs = np.full(len(phi), np.log(RATIO_FLOOR))
     # A row of weight zero need not be within reach of the centres that are left.
-    logs[parts.reached] = np.log(np.maximum(parts.psi @ fit.mass, RATIO_FLOOR)) + parts.log_scale
+    logs[reached] = np.log(np.maximum(psi @ fit.mass, RATIO_FLOOR)) + log_scale
     objective = float(weight @ logs / weight.sum())
     return KLIEPResult(kernel_weights(mass, mean), objective, fit.gap, fit.n_iter, mass)
 
@@ -705,8 +682,8 @@ def _held_out(
     Rows of weight zero are no part of the numerator, but get a ratio too.
     """
     numerator = np.flatnonzero(weight)
-    parts = components(phi[numerator], mean)
-    rows, usable = numerator[parts.reached], parts.usable
+    psi, _, usable, reached = components(phi[numerator], mean)
+    rows = numerator[reached]
     member, row_weight = fold_of[rows], weight[rows]
     n_folds = int(fold_of.max()) + 1
     ratio, gaps = np.empty(len(phi)), np.zeros(n_folds)
@@ -718,7 +695,7 @@ def _held_out(
             # Nearer than the same fold at another width is the fold before at this one.
             near = masses[-1] if masses else None if starts is None else starts[index]
             start = None if near is None else near[usable]
-            fit = maximize_mixture(parts.psi, sample_weight=train, start=start, tol=tol)
+            fit = maximize_mixture(psi, sample_weight=train, start=start, tol=tol)
             mass[usable], gaps[index] = fit.mass, fit.gap
         # Solutions are sparse: few centres have a say.
         fold, support = np.flatnonzero(fold_of == index), np.flatnonzero(mass)

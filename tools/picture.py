@@ -15,7 +15,7 @@ from flipcost.cli import main
 
 IMAGES = Path(__file__).parents[1] / "docs" / "images"
 AUDIT = ["audit", "--example", "pima", "--cost-fn", "3", "--cost-fp", "1", "--quiet"]
-SIZE = "1200,1060"
+SIZE = "1200,950"
 # What chromium calls a dark and a light scheme.
 SCHEMES = {"report.png": 1, "report-dark.png": 0}
 

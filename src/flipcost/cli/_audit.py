@@ -156,7 +156,7 @@ def audit_command(asked: AuditFiles, **given: Any) -> None:
         options["test"] = read_table(test, **asked.text, max_bytes=asked.max_bytes)
     options["model"] = _model(model)
     with staged_folder(out, _FILES, overwrite=asked.overwrite, inputs=inputs) as place:
-        with _progress(silent=asked.quiet or asked.as_json) as progress:
+        with _progress(silent=asked.quiet or asked.as_json) as progress, _elsewhere():
             result = run(progress=progress, **options)
         result = replace(result, warnings=[in_options(text) for text in result.warnings])
         if asked.strict and result.warnings:
@@ -179,7 +179,7 @@ def _planned(
     asked: AuditFiles, database: Database | None, options: dict[str, Any]
 ) -> Callable[..., Findings]:
     """Return what audits the example, the database or the file; add to its options."""
-    from flipcost.audit import audit
+    from flipcost.audit import audit, audit_files, audit_sql
     from flipcost.cli._demo import default_costs, example_table
     from flipcost.tables.files import exceeds_memory
     from flipcost.tables.limits import check_sizes
@@ -204,7 +204,7 @@ def _planned(
         raise UserError(msg)
     if database is not None:
         options["name"] = database.table
-        return partial(_audit_database, database, target, asked.costs)
+        return partial(audit_sql, database.address, database.table, target, asked.costs)
     path = Path(str(asked.data))
     options["name"] = readable_name(path)
     large = path.is_file() and exceeds_memory(path, asked.memory_share)
@@ -214,7 +214,7 @@ def _planned(
     if table is not None:
         return partial(audit, table, target, asked.costs)
     check_sizes(path, asked.max_bytes)
-    return partial(_audit_files, path, target, asked.costs, dask=asked.dask, **asked.text)
+    return partial(audit_files, path, target, asked.costs, dask=asked.dask, **asked.text)
 
 
 def _held_table(asked: AuditFiles, path: Path, target: str, options: dict[str, Any]) -> Any:
@@ -236,12 +236,13 @@ def _held_table(asked: AuditFiles, path: Path, target: str, options: dict[str, A
     return None if table.num_rows > _HELD_ROWS and not pooled else table
 
 
-def _audit_files(*args: Any, **options: Any) -> Findings:
-    """Audit in passes; what is wrong with files or the cluster is not a fault of ours."""
-    from flipcost.audit import audit_files
-
+@contextmanager
+def _elsewhere() -> Iterator[None]:
+    """Say what is wrong with files, a database, a cluster or a package: no fault of ours."""
     try:
-        return audit_files(*args, **options)
+        yield
+    except (FlipCostError, BrokenPipeError):
+        raise
     except (OSError, ImportError) as error:
         raise UserError(str(error)) from error
     except Exception as error:
@@ -249,16 +250,6 @@ def _audit_files(*args: Any, **options: Any) -> Findings:
             msg = f"The Dask cluster failed ({type(error).__name__}: {error}); look at its logs."
             raise UserError(msg) from error
         raise
-
-
-def _audit_database(database: Database, *args: Any, **options: Any) -> Findings:
-    """Audit rows of a database; a package that is not installed is not a fault of ours."""
-    from flipcost.audit import audit_sql
-
-    try:
-        return audit_sql(database.address, database.table, *args, **options)
-    except ImportError as error:
-        raise UserError(str(error)) from error
 
 
 def _model(name: str) -> Any:

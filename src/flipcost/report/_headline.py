@@ -73,19 +73,7 @@ class Headline:
 
 
 def headline(result: Findings) -> Headline:
-    """Say what holds of the labels, what to use, what it saves, and what is next.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from flipcost.audit import audit
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(400) < 0.5
-    >>> table = pa.table({"age": rng.normal(size=400), "ill": y})
-    >>> print(headline(audit(table, "ill", 0.2)).estimate)
-    These columns do not predict “ill”, so label errors cannot be estimated.
-    """
+    """Say what holds of the labels, what to use, what it saves, and what is next."""
     if result.labels.leaks:
         return _too_good(result)
     kind = "given" if result.labels.errors.is_given else result.labels.errors.state

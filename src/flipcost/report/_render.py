@@ -40,35 +40,10 @@ if TYPE_CHECKING:
 def render_report(
     result: Findings, say: Callable[[str], str] = str, later: str | None = None
 ) -> str:
-    """Return the report of an audit as HTML.
+    """Return the report of an audit as HTML: one file that holds everything, text escaped.
 
-    One file that holds everything: styles, figures, the script that moves them, and the tables of
-    counts that it computes from. Text from the data is escaped throughout.
-
-    Parameters
-    ----------
-    result : Findings
-        What the audit found.
-    say : callable, default=str
-        Turns parameters that a sentence names in backticks into what the reader would type.
-    later : str, optional
-        Where the report is that follows once these rows are checked.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from flipcost.audit import audit
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(200) < 0.5
-    >>> table = pa.table({"<b>age</b>": rng.normal(size=200) + y, "ill": y})
-    >>> html = render_report(audit(table, "ill", 0.2))
-    >>> "&lt;b&gt;age&lt;/b&gt;" in html, "<b>age</b>" in html
-    (True, False)
+    `say` turns parameters that a sentence names in backticks into what the reader would type, and
+    `later` is the report that follows once these rows are checked.
     """
     made = [(part, part.make(result)) for part in PARTS]
     shown = [(part, known) for part, known in made if known is not None]
@@ -163,28 +138,7 @@ def model_bars(result: Findings) -> list[dict[str, Any]]:
 
 
 def render_snippet(result: Findings) -> str:
-    """Return an audit for a notebook: isolated from its page, light and dark.
-
-    Parameters
-    ----------
-    result : Findings
-        What the audit found.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from flipcost.audit import audit
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(200) < 0.5
-    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
-    >>> "attachShadow" in render_snippet(result)
-    True
-    """
+    """Return an audit for a notebook: isolated from its page, light and dark."""
     heads, rows = candidate_table(result)
     body = fill(
         "snippet",
@@ -199,28 +153,7 @@ def render_snippet(result: Findings) -> str:
 
 
 def render_markdown(result: Findings) -> str:
-    """Return an audit as Markdown: the answer, the comparison, the user's questions.
-
-    Parameters
-    ----------
-    result : Findings
-        What the audit found.
-
-    Returns
-    -------
-    str
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from flipcost.audit import audit
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(200) < 0.5
-    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
-    >>> render_markdown(result).splitlines()[0]
-    '# Audit of the table'
-    """
+    """Return an audit as Markdown: the answer, the comparison, the user's questions."""
     heads, rows = candidate_table(result)
     lines = [f"# Audit of {_plain(result.table.name)}", ""]
     lines += [f"**{_plain(line)}**  " for line in headline(result).lines]

@@ -96,20 +96,7 @@ def supposed(result: Findings) -> str:
 def candidate_table(
     result: Findings, *, recorded: bool = False
 ) -> tuple[list[str], list[list[str]]]:
-    """Return heads and rows of the comparison: the chosen model, then the others by cost.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from flipcost.audit import audit
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(200) < 0.5
-    >>> result = audit(pa.table({"age": rng.normal(size=200) + y, "ill": y}), "ill", 0.2)
-    >>> heads, rows = candidate_table(result)
-    >>> heads[1:], rows[0][0]
-    (['expected cost', 'saving'], 'flipcost model')
-    """
+    """Return heads and rows of the comparison: the chosen model, then the others by cost."""
     scale, best = scale_of(result), result.best
     heads = [capital(supposed(result)), "expected cost", "saving"]
     recorded = recorded and supposed(result) != "by recorded labels"  # which the next column is
@@ -321,19 +308,7 @@ def way_sentence(result: Findings) -> str:
 
 
 def decision_answers(result: Findings) -> list[tuple[str, str]]:
-    """Return the user's own questions, with their answers.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> import pyarrow as pa
-    >>> from flipcost.audit import audit
-    >>> rng = np.random.default_rng(0)
-    >>> y = rng.random(200) < 0.5
-    >>> table = pa.table({"age": rng.normal(size=200) + y, "ill": y})
-    >>> [question for question, _ in decision_answers(audit(table, "ill", 0.2, capacity="10%"))]
-    ['What if you can flag only 10% of rows?']
-    """
+    """Return the user's own questions, with their answers."""
     found = result.models.decisions
     if found is None:
         return []

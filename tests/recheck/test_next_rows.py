@@ -1,6 +1,7 @@
 """The rows to check next."""
 
 import numpy as np
+import pandas as pd
 import pytest
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
@@ -43,6 +44,15 @@ def test_the_same_seed_gives_the_same_rows(table):
     first, same, other = (next_rows(model, X, noisy, 20, random_state=k) for k in (0, 0, 1))
     np.testing.assert_array_equal(first.rows, same.rows)
     assert set(first.rows) != set(other.rows)
+
+
+def test_a_frame_of_numbers_gives_what_its_array_gives(table):
+    """Names of columns do not change which rows are asked for."""
+    X, noisy, _, _ = table
+    model = FlipCostClassifier(0.25, random_state=0)
+    tables = (X, pd.DataFrame(X, columns=["a", "b", "c"]))
+    asked = [next_rows(model.fit(rows, noisy), rows, noisy, 20).rows for rows in tables]
+    np.testing.assert_array_equal(*asked)
 
 
 def test_checked_rows_are_not_chosen_again(table):

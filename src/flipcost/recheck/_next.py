@@ -257,7 +257,8 @@ def _ask(
 def _directions(classifier: FlipCostClassifier, X: Any) -> Array | None:
     """Return what rows should be spread over, or None where features are no numbers."""
     if hasattr(classifier.scorer_, "cells"):
-        X = classifier.scorer_.numbers(classifier.scorer_.cells(X))
+        rows = classifier._validated(X, reset=False)  # noqa: SLF001 - as they were learned from
+        X = classifier.scorer_.numbers(classifier.scorer_.cells(rows))
     if sparse.issparse(X):
         signs = np.random.default_rng(0).choice([-1.0, 1.0], size=(X.shape[1], 3))
         return np.asarray(X @ signs)

@@ -33,8 +33,8 @@ NAMES = [f"x{j}" for j in range(N_FEATURES)]
 # What a warehouse asks for reading a terabyte, on demand; those of 2025 lie about it.
 DOLLARS_A_TERABYTE = 6.25
 PAPER_ROWS = 1_000_000_000
-# A look, counts, moments, rows drawn, histograms, and suspects of each label.
-AUDIT_READS = 7
+# A look, counts, rows drawn, and all rows scored.
+AUDIT_READS = 4
 
 
 def make_rows(connection: Any, n_rows: int) -> None:
@@ -138,7 +138,14 @@ def in_duckdb(folder: Path, n_rows: int, repeats: int) -> None:
         print(f"  by query / scan_parquet, {what:<10} {ratio:6.2f}")
         ratio = found[ours_there][place] / found[ours_parquet][place]
         print(f"  Parquet by DuckDB / scan_parquet, {what:<10} {ratio:6.2f}")
-    sampled_and_scored(connection, n_rows, repeats)
+
+    def scan() -> None:
+        for _ in connection.sql(f"SELECT {', '.join(NAMES)}, y FROM rows").to_arrow_reader(100_000):
+            pass
+
+    title = f"{n_rows:,} rows drawn and scored in DuckDB"
+    sampled_and_scored(scan_sql(connection, "rows", "y", NAMES), scan, title, repeats)
+    in_sql(connection, n_rows)
     answers(connection, n_rows)
     connection.close()
     in_polars(files, n_rows, repeats)
@@ -160,25 +167,52 @@ class FlaggedCount:
         return FlaggedCount(self.model, self.n_flagged + other.n_flagged)
 
 
-def sampled_and_scored(connection: Any, n_rows: int, repeats: int) -> None:
-    """Print what drawing rows and scoring all takes, against reading the same columns."""
+def sampled_and_scored(
+    table: Any, scan: Callable[[], object], title: str, repeats: int, server: int | None = None
+) -> None:
+    """Print what drawing rows and scoring all takes, against reading the same columns.
+
+    The model comes with splines, and with trees, as many as the labels bear out.
+    """
     from flipcost import FlipCostClassifier
     from flipcost.tables.passes import Reporter, reduce_pieces, thread_count
+
+    for features in ("splines", "auto"):
+        model = FlipCostClassifier(cost=0.2, features=features).fit_table(table)
+
+        def score(model: Any = model) -> object:
+            counts, pieces = FlaggedCount(model), table.pieces([*NAMES, "y"])
+            return reduce_pieces(pieces, counts, Reporter(None, None), thread_count(None))
+
+        calls = {"its own scan": scan, "rows drawn": table.draw, "all rows scored": score}
+        boosting = getattr(model.scorer_, "boosting", None)
+        trees = 0 if boosting is None else len(boosting.trees)
+        show_ratio(f"{title}, {trees} trees", calls, repeats, server)
+
+
+def in_sql(connection: Any, n_rows: int) -> None:
+    """Print what the SQL of a model takes, against the same model on rows that come by."""
+    from flipcost import FlipCostClassifier
+    from flipcost.export import to_sql
+    from flipcost.model.convert import formula_of
     from flipcost.tables.scan import scan_sql
 
     table = scan_sql(connection, "rows", "y", NAMES)
     model = FlipCostClassifier(cost=0.2, features="splines").fit_table(table)
+    query, formula = to_sql(model, decision=False), formula_of(model)
 
-    def scan() -> None:
-        for _ in connection.sql(f"SELECT {', '.join(NAMES)}, y FROM rows").to_arrow_reader(100_000):
-            pass
+    def read() -> None:
+        for piece in table.pieces(NAMES):
+            formula.probability(piece.frame)
 
-    def score() -> object:
-        pieces = table.pieces([*NAMES, "y"])
-        return reduce_pieces(pieces, FlaggedCount(model), Reporter(None, None), thread_count(None))
-
-    calls = {"its own scan, to Arrow": scan, "rows drawn": table.draw, "all rows scored": score}
-    show_ratio(f"{n_rows:,} rows drawn and scored in DuckDB", calls, repeats)
+    calls = {
+        "probabilities of rows that come by": read,
+        "by the SQL of the model": lambda: connection.execute(
+            f"SELECT sum(probability_positive) FROM ({query})"
+        ).fetchall(),
+    }
+    print(f"\n{n_rows:,} rows scored with splines in DuckDB")
+    show(timed(calls, 2))
 
 
 def in_polars(files: Path, n_rows: int, repeats: int) -> None:
@@ -211,9 +245,11 @@ def in_polars(files: Path, n_rows: int, repeats: int) -> None:
     show_ratio(f"{n_rows:,} rows drawn in Polars", scan, repeats)
 
 
-def show_ratio(title: str, calls: dict[str, Callable[[], object]], repeats: int) -> None:
+def show_ratio(
+    title: str, calls: dict[str, Callable[[], object]], repeats: int, server: int | None = None
+) -> None:
     """Print a line for each call, and what all but the first take of it together."""
-    found = timed(calls, repeats)
+    found = timed(calls, repeats, server)
     print(f"\n{title}")
     show(found)
     (scan, *_), names = calls, list(calls)
@@ -275,6 +311,19 @@ def in_postgresql(address: str, n_rows: int) -> None:
         print(f"  by query / by hand, processor {found[ours][1] / found[hand][1]:9.2f}")
         wide = {"20,000 rows x 200, moments in one statement": lambda: moments("wide", 200)}
         show(timed(wide, 1, server))
+
+        def scan() -> None:
+            columns = ", ".join([*NAMES, "y"])
+            with (
+                connection.cursor() as cursor,
+                cursor.copy(f"COPY (SELECT {columns} FROM rows) TO STDOUT (FORMAT csv)") as rows,
+            ):
+                for _ in rows:
+                    pass
+
+        table = scan_sql(connection, "rows", "y", NAMES)
+        title = f"{n_rows:,} rows drawn and scored in PostgreSQL"
+        sampled_and_scored(table, scan, title, 2, server)
 
 
 def in_spark(n_rows: int) -> None:

@@ -210,24 +210,23 @@ class Engine(ABC):
 
     def no_table(self) -> SourceError:
         """Return the error for a table that is not there."""
-        msg = f"{self.title} has no {self.where}; check its name, and its schema if it has one."
-        return SourceError(msg)
+        return SourceError(
+            f"{self.title} has no {self.where}; check its name, and its schema if it has one."
+        )
 
     def no_right(self) -> SourceError:
         """Return the error for a table that may not be read."""
-        msg = (
+        return SourceError(
             f"{self.title} does not let this user read {self.where}; ask for the right to "
             "SELECT from it, or connect as a user who has it."
         )
-        return SourceError(msg)
 
     def lost(self) -> SourceError:
         """Return the error for a connection that is gone."""
-        msg = (
+        return SourceError(
             f"{self.title}: the connection was lost while {self.where} was read; connect again "
             "and start anew."
         )
-        return SourceError(msg)
 
 
 def read_source(source: Any, in_quotes: Any) -> tuple[str, str]:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 from abc import ABC, abstractmethod
-from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from copy import copy
@@ -475,9 +474,8 @@ def _typed(column: Any, name: str, types: dict[str, Any]) -> Any:
 # Row groups of fewer rows are read together: here, and on a cluster, whose scheduler has fewer
 # tasks then.
 _UNIT_ROWS, _PART_ROWS = 131_072, 1_000_000
-# Places that a look without a pass reads from, and the rows up to which all may be decoded for it.
+# Places that a look without a pass reads from.
 _LOOKS = 16
-_CHEAP_ROWS = 2_000_000
 # Column chunks of local files are read in steps of this size instead of whole.
 _STREAM_BYTES = 1 << 18
 
@@ -533,28 +531,17 @@ class ParquetFiles(FileSet):
         return found
 
     def look(self, columns: Sequence[str], n_rows: int) -> list[Any]:
-        """Read rows at even distances.
-
-        Rows of a row group before the wanted ones must be decoded, which in a large table is done
-        for a quarter of all rows at most.
-        """
+        """Read the first rows of row groups at even distances."""
         self.check_columns(list(columns))
         reading = Reading(Layout(columns=tuple(columns)))
-        spans = list(self._spans(1))
-        total = sum(span.n_rows for span in spans)
         each = -(-n_rows // _LOOKS)
-        places = [k * (total - each) // (_LOOKS - 1) for k in range(_LOOKS)]
-        if total <= n_rows:
-            each, places = total, [0] if total else []
-        reach = total if total <= _CHEAP_ROWS else total // (4 * _LOOKS)
-        starts = [span.start for span in spans]
-        found = []
-        for place in places:
-            first = bisect_right(starts, place) - 1
-            skip = min(place - starts[first], reach)
-            pieces = (piece for span in spans[first:] for piece in self.unit(span, reading).read())
-            found.append(_rows_of(pieces, skip, each))
-        return found
+        spans = list(self._spans(each))
+        if sum(span.n_rows for span in spans) > n_rows:
+            spans = spans[:: -(-len(spans) // _LOOKS)]
+            each = -(-n_rows // len(spans))
+        else:
+            each = n_rows
+        return [_first_rows(self.unit(span, reading).read(), each) for span in spans]
 
     def _spans(self, n_rows: int) -> Iterator[Span]:
         """Yield row groups, joined within a file until they hold `n_rows` rows."""
@@ -606,15 +593,12 @@ class ParquetFiles(FileSet):
         )
 
 
-def _rows_of(pieces: Iterator[Piece], skip: int, n_rows: int) -> Any:
-    """Return some rows of pieces as one table."""
+def _first_rows(pieces: Iterator[Piece], n_rows: int) -> Any:
+    """Return the first rows of pieces as one table."""
     found, held = [], 0
     for piece in pieces:
-        rows = piece.frame.slice(skip, n_rows - held)
-        skip = max(0, skip - piece.n_rows)
-        if rows.num_rows:
-            found.append(rows)
-            held += rows.num_rows
+        found.append(piece.frame.slice(0, n_rows - held))
+        held += piece.n_rows
         if held >= n_rows:
             break
     return arrow.concatenate(found)

@@ -5,9 +5,9 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
+from flipcost.datasets import make_syn2d
 from flipcost.paper import lspc
 from flipcost.paper.kernels import (
-    centile_widths,
     choose_centers,
     gaussian_kernel,
     squared_distances,
@@ -19,26 +19,6 @@ from flipcost.paper.lspc import (
     lspc_probabilities,
     lspc_search,
 )
-
-LAWS = {
-    "syn2d": ([1.2, 0], [-1.2, 0], [[1, 0.4], [0.4, 1]]),
-    "syn3d": ([1.3, 0, 0], [-1.3, 0, 0], 0.9 * np.eye(3) + 0.1),
-    "syn10d": (
-        [2, 1.2, 2, 2.1, 2, 2, 2, 0.2, 2, 3.6],
-        [2, -1.2, 2, -2.1, 2, 2, 2, -0.2, 2, -3.6],
-        9 * np.eye(10) + 1,
-    ),
-}
-
-
-def draw(law, rng, n_rows):
-    """Return rows, class codes and the exact probability of class 1."""
-    upper, lower, cov = (np.asarray(part, dtype=float) for part in LAWS[law])
-    y = rng.random(n_rows) < 0.5
-    noise = rng.normal(size=(n_rows, len(upper))) @ np.linalg.cholesky(cov).T
-    X = np.where(y[:, None], upper, lower) + noise
-    logit = (X - (upper + lower) / 2) @ np.linalg.solve(cov, upper - lower)
-    return X, y.astype(int), 1 / (1 + np.exp(-logit))
 
 
 def three_classes(seed=0, n_rows=90):
@@ -165,36 +145,10 @@ def test_tiny_outputs_keep_their_proportions():
     np.testing.assert_allclose(proba, [[0.75, 0.25]])
 
 
-def lspc_eta(X, codes, fresh, rng):
-    """Estimate eta at fresh rows as a user would, by leave-one-out over widths and penalties."""
-    centers = [choose_centers(X[codes == code], 100, rng) for code in (0, 1)]
-    sq = [squared_distances(X, points) for points in centers]
-    widths, l2s = centile_widths(X, rng), np.logspace(-6, 1, 15)
-    scores = lspc_search(sq, codes, widths, l2s)
-    i, j = np.unravel_index(scores.argmax(), scores.shape)
-    theta = lspc_fit([gaussian_kernel(q, widths[i]) for q in sq], codes, l2s[j])
-    far = [gaussian_kernel(squared_distances(fresh, c), widths[i]) for c in centers]
-    return lspc_probabilities(lspc_outputs(far, theta), np.bincount(codes) / len(codes))[:, 1]
-
-
-# Mean squared errors that the paper prints for LSPC; its tables are truncated, so a printed .003
-# says no more than "below .004".
-@pytest.mark.parametrize(("law", "below"), [("syn2d", 0.004), ("syn3d", 0.004), ("syn10d", 0.012)])
-def test_eta_is_as_close_to_the_truth_as_printed(law, below):
-    """Over ten draws of 800 + 200 rows the mean squared error is the printed one or less."""
-    errors = []
-    for seed in range(10):
-        rng = np.random.default_rng(seed)
-        X, codes, eta = draw(law, rng, 1000)
-        estimate = lspc_eta(X[:800], codes[:800], X[800:], rng)
-        errors.append(np.mean((estimate - eta[800:]) ** 2))
-    assert np.mean(errors) < below
-
-
 def test_gram_matrix_over_own_class_only_estimates_something_else():
     """With H over the rows of the class alone, as printed, eta is missed by far more."""
-    rng = np.random.default_rng(9)
-    X, codes, eta = draw("syn2d", rng, 1000)
+    rng, data = np.random.default_rng(9), make_syn2d(1000, random_state=9)
+    X, codes, eta = data.data, (data.target > 0).astype(int), data.eta
     phis = [
         gaussian_kernel(squared_distances(X, choose_centers(X[codes == code], 100, rng)), 1.0)
         for code in (0, 1)

@@ -125,6 +125,7 @@ def test_two_annotators_are_told_apart_by_the_columns():
         ({"annotators": ["a"]}, "Give two columns as `annotators` at least"),
         ({"annotators": ["who", "truth"]}, "Column 'ill' is in the table already"),
         ({"worker": "who", "item": "item", "noise_rate": 0.1}, "Give one of `noise_rate`"),
+        ({"worker": "who", "item": "item", "prevalence": 0.1}, "it would play no part"),
         ({"worker": "who", "item": "item", "drop": ["a", "b", "truth"]}, "has no columns of the"),
         ({"worker": "same", "item": "item"}, "'me' labels 'c"),
         ({"worker": "gaps", "item": "item"}, "Column 'gaps' must name every row"),

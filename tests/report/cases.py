@@ -6,6 +6,8 @@ from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
+from sklearn.linear_model import LogisticRegression
+from sklearn.model_selection import cross_val_predict
 
 from flipcost.audit import audit
 from flipcost.core.costs import Costs
@@ -77,6 +79,28 @@ def _by_row():
     )
 
 
+def _annotators():
+    """Return a row for each of three labels of 600 claims, by six annotators."""
+    rng = np.random.default_rng(31)
+    x = rng.normal(size=(600, 2))
+    ill = rng.random(600) < 1 / (1 + np.exp(1 - 3 * x[:, 0]))
+    item = np.repeat(np.arange(600), 3)
+    who = np.concatenate([rng.choice(6, 3, replace=False) for _ in range(600)])
+    label = ill[item] ^ (rng.random(1800) < np.linspace(0.05, 0.3, 6)[who])
+    columns = {"claim": item, "who": who + 1, "a": x[item, 0], "b": x[item, 1]}
+    return pa.table(columns | {"ill": WORDS[label.astype(int)]})
+
+
+def _scores():
+    """Return noisy labels with out-of-fold probabilities of a model that ignores the noise."""
+    table = noisy_table(1500, rate=0.2)
+    x = np.column_stack([table[f"x{j}"] for j in range(3)])
+    p = cross_val_predict(
+        LogisticRegression(), x, table["ill"].to_pylist(), cv=5, method="predict_proba"
+    )
+    return table.append_column("p", pa.array(p[:, 1])).drop_columns("truth")
+
+
 # What is audited, at which costs, how.
 CASES = {
     "clean": (_clean, PRICES, {}),
@@ -88,6 +112,8 @@ CASES = {
     "tie": (_tie, Costs(fn=1, fp=1), {"model": "linear"}),
     "too_good_to_be_true": (_too_good, PRICES, {}),
     "costs_by_row": (_by_row, Costs(fn="loss", fp=40_000.0), {}),
+    "annotators": (_annotators, PRICES, {"worker": "who", "item": "claim"}),
+    "scores": (_scores, PRICES, {"score": "p", "score_kind": "probability"}),
     "capacity_and_segments": (
         lambda: _by_row().rename_columns(["amount", "months", "level", "loss", "ill"]),
         Costs(fn=5, fp=1),

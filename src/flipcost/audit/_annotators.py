@@ -164,7 +164,9 @@ def _wide(table: Any, options: AuditOptions) -> tuple[Any, Indices, CrowdLabels,
         )
         raise TableError(msg)
     columns = {name: read_labels(take_column(table, name, ""), name) for name in names}
-    classes = two_classes(np.concatenate(list(columns.values())), shorten(names), options.pos_label)
+    classes = two_classes(
+        np.concatenate(list(columns.values())), ", ".join(names), options.pos_label
+    )
     known = [[label is not None for label in labels] for labels in columns.values()]
     some = np.flatnonzero(np.any(known, axis=0))
     given = {name: labels[some] for name, labels in columns.items()}

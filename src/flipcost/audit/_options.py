@@ -419,10 +419,10 @@ def _check_share(options: AuditOptions) -> None:
         PrevalencePrior.of(options.prevalence)
     except ValueError as error:
         raise FlipCostError(str(error)) from None
-    if options.noise_rate is not None or options.second_label:
+    if options.noise_rate is not None or options.second_label or options.has_annotators:
         msg = (
-            "`prevalence` counts where the noise rate is open; with `noise_rate` or "
-            "`second_label` it would play no part. Leave it out."
+            "`prevalence` counts where the noise rate is open; with `noise_rate` or other labels "
+            "it would play no part. Leave it out."
         )
         raise FlipCostError(msg)
 

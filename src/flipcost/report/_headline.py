@@ -183,9 +183,13 @@ def saving_phrase(saving: Interval, scale: float, rival: str) -> str:
 
 def _estimate(result: Findings) -> str:
     names = (result.table.negative, result.table.positive)
-    return errors_sentence(
+    said = errors_sentence(
         result.labels.errors, result.table.target, names, rarer_label(result), measured_on(result)
     )
+    if result.labels.pooled is None:
+        return said
+    said = said.replace(" the labels are", " the pooled labels are")
+    return said.replace("The labels look", "The pooled labels look")
 
 
 def measured_on(result: Findings) -> str:

@@ -18,6 +18,7 @@ from flipcost.report._headline import headline, rows_to_check, scale_of
 from flipcost.report._parts import PARTS
 from flipcost.report._payload import make_payload
 from flipcost.report._sentences import (
+    annotators_sentence,
     candidate_name,
     candidate_table,
     cost_sentence,
@@ -160,9 +161,9 @@ def render_markdown(result: Findings) -> str:
     lines += ["", _plain(f"{title_sentence(result)} {price_sentence(result)}")]
     lines += ["", "## Cost by model", "", _row(heads), _row(["---"] + ["---:"] * (len(heads) - 1))]
     lines += [*(_row(row) for row in rows), "", _plain(cost_sentence(result))]
-    said = [*errors_sentences(result), suspects_sentence(result)]
+    said = [*errors_sentences(result), annotators_sentence(result), suspects_sentence(result)]
     if any(said):
-        lines += ["", "## Label errors", "", _plain(" ".join(said))]
+        lines += ["", "## Label errors", "", _plain(" ".join(filter(None, said)))]
     for question, answer in decision_answers(result):
         lines += ["", f"## {_plain(question)}", "", _plain(answer)]
     lines += ["", "## Method", ""]

@@ -421,10 +421,12 @@ def method_words(result: Findings) -> list[tuple[str, str]]:
         "the flipcost model, unless another one is clearly cheaper on the same rows (the "
         f"{percent(result.level)} interval of the difference lies above 0)"
     )
+    table = result.table
+    pooled = "" if result.labels.pooled is None else "those of annotators, pooled as "
     return [
         (
             "Labels",
-            f"column {label(result.table.target)}; {label(result.table.positive)} is positive",
+            f"{pooled}column {label(table.target)}; {label(table.positive)} is positive",
         ),
         ("Error rate", rate_words(result)),
         ("Costs", _COSTS),

@@ -359,12 +359,12 @@ def in_spark(n_rows: int) -> None:
 
 
 def on_paper() -> None:
-    """Print what the two queries read of a billion rows in a warehouse, and what that costs."""
+    """Print what the query reads of a billion rows in a warehouse, and what that costs."""
     width = 8 * (N_FEATURES + 1) + 1
-    read = 2 * width * PAPER_ROWS
+    read = width * PAPER_ROWS
     products = N_FEATURES * (N_FEATURES + 1) // 2
     print(f"\nOn paper: {PAPER_ROWS:,} rows x {N_FEATURES} doubles in a warehouse")
-    print(f"  two queries read {read / 1e9:,.0f} GB ({width} bytes a row each)")
+    print(f"  one query reads {read / 1e9:,.0f} GB ({width} bytes a row)")
     print(
         f"  at {DOLLARS_A_TERABYTE:g} dollars a terabyte: {read / 1e12 * DOLLARS_A_TERABYTE:.2f} "
         "dollars, before compression, which most count after"
@@ -375,7 +375,7 @@ def on_paper() -> None:
         f"{whole / 1e12 * DOLLARS_A_TERABYTE:.2f} dollars"
     )
     print(
-        f"  the first adds up {products * PAPER_ROWS:.1e} products; what leaves is what leaves of "
+        f"  it adds up {products * PAPER_ROWS:.1e} products; what leaves is what leaves of "
         "any other number of rows"
     )
 

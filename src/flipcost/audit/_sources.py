@@ -32,7 +32,6 @@ if TYPE_CHECKING:
     from flipcost.audit._maker import MadePiece, RowMaker
     from flipcost.audit._options import AuditOptions
     from flipcost.tables.engine import Engine
-    from flipcost.tables.engine_table import LabelCount
     from flipcost.tables.files import FileSet
     from flipcost.tables.passes import Progress
 
@@ -332,15 +331,20 @@ class TableInEngine:
         self._say("counting")
         counts = self._table.count(options.groups)
         if len(counts) >= MOST_LABELS:
-            some = shorten([count.label for count in counts[:3]])
+            some = shorten(list(counts)[:3])
             msg = (
                 f"Column {options.target!r} must hold two classes; it holds {MOST_LABELS:,} or "
                 f"more, as {some}. Is it the column of labels?"
             )
             raise TableError(msg)
-        values = [count.label for count in counts if count.label is not None]
+        values = [label for label in counts if label is not None]
         names = dict(zip(values, self._called(maker, values), strict=True))
-        facts = self._facts(counts, names)
+        total = sum(n for n, _ in counts.values())
+        facts = TableFacts(total, counts.pop(None, (0, 0.0))[0])
+        for label, (n, weight) in counts.items():
+            name = names[label]
+            facts.rows[name] += n
+            facts.weight[name] = facts.weight.get(name, 0.0) + weight
         others = [options.trusted] if options.trusted else list(options.roles.second_label)
         if others:
             facts.pairs.update(self._pairs(maker, others, names))
@@ -384,34 +388,6 @@ class TableInEngine:
         codes, texts = label_codes(pa.array(values), self._options.target)
         names = plain_labels(texts, numbers=maker.numbers)
         return [names[code] for code in codes]
-
-    def _facts(self, counts: Sequence[LabelCount], names: dict[Any, str]) -> TableFacts:
-        rows = sum(count.n_rows for count in counts)
-        unlabelled = sum(count.n_rows for count in counts if count.label is None)
-        facts = TableFacts(rows, unlabelled)
-        for count in counts:
-            if count.label is None:
-                continue
-            self._check_count(count)
-            name = names[count.label]
-            facts.rows[name] += count.n_rows
-            facts.weight[name] = facts.weight.get(name, 0.0) + count.weight
-        return facts
-
-    def _check_count(self, count: LabelCount) -> None:
-        """Refuse what the columns must not hold."""
-        if count.unweighted:
-            msg = (
-                f"Column {self._options.sample_weight!r} must hold numbers of at least 0, none "
-                "missing, to serve as weights."
-            )
-            raise TableError(msg)
-        if count.ungrouped:
-            msg = (
-                f"Column {self._options.groups!r} must say of every row which group it is of; "
-                f"{count.ungrouped:,} rows do not."
-            )
-            raise TableError(msg)
 
     def _pairs(
         self, maker: RowMaker, others: Sequence[str], names: dict[Any, str]

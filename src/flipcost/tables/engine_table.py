@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from flipcost.core.folds import PRIME, engine_folds
-from flipcost.exceptions import SourceError
+from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.engine_columns import EngineColumns, hashed
 from flipcost.tables.engine_moments import gather
 from flipcost.tables.passes import DrawTask, run
@@ -35,20 +34,6 @@ _LOOK_SEED = 77
 _MORE, _AND_MORE = 1.03, 200
 # Rows drawn must be at least this share of those expected: keys that many rows share spoil a draw.
 _LEAST_DRAWN = 0.5
-
-
-@dataclass(frozen=True, eq=False)
-class LabelCount:
-    """Rows of one label, as the engine holds it (None for rows without one), and their weight.
-
-    `unweighted` rows have a weight that is missing, negative or infinite; `ungrouped` no group.
-    """
-
-    label: Any
-    n_rows: int
-    weight: float
-    unweighted: int = 0
-    ungrouped: int = 0
 
 
 class EngineTable(Table):
@@ -138,7 +123,7 @@ class EngineTable(Table):
     def draw(self, size: int | None = None) -> Drawn:
         """Draw rows by the hash of their number, or of the column ``fold_by``."""
         size = self._draw_size(size)
-        counts = {count.label: count.n_rows for count in self.count()}
+        counts = {label: n for label, (n, _) in self.count().items()}
         missing = counts.pop(None, 0)
         if missing:
             msg = (
@@ -169,31 +154,43 @@ class EngineTable(Table):
         piece = self._piece(found.sort_by("q"), names, 0)
         return piece.frame, piece.positions.astype(np.int64)
 
-    def count(self, group: str | None = None) -> list[LabelCount]:
-        """Count rows by label, and those without a group, in one query."""
+    def count(self, group: str | None = None) -> dict[Any, tuple[int, float]]:
+        """Return rows of each label, and what they weigh; None is the label of rows without one.
+
+        Rows with a label must have a weight, if any do, and a `group`.
+        """
         layer, answers = {"t": self._columns.label}, ["COUNT(*)"]
-        weight = self.layout.weight
+        weight, none = self.layout.weight, "COUNT(CASE WHEN {} THEN 1 END)"
         if weight is not None:
             if self._columns.kind(weight) not in ("number", "whole"):
                 msg = f"Column {weight!r} must hold numbers to serve as weights."
                 raise SourceError(msg)
             layer["w"] = self._columns.number_or_missing(weight)
             bad = f"w IS NULL OR w < 0 OR {self._columns.is_infinite('w')}"
-            answers += ["SUM(w)", f"COUNT(CASE WHEN {bad} THEN 1 END)"]
+            answers += ["SUM(w)", none.format(bad)]
         if group is not None:
-            layer["u"] = f"CASE WHEN {self._engine.name(group)} IS NULL THEN 1 END"
-            answers.append("COUNT(u)")
+            layer["u"] = self._engine.name(group)
+            answers.append(none.format("u IS NULL"))
+        counts: dict[Any, tuple[int, float]] = {}
         found = self._engine.ask(answers, self._engine.layered(layer), "t", MOST_LABELS)
-        counts = []
-        for label, *answered in found:
-            n, *values = [0 if value is None else value for value in answered]
-            weighs, unweighted = values[:2] if weight is not None else (n, 0)
-            ungrouped = 0 if group is None else int(values[-1])
-            label_count = LabelCount(
-                _plain(label), int(n), float(weighs), int(unweighted), ungrouped
-            )
-            counts.append(label_count)
-        return sorted(counts, key=lambda count: (count.label is None, str(count.label)))
+        for given, *values in sorted(found, key=lambda row: (row[0] is None, str(row[0]))):
+            label = _plain(given)
+            if label is not None and weight is not None and values[2]:
+                msg = (
+                    f"Column {weight!r} must hold numbers of at least 0, none missing, to serve as "
+                    "weights."
+                )
+                raise TableError(msg)
+            if label is not None and group is not None and values[-1]:
+                msg = (
+                    f"Column {group!r} must say of every row which group it is of; "
+                    f"{int(values[-1]):,} rows do not."
+                )
+                raise TableError(msg)
+            weighs = values[0] if weight is None else values[1] or 0
+            n, before = counts.get(label, (0, 0.0))  # a number that is none is no label either
+            counts[label] = n + int(values[0]), before + float(weighs)
+        return counts
 
     def patterns(self, others: Sequence[str]) -> list[tuple[tuple[Any, ...], int]]:
         """Count rows by label and other labels, of those that have one of these."""

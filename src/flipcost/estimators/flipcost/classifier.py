@@ -374,8 +374,9 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         scores : array-like of shape (n,) or (n, m)
             Out-of-fold scores, larger where a row is likelier positive: what a model says of rows
             that it was not fitted on, as `cross_val_predict` gives them. Scores of rows that it was
-            fitted on look better than they are, and so would all that is said here. Several are
-            pooled by their evidence.
+            fitted on look better than they are, and so would all that is said here. Nothing warns
+            of them here; `flipcost.audit` with `score` does, of a table with other columns. Several
+            scores are pooled by their evidence.
         y : array-like of shape (n,)
             Noisy labels: any two values.
         kind : {"score", "probability"}, default="score"

@@ -98,22 +98,19 @@ def as_text(column: Any, name: str, what: str) -> Any:
     >>> as_text(pa.array([1, None]), "key", "names of rows").to_pylist()
     ['1', None]
     """
-    kind = column.type
-    if not (pa.types.is_nested(kind) or _is_bytes(kind)):
+    kind, types = column.type, pa.types
+    refused = (
+        types.is_nested,
+        types.is_binary,
+        types.is_large_binary,
+        types.is_fixed_size_binary,
+        types.is_binary_view,
+    )
+    if not any(is_kind(kind) for is_kind in refused):
         with contextlib.suppress(pa.ArrowException):
             return column.cast(pa.string())
     msg = f"Column {name!r} holds {kind} values, which cannot be {what}."
     raise TableError(msg)
-
-
-def _is_bytes(kind: Any) -> bool:
-    types = pa.types
-    return bool(
-        types.is_binary(kind)
-        or types.is_large_binary(kind)
-        or types.is_fixed_size_binary(kind)
-        or str(kind) == "binary_view"
-    )
 
 
 def is_text(type_: Any) -> bool:
@@ -124,9 +121,9 @@ def is_text(type_: Any) -> bool:
     >>> is_text(pa.large_string()), is_text(pa.binary())
     (True, False)
     """
-    return bool(
-        pa.types.is_string(type_) or pa.types.is_large_string(type_) or _is_string_view(type_)
-    )
+    types = pa.types
+    of = (types.is_string, types.is_large_string, types.is_string_view)
+    return any(is_kind(type_) for is_kind in of)
 
 
 def concatenate(frames: list[Any]) -> Any:
@@ -198,11 +195,6 @@ def _is_any(type_: Any, kinds: Sequence[Callable[[Any], bool]]) -> bool:
     """Tell whether a type, or that of the values of a dictionary, is of one of some kinds."""
     values = type_.value_type if pa.types.is_dictionary(type_) else type_
     return any(kind(values) for kind in kinds)
-
-
-def _is_string_view(type_: Any) -> bool:
-    check = getattr(pa.types, "is_string_view", None)  # not in older releases
-    return bool(check is not None and check(type_))
 
 
 def numbers(column: Any, name: str, where: str) -> NDArray[Any]:

@@ -49,12 +49,6 @@ class EngineColumns:
         return self.engine.columns()
 
     @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        step = self.layout.encoder
-        return (self.layout.columns or ()) if step is None else step.feature_names
-
-    @property
     def is_weighted(self) -> bool:
         """Whether rows have weights."""
         return self.layout.weight is not None

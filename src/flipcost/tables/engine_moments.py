@@ -185,7 +185,7 @@ class _Sums:
     def _blame(self) -> SourceError:
         """Find the column that is not finite or missing somewhere."""
         columns, engine = self._columns, self._columns.engine
-        names = {f"x{j}": name for j, name in enumerate(columns.feature_names)}
+        names = {f"x{j}": name for j, name in enumerate(columns.layout.feature_names)}
         if columns.is_weighted:
             names["w"] = str(columns.layout.weight)
         answers = ["COUNT(*)"]

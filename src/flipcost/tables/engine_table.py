@@ -93,7 +93,7 @@ class EngineTable(Table):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
-        return self._columns.feature_names
+        return self._layout.feature_names
 
     @cached_property
     def has_numbers(self) -> bool:
@@ -114,7 +114,7 @@ class EngineTable(Table):
         parts = gather(self._columns, self._labels, n_folds)
         if not sum(part.n_rows.sum() for part in parts):
             self.required(None)
-        return LabeledMoments(self._labels, parts, self.feature_names)
+        return LabeledMoments(self._labels, parts, self._layout.feature_names)
 
     def _folds(self, drawn: Drawn, n_folds: int) -> NDArray[np.int16]:
         keys = drawn.rows.beside["group"].astype(np.int64)

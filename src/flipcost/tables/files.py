@@ -252,8 +252,7 @@ class FileTable(Table):
     @property
     def feature_names(self) -> tuple[str, ...]:
         """Names of the features."""
-        encoder = self._layout.encoder
-        return encoder.feature_names if encoder else self._layout.columns or ()
+        return self._layout.feature_names
 
     @property
     def n_bytes(self) -> int:

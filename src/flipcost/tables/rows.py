@@ -358,6 +358,11 @@ class Layout:
         return replace(self, columns=tuple(name for name in names if name not in self.roles))
 
     @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, once the columns are named."""
+        return (self.columns or ()) if self.encoder is None else self.encoder.feature_names
+
+    @property
     def wanted(self) -> list[str]:
         """Columns to read, once the features are named."""
         return list(dict.fromkeys((*(self.columns or ()), *self.roles)))
@@ -380,7 +385,7 @@ class Layout:
             weight = arrow.numbers(column, self.weight, where).astype(float)
         keys = None if self.fold_by is None else self._keys(frame, where)
         y = arrow.take_column(frame, self.target, where)
-        names = columns if self.encoder is None else self.encoder.feature_names
+        names = columns if self.encoder is None else self.feature_names
         if not as_numbers:
             for name in columns:
                 arrow.take_column(frame, name, where)  # names the column that is not there

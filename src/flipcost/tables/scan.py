@@ -401,7 +401,7 @@ def scan_lazy(
 
     Parameters
     ----------
-    frame : polars.LazyFrame, DuckDB relation, Spark DataFrame or Ibis table, also by narwhals
+    frame : polars.LazyFrame, DuckDB relation, Spark DataFrame or Ibis table
         The rows.
     target, columns, positive, sample_weight, fold_by, fold_rule, fold_seed, encoder
         As in `scan_sql`.
@@ -509,8 +509,6 @@ def open_engine(address: str, source: str) -> Engine:
 
 def _lazy_engine(frame: Any) -> Engine:
     root = _root(frame)
-    if root == "narwhals" and hasattr(frame, "to_native"):
-        frame, root = frame.to_native(), _root(frame.to_native())
     engine: Engine
     if root == "duckdb":
         engine = require(f"{_HERE}.duckdb").DuckDBRelation(frame)

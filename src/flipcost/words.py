@@ -209,7 +209,8 @@ def errors_sentence(
     most = percent(errors.most)
     wider = f"up to {most}" if most != percent(share.high) else "perhaps more"
     return (
-        f"Best estimate: {wrong} ({limits}, {wider} if some are systematic). Only checks can tell."
+        f"Best estimate: {wrong} ({limits}, {wider} if some are systematic). Only checked rows can "
+        "settle it."
     )
 
 

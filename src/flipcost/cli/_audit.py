@@ -135,9 +135,10 @@ class AuditFiles:
     },
 )
 def audit_command(asked: AuditFiles, **given: Any) -> None:
-    """Say how many labels of a table are wrong, what decisions cost, and which model to use.
+    """Say how many labels are wrong, and which model to use.
 
-    Without costs a miss and a false alarm cost the same.
+    A report, the model, and the rows to check next go to a folder. Without costs a miss and a false
+    alarm cost the same.
     """
     from flipcost.recheck import unused_batches
     from flipcost.tables.reading import read_table

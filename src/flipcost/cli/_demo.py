@@ -51,7 +51,10 @@ class Demo:
     },
 )
 def demo_command(asked: Demo) -> None:
-    """Flip labels of bundled data, audit, check the rows it asks for by the truth, audit again."""
+    """Show the whole loop on bundled data: audit, check, audit.
+
+    Labels are flipped, and the rows that the audit asks for are checked against the truth.
+    """
     from flipcost.audit import audit
     from flipcost.recheck import CheckedRow
     from flipcost.report import headline, price_sentence, render_report, title_sentence

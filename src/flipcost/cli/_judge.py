@@ -66,7 +66,7 @@ class Judge:
     },
 )
 def judge_command(asked: Judge) -> None:
-    """Estimate the truth about rows that a judge labelled, from human labels of some of them.
+    """Correct a judge's labels with human labels of some rows.
 
     The judge may be a language model or a rule; no other columns are needed.
     """

@@ -135,7 +135,7 @@ class Export:
     },
 )
 def export_command(asked: Export) -> None:
-    """Write a saved model as SQL, ONNX or JSON, to score rows where they are."""
+    """Write a saved model as SQL, ONNX or JSON."""
     from flipcost import export
     from flipcost.model import load
     from flipcost.model.sql import size_doubt

@@ -41,10 +41,10 @@ class Recheck:
     },
 )
 def recheck_command(asked: Recheck) -> None:
-    """Choose the rows to check next after an audit, without a new one.
+    """Choose the rows to check next after an audit.
 
-    Answers in the folder's own files of rows, and in those given, count; rows that were handed out
-    already are not chosen again.
+    No new audit is needed. Answers in the folder's own files of rows, and in those given, count;
+    rows that were handed out already are not chosen again.
     """
     from flipcost.recheck import (
         FORMATS,

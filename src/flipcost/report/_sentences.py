@@ -127,7 +127,7 @@ def candidate_name(candidate: Candidate, result: Findings) -> str:
 def cost_sentence(result: Findings) -> str:
     """Say how the table of costs is read, and what systematic errors could make of it."""
     best = name_in_sentence(result.best)
-    said = f"Saving: what {best} saves over the model of that line, on the same rows."
+    said = f"Saving: what {best} saves over the model in that row, on the same data."
     if supposed(result) != "if errors are random":
         return said
     worst = figure(scale_of(result) * result.best.clean.high)

@@ -1,9 +1,8 @@
-import numpy as np
 import pytest
 
 from flipcost.core.costs import Costs
 from flipcost.core.noise import noisy_threshold, transition_matrix
-from flipcost.paper.theory.laws import cost_matrix, effective_costs
+from flipcost.paper.theory.laws import cost_matrix
 from flipcost.theory import (
     denoising_costs,
     extended_symmetry,
@@ -47,7 +46,7 @@ def test_reduced_threshold_is_the_best_rule(law, costs):
 @pytest.mark.parametrize("costs", PRICES)
 def test_noisy_labels_are_clean_labels_with_other_costs(law, costs, rate):
     """For every rule the noisy risk is the clean risk at the effective costs."""
-    effective, noisy = effective_costs(costs, rate), law.noisy(rate)
+    effective, noisy = transition_matrix(rate) @ cost_matrix(costs), law.noisy(rate)
     for rule in rules(law):
         assert four_cost_risk(noisy, rule, costs) == pytest.approx(
             four_cost_risk(law, rule, effective), abs=1e-12
@@ -90,13 +89,3 @@ def test_symmetry_condition_is_sufficient(law):
             assert noisy == pytest.approx(
                 (1 - 2 * rate) * clean + rate * check.called_positive, abs=1e-12
             )
-
-
-def test_effective_costs_are_the_transition_s_mixtures():
-    """Each label's effective costs average the costs of what its label may become."""
-    costs = Costs(fn=5, fp=3, tp=1, tn=2)
-    expected = [[0.9 * 2 + 0.1 * 5, 0.9 * 3 + 0.1 * 1], [0.3 * 2 + 0.7 * 5, 0.3 * 3 + 0.7 * 1]]
-    np.testing.assert_allclose(effective_costs(costs, (0.3, 0.1)), expected)
-    np.testing.assert_allclose(
-        np.linalg.solve(transition_matrix((0.3, 0.1)), expected), cost_matrix(costs)
-    )

@@ -294,62 +294,38 @@ class UnitStore:
     """
 
     def __init__(self, folder: Path, seed: int, *, resume: bool = False) -> None:
-        self._path = Path(folder) / FILE
-        self._head = {"format": _FORMAT, "seed": int(seed), "version": __version__}
-        self._path.parent.mkdir(parents=True, exist_ok=True)
-        self.records = self._read() if resume and self._path.exists() else {}
-        self._rewrite()
-        self._file = self._path.open("a", encoding="utf-8")
-
-    def _read(self) -> dict[str, list[Row]]:
-        lines = self._path.read_text(encoding="utf-8", errors="replace").split("\n")
-        whole = [line for line in map(_parse, lines) if line is not None]
-        if not whole or "format" not in whole[0]:
-            return {}
-        if whole[0] != self._head:
-            theirs = {key: whole[0].get(key) for key in self._head}
+        path = Path(folder) / FILE
+        path.parent.mkdir(parents=True, exist_ok=True)
+        head = {"format": _FORMAT, "seed": int(seed), "version": __version__}
+        content = path.read_bytes() if resume and path.exists() else b""
+        whole = content[: content.rfind(b"\n") + 1]  # a kill may have cut the last line short
+        lines = [json.loads(line) for line in whole.splitlines()]
+        if lines and lines[0] != head:
             msg = (
-                f"{self._path} must come from the same seed and version to be resumed; it has "
-                f"{theirs}, this run {self._head}. Choose another folder, or leave `resume` out."
+                f"{path} must come from the same seed and version to be resumed; it has "
+                f"{lines[0]}, this run {head}. Choose another folder, or leave `resume` out."
             )
             raise ExperimentError(msg)
-        return {line["unit"]: line["records"] for line in whole[1:]}
-
-    def _rewrite(self) -> None:
-        """Write the units to another file and rename it, which drops a partial line."""
-        aside = self._path.with_suffix(".part")
-        with aside.open("w", encoding="utf-8") as file:
-            file.write(json.dumps(self._head) + "\n")
-            for key, records in self.records.items():
-                file.write(_line(key, records))
-            file.flush()
-            os.fsync(file.fileno())
-        aside.replace(self._path)
+        self.records: dict[str, list[Row]] = {line["unit"]: line["records"] for line in lines[1:]}
+        self._file = path.open("r+b" if whole else "wb")
+        self._file.seek(len(whole))
+        self._file.truncate()
+        if not lines:
+            self._write(head)
 
     def add(self, key: str, records: list[Row]) -> None:
         """Store the records of a finished unit."""
         self.records[key] = records
-        self._file.write(_line(key, records))
+        self._write({"unit": key, "records": records})
+
+    def _write(self, line: Row) -> None:
+        self._file.write(json.dumps(line, separators=(",", ":")).encode() + b"\n")
         self._file.flush()
         os.fsync(self._file.fileno())
 
     def close(self) -> None:
         """Close the file."""
         self._file.close()
-
-
-def _line(key: str, records: list[Row]) -> str:
-    return json.dumps({"unit": key, "records": records}, separators=(",", ":")) + "\n"
-
-
-def _parse(line: str) -> Row | None:
-    """Return a line's content, or None for one that was cut short."""
-    try:
-        content = json.loads(line)
-    except json.JSONDecodeError:
-        return None
-    known = isinstance(content, dict) and ("format" in content or "records" in content)
-    return content if known else None
 
 
 # What is written, beside the units.

@@ -52,12 +52,13 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.costs import CostLike, Costs, cost_share, margin_value
+from flipcost.core.costs import CostLike, Costs
 from flipcost.core.losses import Loss, uneven_squared, weighted_zero_one
 from flipcost.core.noise import (
     NoiseRateLike,
@@ -241,13 +242,12 @@ class BayesRules:
         return clean, law.expected_cost(self.noisy(law.eta), self.cost)
 
 
-def _rules(
-    loss: str, cost: float, margin: float, threshold: float, noise_rate: NoiseRateLike
-) -> BayesRules:
+def _rules(name: str, loss: Any, threshold: float, noise_rate: NoiseRateLike) -> BayesRules:
+    """Return the rules of a loss that compares the probability with a threshold."""
     return BayesRules(
-        loss=loss,
-        cost=cost,
-        margin=margin,
+        loss=name,
+        cost=loss.cost,
+        margin=loss.margin,
         noise_rate=rate_pair(noise_rate),
         threshold=threshold,
         induced_threshold=float(clean_threshold(threshold, noise_rate)),
@@ -274,8 +274,8 @@ def weighted_zero_one_rules(cost: CostLike, noise_rate: NoiseRateLike = None) ->
     >>> print(rules.threshold, round(rules.induced_threshold, 12))
     0.65 0.875
     """
-    share = cost_share(cost)
-    return _rules("weighted 0-1", share, 1.0, share, noise_rate)
+    loss = weighted_zero_one(cost)
+    return _rules("weighted 0-1", loss, loss.threshold, noise_rate)
 
 
 def uneven_zero_one_rules(
@@ -304,7 +304,7 @@ def uneven_zero_one_rules(
     0.5 0.5
     """
     loss = weighted_zero_one(cost, margin)
-    return _rules("uneven weighted 0-1", loss.cost, loss.margin, loss.threshold, noise_rate)
+    return _rules("uneven weighted 0-1", loss, loss.threshold, noise_rate)
 
 
 def uneven_squared_rules(
@@ -329,8 +329,8 @@ def uneven_squared_rules(
     >>> print(rules.threshold, round(rules.induced_threshold, 12))
     0.25 -0.125
     """
-    share = cost_share(cost)
-    return _rules("uneven squared", share, margin_value(margin), share, noise_rate)
+    loss = uneven_squared(cost, margin)
+    return _rules("uneven squared", loss, loss.cost, noise_rate)
 
 
 def uneven_squared_scores(
@@ -478,11 +478,6 @@ def four_cost_risk(law: DiscreteLaw, positive: ArrayLike, costs: Costs | ArrayLi
     decision = np.asarray(positive, dtype=bool).astype(int)
     at_point = law.eta * matrix[1, decision] + (1 - law.eta) * matrix[0, decision]
     return float(law.mass @ at_point)
-
-
-def effective_costs(costs: Costs, noise_rate: NoiseRateLike) -> Array:
-    """Return ``T @ L``: the costs on clean labels that learning from noisy ones amounts to."""
-    return np.asarray(transition_matrix(noise_rate) @ cost_matrix(costs))
 
 
 def denoising_costs(costs: Costs, noise_rate: NoiseRateLike) -> Costs:

@@ -80,8 +80,14 @@ RARE_LAWS = [
 ]
 # A steeper line, so that a table alone tells the rate.
 DRAWN_LAWS = {
-    name: Law(lambda X: expit(2 * X[:, 0] + X[:, 1] - 4.3), _always(missed), _always(false), 0.08)
-    for name, missed, false in (("clean", 0.0, 0.0), ("missed", 0.3, 0.001), ("both", 0.2, 0.01))
+    name: Law(lambda X, k=k: expit(2 * X[:, 0] + X[:, 1] + k), _always(missed), _always(false), c)
+    for name, k, missed, false, c in (
+        ("clean", -4.3, 0.0, 0.0, 0.08),
+        ("1 in 10 missed", -4.3, 0.1, 0.0, 0.08),
+        ("3 in 10 missed", -4.3, 0.3, 0.001, 0.08),
+        ("missed and false", -4.3, 0.2, 0.01, 0.2),
+        ("a fifth flipped", -0.5, 0.2, 0.2, 0.3),
+    )
 }
 TABLE_ROWS, SAMPLE = 1_000_000, 10_000
 FIGURES = ("rate +", "rate -", "wrong", "share", "cost", "saving")
@@ -246,7 +252,7 @@ def drawn(seeds: range) -> None:
             found = np.mean([_from_sample(law, n, sample, seed) for seed in seeds], axis=0)
             wrong, width, cost, cost_width = found
             print(
-                f"  {name:<12} {sample or n:>8,} of {n:>9,} rows: wrong labels {wrong:.3f} "
+                f"  {name:<16} {sample or n:>8,} of {n:>9,} rows: wrong labels {wrong:.3f} "
                 f"({width:.4f}), cost {cost:.3f} ({cost_width:.4f})",
                 flush=True,
             )

@@ -11,10 +11,9 @@ or, with ``halved=False``, the same without the 2, as in the code that the paper
 
 Classifiers
 -----------
-What the classifiers on Gaussian kernels share: labels, centres, widths and folds.
-
-Repeated rows are one row here: centres and widths are drawn from the distinct rows, so that a
-weight of three and three copies of a row draw the same ones, in whatever order rows come.
+Repeated rows are one row for classifiers on Gaussian kernels: centres and widths are drawn from the
+distinct rows, so that a weight of three and three copies of a row draw the same ones, in whatever
+order rows come.
 """
 
 from __future__ import annotations

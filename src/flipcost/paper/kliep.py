@@ -17,20 +17,15 @@ class; two classes' ratios are put together below.
 
 Widths
 ------
-The kernel width of density ratios, by cross-validation with every fit certified.
-
-Two criteria, from the same fits (:func:`kliep_posterior_search`). Likelihood cross-validation
-scores one ratio by the mean logarithm of the ratio on numerator rows left out; it is what KLIEP was
-published with (``class_best``). When two ratios are to give class probabilities, one width for both
-is scored by the log-likelihood of the labels left out, which is what the probabilities are for. On
-the paper's three Gaussian laws it takes a quarter to two fifths off the mean squared error of
-"norm" that two widths chosen separately leave. The other combinations use the ratios one by one and
-are better off with the separate choice.
+Kernel widths are chosen by cross-validation, every fit certified, by one of two criteria from the
+same fits (:func:`kliep_posterior_search`). KLIEP was published with the first: the mean logarithm
+of one ratio on numerator rows left out. When two ratios are to give class probabilities, one width
+for both is better scored by the log-likelihood of the labels left out. On the paper's three
+Gaussian laws that takes a quarter to two fifths off the mean squared error of "norm"; the other
+combinations use the ratios one by one and are better off with the first.
 
 Two ratios, one probability
 ---------------------------
-Class probabilities from the density ratios of the two classes.
-
 With :math:`\pi` the share of the positive class, :math:`w_+ = p(x \mid +1) / p(x)` and
 :math:`w_- = p(x \mid -1) / p(x)`, two estimates of :math:`\eta = P(y = +1 \mid x)` are at hand,
 

@@ -16,9 +16,8 @@ and that of a negative row is :math:`E(t) + t/2`: labels act on the linear part 
 
 Newton's method
 ---------------
-Damped Newton steps for linear models with a smooth loss and a ridge penalty.
-
-With :math:`z = (x, 1)` and row weights that add up to one, minimise
+Linear models are fitted by damped Newton steps. With :math:`z = (x, 1)` and row weights that add up
+to one, minimise
 
 .. math::
 

@@ -15,11 +15,9 @@ Readings of the printed columns:
 
 Scheme 2
 --------
-Scheme 2: Algorithm (eta~, alpha), all measures and both readings of its folds in one pass.
-
-The algorithm under-samples the negatives for each margin, estimates probabilities by five folds,
-and takes the margin with the best measure "from the partitioned data". That can be read in two
-ways, and one set of fits serves both:
+Algorithm (eta~, alpha) under-samples the negatives for each margin, estimates probabilities by five
+folds, and takes the margin with the best measure "from the partitioned data". That can be read in
+two ways, and one set of fits serves both:
 
 - *resampled*: the measure is taken on the rows of the fold that the under-sampling kept. A large
   margin leaves few negatives there, so that calling everything positive looks good when labels are

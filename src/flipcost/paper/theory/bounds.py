@@ -5,8 +5,6 @@ Below, :math:`\ell_1(f) = (1-\alpha)(1-f)^2` and
 
 Rademacher complexity
 ---------------------
-Rademacher complexity of linear scores of bounded length.
-
 For the class :math:`\{x \mapsto w^\top x : |w| \le B\}` the supremum is attained by the w that
 points along the signed sum, so the empirical complexity is
 
@@ -19,8 +17,8 @@ with independent fair signs :math:`\sigma_i`. Jensen's inequality bounds it from
 The bias has to be bounded along with the weights. The paper bounds the weights alone; with a free
 bias the supremum is infinite.
 
-Theorem 2, term by term: printed, refuted and corrected.
-
+Theorem 2
+---------
 The theorem bounds the clean risk R of :math:`\hat f`, the minimizer on m noisy rows of the mean
 uneven squared loss plus :math:`\lambda|w|^2`, over linear scores of length at most W:
 

@@ -6,12 +6,10 @@ claim about "the minimizer of the risk" is a small linear solve: nothing is samp
 
 Bayes rules
 -----------
-Bayes rules, clean and noisy, of the weighted 0-1, uneven 0-1 and uneven squared losses.
-
-Each loss, minimised over *all* functions, decides by comparing the probability of the positive
-class with a threshold t. Trained on noisy labels it compares the *noisy* probability
-:math:`\tilde\eta = \rho_- + (1-\rho_+-\rho_-)\eta` with the same t, and so amounts to comparing the
-clean probability with
+Each of the weighted 0-1, uneven 0-1 and uneven squared losses, minimised over *all* functions,
+decides by comparing the probability of the positive class with a threshold t. Trained on noisy
+labels it compares the *noisy* probability :math:`\tilde\eta = \rho_- + (1-\rho_+-\rho_-)\eta` with
+the same t, and so amounts to comparing the clean probability with
 
 .. math:: t' = \frac{t - \rho_-}{1 - \rho_+ - \rho_-},
 
@@ -19,11 +17,12 @@ which is another threshold unless t is the fixed point :math:`\rho_-/(\rho_++\rh
 Under symmetric noise that point is one half: even costs are safe, and no other cost is. Comparing
 the noisy probability with :math:`\rho_- + (1-\rho_+-\rho_-)t` corrects it, and needs the rates.
 
-Four costs: correct decisions may cost too. What noise does to them, and what E-SC asks.
-
-Write :math:`C_1, c_1` for the cost of a positive row called negative and positive, and
-:math:`C_{-1}, c_{-1}` for a negative row called positive and negative (``Costs(fn, fp, tp, tn)`` in
-that order of appearance: :math:`C_1, C_{-1}, c_1, c_{-1}`). Whatever the rule f,
+Four costs
+----------
+Right decisions may cost too. Write :math:`C_1, c_1` for the cost of a positive row called negative
+and positive, and :math:`C_{-1}, c_{-1}` for a negative row called positive and negative
+(``Costs(fn, fp, tp, tn)`` in that order of appearance: :math:`C_1, C_{-1}, c_1, c_{-1}`). Whatever
+the rule f,
 
 .. math::
 

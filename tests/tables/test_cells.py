@@ -12,7 +12,7 @@ import pytest
 from flipcost.core.folds import hash_folds
 from flipcost.tables import files as csv_files
 from flipcost.tables.encoder import Encoder
-from flipcost.tables.files import FileTable, open_files
+from flipcost.tables.files import FileTable, Reading, open_files
 from flipcost.tables.reading import read_batches, read_table
 from flipcost.tables.roles import read_labels
 from flipcost.tables.rows import Layout
@@ -61,7 +61,7 @@ class Pieces:
 def by_passes(path, **options):
     """Return positions and rows as a pass over a table finds them."""
     layout = Layout("ill", tuple(NAMES[:-1]))
-    table = FileTable(open_files(path, as_text=True, **options), layout, **options)
+    table = FileTable(open_files(path, as_text=True, **options), Reading(layout, **options))
     return table.reduce(Pieces()).found
 
 

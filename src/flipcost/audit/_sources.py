@@ -18,7 +18,7 @@ from flipcost.audit._maker import TableFacts
 from flipcost.exceptions import NeedsRowsError, SourceError, TableError, shorten
 from flipcost.tables.arrow import as_arrow, take_column
 from flipcost.tables.engine_table import MOST_LABELS, EngineTable, shares_of
-from flipcost.tables.files import FileTable
+from flipcost.tables.files import FileTable, Reading
 from flipcost.tables.passes import Reporter, reduce_pieces, thread_count
 from flipcost.tables.roles import label_codes, plain_labels, read_labels, two_classes
 from flipcost.tables.rows import Layout, Piece
@@ -264,9 +264,8 @@ class FilesInPasses:
     def _table(self, maker: RowMaker) -> FileTable:
         read = self._options.columns_read(maker.columns, self.names, self.name)
         layout = Layout(self._options.target, tuple(read[1:]))
-        return FileTable(
-            self._files, layout, progress=_reports(self._say), on_cluster=self._on_cluster
-        )
+        reading = Reading(layout, on_cluster=self._on_cluster)
+        return FileTable(self._files, reading, progress=_reports(self._say))
 
 
 class TableInEngine:

@@ -48,11 +48,11 @@ _BATCH_ROWS = (1_024, 131_072)
 
 @dataclass(frozen=True)
 class Reading:
-    """How a pass reads files."""
+    """How a pass reads files: by how many threads, all cores when None, or on a Dask cluster."""
 
     layout: Layout
-    n_threads: int = 1
-    batch_rows: int = 0
+    n_threads: int | None = None
+    batch_rows: int | None = None
     on_cluster: bool = False
 
     @property
@@ -198,50 +198,41 @@ class FileTable(Table):
     ----------
     files : FileSet
         The files, as `open_files` returns them.
-    layout : Layout
-        Roles of the columns.
+    reading : Reading
+        Roles of the columns, and who reads them.
     positive : label, optional
         The positive label; the larger one when None.
-    progress, n_threads, batch_rows
+    progress
         As in `scan_parquet`.
-    on_cluster : bool, default=False
-        Whether the workers of a Dask cluster read them.
 
     Examples
     --------
     >>> import tempfile, pathlib
+    >>> from flipcost.tables.files import Reading, open_files
     >>> from flipcost.tables.rows import Layout
-    >>> from flipcost.tables.files import open_files
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = pathlib.Path(folder, "a.csv")
     ...     _ = path.write_text("x,late\n1,0\n3,1\n")
-    ...     FileTable(open_files(path), Layout("late")).moments().mean.ravel()
+    ...     FileTable(open_files(path), Reading(Layout("late"))).moments().mean.ravel()
     array([1., 3.])
     """
 
     def __init__(
         self,
         files: FileSet,
-        layout: Layout,
+        reading: Reading,
         positive: Any = None,
-        *,
         progress: Callable[[Progress], None] | str | None = None,
-        n_threads: int | None = None,
-        batch_rows: int | None = None,
-        on_cluster: bool = False,
     ):
-        self._files = files
-        self._progress = progress
-        self._n_threads = n_threads
-        self._batch_rows = batch_rows
-        self._on_cluster = on_cluster
-        super().__init__(layout, positive)
+        self._files, self._reading, self._progress = files, reading, progress
+        super().__init__(reading.layout, positive)
 
     def _lay_out(self, layout: Layout) -> None:
         if layout.target is None:
             msg = "Files need a `target`, the name of the column of labels; got none."
             raise ValueError(msg)
         self._layout = layout.resolved(self._files.names)
+        self._reading = replace(self._reading, layout=self._layout)
         self._files.check_columns(self._layout.wanted)
 
     @property
@@ -262,22 +253,17 @@ class FileTable(Table):
     @property
     def n_parts(self) -> int | None:
         """Number of parts that the workers of a cluster take; None if none do."""
-        return len(self._units()) if self._on_cluster else None
+        return len(self._files.units(self._reading)) if self._reading.on_cluster else None
 
     def reduce(self, task: Task) -> Any:
-        units = self._units()
-        if self._on_cluster:
+        units = self._files.units(self._reading)
+        if self._reading.on_cluster:
             result = cluster_module().reduce_remotely(units, task)
         else:
             reporter = Reporter(self._progress, self.n_rows)
-            result = reduce_units(units, task, reporter, thread_count(self._n_threads))
+            result = reduce_units(units, task, reporter, thread_count(self._reading.n_threads))
         self._files.check_unchanged()
         return result
-
-    def _units(self) -> list[Unit]:
-        n_threads = thread_count(self._n_threads)
-        reading = Reading(self._layout, n_threads, self._batch_rows or 0, self._on_cluster)
-        return self._files.units(reading)
 
     def _name(self) -> str:
         return f"{self._files.paths[0]!r}" if len(self._files.paths) == 1 else "The files"
@@ -520,7 +506,7 @@ class ParquetFiles(FileSet):
             return [alone[span.path].unit(span, reading) for span in self._spans(_PART_ROWS)]
         spans = list(self._spans(_UNIT_ROWS))
         # Fewer of them than threads leave cores idle: decode columns in parallel then.
-        threads = len(spans) < reading.n_threads
+        threads = len(spans) < thread_count(reading.n_threads)
         return [self.unit(span, reading, threads=threads) for span in spans]
 
     def only(self, path: str) -> ParquetFiles:

@@ -12,7 +12,7 @@ from flipcost.core.system import require
 from flipcost.exceptions import TableError
 from flipcost.tables.engine import read_source
 from flipcost.tables.engine_table import EngineTable
-from flipcost.tables.files import CsvFiles, FileTable, ParquetFiles, open_files
+from flipcost.tables.files import CsvFiles, FileTable, ParquetFiles, Reading, open_files
 from flipcost.tables.passes import cluster_module
 from flipcost.tables.rows import Layout
 from flipcost.tables.source import BatchTable
@@ -102,9 +102,7 @@ def scan_parquet(
     """
     files = ParquetFiles(source, filesystem)
     layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
-    return FileTable(
-        files, layout, positive, progress=progress, n_threads=n_threads, batch_rows=batch_rows
-    )
+    return FileTable(files, Reading(layout, n_threads, batch_rows), positive, progress)
 
 
 def scan_csv(
@@ -165,7 +163,7 @@ def scan_csv(
         filesystem=filesystem,
     )
     layout = _layout(target, columns, sample_weight, fold_by, encoder, fold_seed)
-    return FileTable(files, layout, positive, progress=progress, n_threads=n_threads)
+    return FileTable(files, Reading(layout, n_threads), positive, progress)
 
 
 def scan_batches(
@@ -265,7 +263,7 @@ def scan_dask(
     )
     if isinstance(source, (str, os.PathLike, list, tuple)):
         files = open_files(source, on_cluster=True)
-        return FileTable(files, layout, positive, on_cluster=True)
+        return FileTable(files, Reading(layout, on_cluster=True), positive)
     labels = None if is_column else target
     weight = None if isinstance(sample_weight, str) else sample_weight
     table: Table = module.DaskTable(source, labels, weight, layout, positive)

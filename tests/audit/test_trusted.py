@@ -204,7 +204,7 @@ def test_more_than_two_annotators_have_rates_of_their_own():
     for low, high in found.noise_interval:
         assert low < 0.11 < high < 0.25
     one = audit(table, "ill", PRICES, second_label="second", drop=("truth", "third"))
-    assert "two labels on 3000 rows" in one.noise_source
+    assert "two labels on 3,000 rows" in one.noise_source
 
 
 def test_where_errors_are_systematic_is_said(memory):

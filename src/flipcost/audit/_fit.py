@@ -76,7 +76,7 @@ class EvaluationRows:
         Those among them whose right label is known.
     rounds : ndarray of int, shape (n_checked,) or None
         In which file each of the checked ones was; -1 if in none.
-    scored : pair of ScoredRows and FitResult, or None
+    scored : pair of ScoredRows and FitResult
         The same with their scores, and what was found in them.
     groups, folds : ndarray of int, shape (n,), or None
         Where rows depend on each other: the group of each, and the folds that keep groups together.
@@ -96,7 +96,7 @@ class EvaluationRows:
     costs: RowCosts
     checked: CheckedRows | None
     rounds: NDArray[np.intp] | None
-    scored: tuple[ScoredRows, FitResult] | None = None
+    scored: tuple[ScoredRows, FitResult]
     groups: NDArray[np.intp] | None = None
     folds: NDArray[np.intp] | None = None
     learned_by: Array | None = None
@@ -282,41 +282,21 @@ def fit(
     test: CleanRows | None = None,
 ) -> tuple[EvaluationRows, SuspectPool]:
     """Fit on the rows that were drawn; return them with what the fit says of each."""
-    found = drawn.rows
-    frame, labels, weight = found.rows, found.beside["label"], found.beside.get("weight")
-    positive, given = labels == classifier.pos_label, found.beside.get("trusted")
-    rounds, stands_for = maker.rounds(frame), None if drawn.is_all else drawn.stands_for
-    checked = trusted = sample = None
+    found, weight = drawn.rows, drawn.rows.beside.get("weight")
+    frame, labels, given = found.rows, found.beside["label"], found.beside.get("trusted")
+    positive, trusted, sample = labels == classifier.pos_label, None, None
+    stands_for = None if drawn.is_all else drawn.stands_for
+    given_in = "what was checked" if options.trusted is None else repr(options.trusted)
     if given is not None and np.any(given != ""):
-        places = np.flatnonzero(given != "")
-        own = None
-        if stands_for is not None:
-            own = np.ones(len(places)) if weight is None else weight[places]
-        checked = CheckedRows(places, given[places] == classifier.pos_label, own)
-        rounds = None if rounds is None else rounds[places]
         trusted = given.astype(object)
         trusted[given == ""] = None
+        _check_once(frame, trusted, options, source.name, given_in)
     prices = row_prices(options.prices, frame, source.name)
     _check_prices(prices, positive, options.target)
     total = weight
     if stands_for is not None:
         sample = TableSample(found.position, positive, stands_for, drawn.n_rows)
         total = stands_for if weight is None else weight * stands_for
-    rows = EvaluationRows(
-        frame,
-        found.position,
-        maker.make(frame),
-        positive,
-        options.level,
-        total,
-        stands_for,
-        RowCosts.of(options.prices) if prices is None else prices,
-        checked,
-        rounds,
-        learned_by=total,
-    )
-    given_in = "what was checked" if options.trusted is None else repr(options.trusted)
-    _check_once(rows, options, source.name, given_in)
     dependence, given_scores = _dependence(frame, options, source.name), None
 
     def read(frame: Any) -> Any:
@@ -330,7 +310,7 @@ def fit(
         dependence = dependence or {"groups": np.arange(len(labels))}
     try:
         with limited_threads(len(labels)):
-            scored = flipcost.fit_drawn(
+            scored, result = flipcost.fit_drawn(
                 classifier,
                 read(frame),
                 labels,
@@ -345,10 +325,27 @@ def fit(
     except FlipCostError as error:
         named = str(error).replace("`trusted`", given_in).replace("`y`", repr(options.target))
         raise TableError(named) from error
-    if rows.checked is not None and scored[0].checked is not None:
-        share = scored[0].checked.prevalence
-        rows = replace(rows, checked=replace(rows.checked, prevalence=share))
-    rows = replace(_clustered(rows, classifier, options), scored=scored)
+    checked, rounds, groups = scored.checked, maker.rounds(frame), classifier.groups_
+    judged = total
+    if options.time is not None:  # nothing comes before the first fold: it is learned from only
+        judged = np.where(classifier.folds_ > 0, 1.0 if total is None else total, 0.0)
+    rows = EvaluationRows(
+        frame=frame,
+        numbers=found.position,
+        X=maker.make(frame),
+        positive=positive,
+        level=options.level,
+        weight=judged,
+        stands_for=stands_for,
+        costs=RowCosts.of(options.prices) if prices is None else prices,
+        checked=checked,
+        rounds=None if rounds is None or checked is None else rounds[checked.rows],
+        scored=(scored, result),
+        groups=groups,
+        folds=None if groups is None else classifier.folds_,
+        learned_by=total,
+        forward=options.time is not None,
+    )
     pool = SuspectPool(frame, rows.numbers, positive, classifier.oof_probability_)
     if stands_for is not None:
         pool = _with_others(source, pool, found.position, maker, classifier, options)
@@ -426,31 +423,6 @@ def _dependence(frame: Any, options: AuditOptions, where: str) -> dict[str, Any]
     return {"time": Column(name, about["kind"], about.get("format")).read(column)[:, 0]}
 
 
-def _clustered(
-    rows: EvaluationRows, classifier: FlipCostClassifier, options: AuditOptions
-) -> EvaluationRows:
-    """Return rows to be evaluated as they were fitted: by folds and groups of the fit."""
-    groups, folds = classifier.groups_, classifier.folds_
-    if groups is None:
-        return rows
-    weight, checked, rounds = rows.weight, rows.checked, rows.rounds
-    if options.time is not None:  # nothing comes before the first fold: it is learned from only
-        weight = np.where(folds > 0, np.ones(len(folds)) if weight is None else weight, 0.0)
-        if checked is not None and not weight[checked.rows].any():
-            checked = rounds = None
-    if checked is not None:
-        checked = replace(checked, design=len(groups) / classifier.n_effective_)
-    return replace(
-        rows,
-        weight=weight,
-        checked=checked,
-        rounds=rounds,
-        groups=groups,
-        folds=folds,
-        forward=options.time is not None,
-    )
-
-
 def _check_prices(prices: RowCosts | None, positive: Flags, target: str) -> None:
     """Refuse a price that gives the label away: it is not known where the label is not.
 
@@ -478,17 +450,16 @@ it is known only once the label is; give a price that is known before.
             raise TableError(msg)
 
 
-def _check_once(rows: EvaluationRows, options: AuditOptions, name: str, given_in: str) -> None:
+def _check_once(frame: Any, trusted: Any, options: AuditOptions, name: str, given_in: str) -> None:
     """Refuse rows that were checked more than once and contradict each other."""
-    checked = rows.checked
-    if checked is not None and options.id is not None:
-        frame = rows.frame.take(checked.rows)
-        ids = as_text(take_column(frame, options.id, name), options.id, "names").to_pylist()
-        right: dict[str, bool] = {}
-        for row, answer in zip(ids, checked.right.tolist(), strict=True):
-            if row is not None and right.setdefault(row, answer) != answer:
-                msg = (
-                    f"Row {row!r} was checked more than once, with different right labels in "
-                    f"{given_in}; settle which is right, or leave it empty."
-                )
-                raise TableError(msg)
+    if options.id is None:
+        return
+    ids = as_text(take_column(frame, options.id, name), options.id, "names").to_pylist()
+    right: dict[str, str] = {}
+    for row, answer in zip(ids, trusted.tolist(), strict=True):
+        if None not in (row, answer) and right.setdefault(row, answer) != answer:
+            msg = (
+                f"Row {row!r} was checked more than once, with different right labels in "
+                f"{given_in}; settle which is right, or leave it empty."
+            )
+            raise TableError(msg)

@@ -68,7 +68,7 @@ def plan_recheck(
     `effects` and `suspects` have the largest first.
     """
     rows, options = data.rows, data.options
-    way = [] if rows.scored is None else check_history(*rows.scored, _rounds(rows))
+    way = check_history(*rows.scored, _rounds(rows))
     n_known = 0 if rows.checked is None else len(rows.checked.rows)
     if n_known >= len(rows.positive):
         return Recheck(way, cost_check=options.cost_check)
@@ -144,7 +144,7 @@ def _pool(data: AuditData, columns: list[str]) -> CheckPool:
 def _cost_and_unit(data: AuditData) -> tuple[float, float]:
     """Return the share that a false positive bears, on the mean, and what a unit of it is."""
     prices = data.options.prices
-    if prices.is_by_row and data.rows.scored is not None:
+    if prices.is_by_row:
         options = data.rows.scored[1].options
         return options.cost, options.unit
     return prices.alpha, data.options.unit

@@ -52,35 +52,37 @@ def _line(X: np.ndarray) -> np.ndarray:
     return 1.5 * X[:, 0] + X[:, 1]
 
 
-def _shifted(intercept: float) -> Callable:
+def shifted(intercept: float) -> Callable:
+    """Return a logistic law whose log-odds are shifted."""
     return lambda X: expit(_line(X) + intercept)
 
 
-def _always(rate: float) -> Callable:
+def always(rate: float) -> Callable:
+    """Return a rate that is the same for all rows."""
     return lambda X: np.full(len(X), rate)
 
 
 LAWS = {
-    "a fifth flipped": Law(_shifted(-0.5), _always(0.2), _always(0.2), 0.3),
-    "3 in 10 missed": Law(_shifted(-1), _always(0.3), _always(0.05), 0.2),
-    "rare, 4 in 10 missed": Law(_shifted(-4), _always(0.4), _always(0.01), 0.06),
+    "a fifth flipped": Law(shifted(-0.5), always(0.2), always(0.2), 0.3),
+    "3 in 10 missed": Law(shifted(-1), always(0.3), always(0.05), 0.2),
+    "rare, 4 in 10 missed": Law(shifted(-4), always(0.4), always(0.01), 0.06),
     "follow a column": Law(
-        _shifted(-1),
+        shifted(-1),
         lambda X: expit(-1 + 1.2 * X[:, 1] - 0.5 * X[:, 0]),
         lambda X: expit(-3 + X[:, 3]),
         0.2,
     ),
     "follow the score": Law(
-        _shifted(-1), lambda X: expit(0.5 - _line(X)), lambda X: expit(_line(X) - 3), 0.3
+        shifted(-1), lambda X: expit(0.5 - _line(X)), lambda X: expit(_line(X) - 3), 0.3
     ),
 }
 RARE_LAWS = [
-    Law(_shifted(intercept), _always(0.3), _always(0.001), cost)
+    Law(shifted(intercept), always(0.3), always(0.001), cost)
     for intercept, cost in ((-4.4, 0.05), (-6.4, 0.01), (-9.0, 0.001))
 ]
 # A steeper line, so that a table alone tells the rate.
 DRAWN_LAWS = {
-    name: Law(lambda X, k=k: expit(2 * X[:, 0] + X[:, 1] + k), _always(missed), _always(false), c)
+    name: Law(lambda X, k=k: expit(2 * X[:, 0] + X[:, 1] + k), always(missed), always(false), c)
     for name, k, missed, false, c in (
         ("clean", -4.3, 0.0, 0.0, 0.08),
         ("1 in 10 missed", -4.3, 0.1, 0.0, 0.08),

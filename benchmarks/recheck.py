@@ -12,6 +12,10 @@ and all are learned from by the same classifier (``fit(..., trusted=)``):
 Splits 0 to 4 were used while the method was developed; ``--final`` takes 2000 and up, by which
 nothing was chosen. ``--features linear`` is fast and coarse.
 
+``--promises`` measures what is promised of checks instead: how many tables are decided after the 50
+rows that were asked for (of the folder, and of eight laws), whether 300 right answers leave clean
+labels clean, and what rounds of 50 rows are said to save and save.
+
 Run as ``python -m benchmarks.recheck FOLDER [--splits 3] [--budgets 0 10 20 50 100 200]``; without
 a folder it only times the choice of 50 rows of 100,000.
 """
@@ -28,15 +32,19 @@ from typing import TYPE_CHECKING, NamedTuple
 import numpy as np
 from sklearn.model_selection import cross_val_predict
 
+from benchmarks.coverage import LAWS, Law, always, draw, expected, shifted
 from benchmarks.real_noise import CONSTANTS, REFERENCE, Results, _linear, read_tables, split
 from benchmarks.timing import verdict
 from flipcost import FlipCostClassifier
 from flipcost.datasets import make_syn10d
 from flipcost.exceptions import FlipCostError
+from flipcost.metrics import weighted_cost
 from flipcost.noise import flip_labels
 from flipcost.recheck import next_rows
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from benchmarks.real_noise import Split, Table
 
 OURS, RANDOM = "ours", "random"
@@ -44,6 +52,17 @@ CLEANLAB, UNCERTAIN = "cleanlab's label quality", "uncertainty"
 BUDGETS = [0, 10, 20, 50, 100, 200]
 MOST_SECONDS, NARROWER = 2.0, 0.6
 FINAL = 2_000
+ASKED, RIGHT_ANSWERS = 50, 300
+DECIDED_LAWS, DECIDED_TABLES, OFF = 0.9, 0.7, 1.5
+CLEAN_LAWS = {
+    "clean": Law(shifted(-1), always(0.0), always(0.0), 0.2),
+    "clean, rare": Law(shifted(-4), always(0.0), always(0.0), 0.06),
+}
+MORE_LAWS = {
+    **LAWS,
+    **CLEAN_LAWS,
+    "one in ten flipped": Law(shifted(-0.5), always(0.1), always(0.1), 0.3),
+}
 
 
 class Claim(NamedTuple):
@@ -258,6 +277,108 @@ def time_choice(n_rows: int = 100_000) -> float:
     return took
 
 
+class Followed(NamedTuple):
+    """A table checked round by round: states before and after, and what was said to save."""
+
+    states: list[str]
+    said: list[float]
+    paid: list[float]
+
+
+def follow(
+    fit: Callable, pay: Callable, X: np.ndarray, noisy: np.ndarray, gold: np.ndarray, seed: int
+) -> Followed:
+    """Check rounds of the rows that are asked for."""
+    trusted, model = np.full(len(gold), np.nan), fit(None)
+    found = Followed([model.state_], [], [pay(model)])
+    for k in range(3):
+        known = trusted if k else None
+        batch = next_rows(model, X, noisy, ASKED, trusted=known, random_state=seed)
+        trusted[batch.rows] = gold[batch.rows]
+        try:
+            model = fit(trusted)
+        except FlipCostError:  # taken for swapped labels
+            break
+        found.states.append(model.state_)
+        found.said.append(batch.saving)
+        found.paid.append(pay(model))
+    return found
+
+
+def promises(tables: list[Table], seeds: range, features: str) -> None:
+    """Print what was promised of checks, and what they did."""
+    by_law, by_table = [], []
+    for law in MORE_LAWS.values():
+        for seed in seeds:
+            rows, fresh = draw(law, 2_000, seed), draw(law, 20_000, 50_000 + seed).X
+            clf = FlipCostClassifier(law.cost, features="linear", random_state=seed)
+            by_law.append(
+                follow(
+                    lambda t, m=clf, r=rows: m.fit(r.X, r.noisy, trusted=t),
+                    lambda m, law=law, x=fresh: expected(m.predict(x), law.eta(x), law.cost),
+                    rows.X, rows.noisy, rows.clean, seed,
+                )
+            )  # fmt: skip
+    for table in tables:
+        for seed in seeds:
+            rows = split(table, seed)
+            for which, cost in enumerate(table.costs):
+                asked = Setting(table, rows, which, seed, features)
+                by_table.append(
+                    follow(
+                        asked.fit,
+                        lambda m, r=rows, c=cost: weighted_cost(
+                            r.y_test, m.predict(r.X_test), c, normalize=True
+                        ),
+                        rows.X, rows.noisy, rows.gold, seed,
+                    )
+                )  # fmt: skip
+    _still_clean(seeds)
+    for name, found, goal in (
+        ("laws", by_law, DECIDED_LAWS),
+        ("tables", by_table, DECIDED_TABLES),
+    ):
+        if found:
+            _say_followed(name, found, goal)
+
+
+def _still_clean(seeds: range) -> None:
+    """Print whether right answers leave clean labels clean."""
+    for name, law in CLEAN_LAWS.items():
+        kept, before = 0, 0
+        for seed in seeds:
+            rows = draw(law, 2_000, seed)
+            clf = FlipCostClassifier(law.cost, features="linear", random_state=seed)
+            if clf.fit(rows.X, rows.noisy).state_ != "clean":
+                continue
+            before += 1
+            trusted = np.full(2_000, np.nan)
+            trusted[:RIGHT_ANSWERS] = rows.clean[:RIGHT_ANSWERS]
+            kept += clf.fit(rows.X, rows.noisy, trusted=trusted).state_ == "clean"
+        said = verdict(kept, before, at_most=False)
+        print(
+            f"  {name}: still clean after {RIGHT_ANSWERS} right answers: {kept} of {before}  {said}"
+        )
+
+
+def _say_followed(name: str, found: list[Followed], goal: float) -> None:
+    first = [one.states[1] for one in found if len(one.states) > 1]
+    share = np.mean([state in ("clean", "noisy") for state in first])
+    before = np.mean([one.states[0] in ("clean", "noisy") for one in found])
+    said = verdict(share, goal, at_most=False)
+    print(f"  {name}: decided before {before:.2f}, after {ASKED} rows {share:.2f}  {said}")
+    for k in range(3):
+        whole = [one for one in found if len(one.said) > k]
+        promised = 1000 * np.mean([one.said[k] for one in whole])
+        saved = 1000 * np.mean([one.paid[k] - one.paid[k + 1] for one in whole])
+        ratio = max(promised, 1e-9) / max(saved, 1e-9)
+        said = verdict(max(ratio, 1 / ratio), OFF, at_most=True)
+        print(
+            f"  {name}, round {k + 1}, per 1,000 rows: {promised:.1f} said, {saved:.1f} saved  "
+            f"{said}"
+        )
+
+
 def run(
     folder: Path | None, n_splits: int, budgets: list[int], features: str, *, final: bool = False
 ) -> None:
@@ -281,8 +402,16 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, default=3)
     parser.add_argument("--budgets", type=int, nargs="+", default=BUDGETS)
     parser.add_argument("--features", choices=("auto", "splines", "linear"), default="auto")
+    parser.add_argument("--promises", action="store_true")
     parser.add_argument("--final", action="store_true", help="splits that nothing was chosen by")
     asked = parser.parse_args([] if arguments is None else arguments)
+    if asked.promises:
+        tables = [] if asked.folder is None else read_tables(asked.folder)
+        start = FINAL if asked.final else 0
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            promises(tables, range(start, start + asked.splits), asked.features)
+        return
     run(asked.folder, asked.splits, sorted({0, *asked.budgets}), asked.features, final=asked.final)
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 import pandas as pd
 import pytest
+from scipy.special import expit
 from sklearn.exceptions import NotFittedError
 from sklearn.linear_model import LogisticRegression
 from sklearn.pipeline import make_pipeline
@@ -133,3 +134,26 @@ def test_bad_input_is_named(table):
         next_rows(model, X, noisy, trusted=strange)
     with pytest.raises(ValueError, match="`y` must hold the classes"):
         next_rows(model, X, np.arange(N_ROWS) % 3 + 5)
+
+
+def test_a_frame_of_numbers_is_read_as_it_was_learned():
+    """Rows of a frame are spread over its columns, whatever they are called."""
+    rng = np.random.default_rng(0)
+    frame = pd.DataFrame(rng.normal(size=(400, 3)), columns=["age", "income", "days"])
+    labels = rng.random(400) < expit(frame["age"].to_numpy())
+    model = FlipCostClassifier(0.3, features="linear", random_state=0).fit(frame, labels)
+    named = next_rows(model, frame, labels, 20)
+    plain = next_rows(model.fit(frame.to_numpy(), labels), frame.to_numpy(), labels, 20)
+    assert named.rows.tolist() == plain.rows.tolist()
+
+
+def test_savings_are_promised_within_reason(table):
+    """Never above the cost, not fewer with more checks, and none where the rate was given."""
+    X, labels, _, model = table
+    saved = [expected_saving(model, X, labels, n).value for n in (5, 20, 80, 320)]
+    assert np.all(np.diff(saved) > -1e-3 * saved[-1])
+    assert 0 < saved[0] <= saved[-1] <= model.cost_estimate_
+    given = FlipCostClassifier(0.25, noise_rate=0, features="linear", random_state=0)
+    assert vars(expected_saving(given.fit(X, labels), X, labels)) == dict.fromkeys(
+        ("value", "low", "high"), 0.0
+    )

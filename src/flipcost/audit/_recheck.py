@@ -125,6 +125,7 @@ def _pool(data: AuditData, columns: list[str]) -> CheckPool:
         n_rows=sum(data.counts),
         columns=tuple(columns[:_COLUMNS_SHOWN]),
         seed=seed,
+        paid=data.classifier.cost_estimate_ / unit,
     )
     frame = rows.frame.take(places)
     return CheckPool(

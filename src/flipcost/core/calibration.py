@@ -217,10 +217,10 @@ class ScoreBins:
         """Return the bins with the likelihood of labels raised to a power; checked rows stay."""
         return replace(self, positive=power * self.positive, negative=power * self.negative)
 
-    def thinned(self, design: float) -> ScoreBins:
-        """Return the bins of rows that count for this many times fewer, checked ones too."""
+    def thinned(self, design: float, of_checked: float = 1.0) -> ScoreBins:
+        """Return the bins of rows, and of checked rows, that count for this many times fewer."""
         fewer = self.tempered(1 / design)
-        return fewer if self.checked is None else replace(fewer, checked=self.checked / design)
+        return fewer if self.checked is None else replace(fewer, checked=self.checked / of_checked)
 
     def shaped(self) -> tuple[Array, Array]:
         """Return what curves are logistic in, at the bins (G, n_bins) and on `TABLE` (G, 121).

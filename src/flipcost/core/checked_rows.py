@@ -6,14 +6,16 @@ doubt, and what checked rows say:
 
 .. math::
 
-    \operatorname{logit} \pi_c = \operatorname{logit} m_c + d_c, \qquad d \sim N(0, K),
+    \operatorname{logit} \pi_c = \operatorname{logit} m_c + b + d_c, \qquad d \sim N(0, K),
     \qquad k_c \sim \operatorname{Bin}(n_c, \pi_c) .
 
-The doubt :math:`K` moves all cells of a label together, moves those of a label and a call, tilts
-the model, follows the score smoothly, and leaves something to each cell; so checked rows teach
-their own cell most, its neighbours much and others little, and a cell that no one looked at stays
-uncertain. Sums over cells are post-stratified: rows may have been chosen for checking by label,
-call and score, as unevenly as one likes; within a cell they must represent the others.
+The shift :math:`b` of all cells of a label keeps their expected share what the model says: doubt
+alone would raise a small one. The doubt :math:`K` moves all cells of a label together, moves those
+of a label and a call, tilts the model, follows the score smoothly, and leaves something to each
+cell; so checked rows teach their own cell most, its neighbours much and others little, and a cell
+that no one looked at stays uncertain. Sums over cells are post-stratified: rows may have been
+chosen for checking by label, call and score, as unevenly as one likes; within a cell they must
+represent the others.
 """
 
 from __future__ import annotations
@@ -24,6 +26,7 @@ from itertools import permutations
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logit
 
 from flipcost.core import priors
@@ -34,6 +37,9 @@ from flipcost.core.feasible import agreement, clip_interval
 from flipcost.core.noise_posterior import PrevalencePrior
 
 N_SCORE_BINS = 16
+# What a normal distribution is summed at.
+_NODES, _MASSES = np.polynomial.hermite_e.hermegauss(21)
+_MASSES /= _MASSES.sum()
 _DRAWS = 2_000
 _NEWTON_STEPS, _CONVERGED = 50, 1e-8
 
@@ -131,7 +137,7 @@ class ScoreCells:
         """Return what is known of the cells once rows were checked; `rates` as in `doubt`."""
         n_cells = len(self.share)
         w = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)
-        own = self.cell[rows]
+        w, own = priors.CHECKED_WEIGHT * w, self.cell[rows]
         ones, zeros = (
             np.bincount(own, w * side, n_cells).astype(np.float64) for side in (right, ~right)
         )
@@ -141,8 +147,26 @@ class ScoreCells:
         parts = []
         for wider in (1.0, priors.CELL_WIDER):
             doubt = self.doubt(wider, rates)
-            parts.append((start, doubt, *_laplace(start, doubt, ones, zeros)))
+            # Of a model that is far off nothing is expected.
+            middle = self._centred(start, doubt) if wider == 1.0 else start
+            parts.append((middle, doubt, *_laplace(middle, doubt, ones, zeros)))
         return CellPosterior(self, ones, zeros, parts[0], parts[1])
+
+    def _centred(self, start: Array, doubt: Array) -> Array:
+        """Shift log-odds, by label, so that in spite of the doubt the mean share is theirs."""
+        middle, spread = start.copy(), np.sqrt(np.diag(doubt))
+        for label in (False, True):
+            own = np.flatnonzero((self.label == label) & (self.share > 0))
+            if not len(own):
+                continue
+
+            def excess(shift: float, own: NDArray[np.intp] = own) -> float:
+                line = start[own, None] + shift + spread[own, None] * _NODES
+                return float(self.share[own] @ (expit(line) @ _MASSES - expit(start[own])))
+
+            most = 1.0 + float(spread[own].max()) ** 2
+            middle[own] += brentq(excess, -most, most, xtol=1e-6)
+        return middle
 
     def _beside(self, checked: Array) -> Array:
         """Return rows of either class that are counted in each cell beside the checked ones.

@@ -68,6 +68,8 @@ CELL_LABEL, CELL_CALL, CELL_SLOPE, CELL_SMOOTH, CELL_OWN = 2.5, 1.0, 0.3, 0.7, 0
 CELL_ROWS, CELL_RARE = 1.0, 0.1
 # How far along the places of the score, which run from 0 to 1, neighbours teach each other.
 CELL_REACH = 0.15
+# What a checked row counts for: the scores and the curve, which it corrects, have seen it.
+CHECKED_WEIGHT = 0.85
 # The model is never surer than this of a cell.
 CELL_SUREST = 1e-5
 # Models may be off by more: the doubt is also taken this many times as large, at this prior weight.

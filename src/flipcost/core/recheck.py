@@ -96,6 +96,7 @@ def value_checks(
     random: bool = False,
     rows: NDArray[np.intp] | None = None,
     skip: ArrayLike | None = None,
+    paid: float = np.inf,
 ) -> CellChoice:
     """Find what `n` more checks are worth, and how likely each row should be among them.
 
@@ -123,6 +124,8 @@ def value_checks(
         Rows that would be checked for certain, in place of rows that are drawn.
     skip : array-like of bool, shape (n_rows,), optional
         Rows that must not be drawn, though no one may have checked them.
+    paid : float, default=np.inf
+        What a row costs now, which no check saves more than.
 
     Returns
     -------
@@ -171,8 +174,10 @@ def value_checks(
         chance = _chances(wanted, cells.cell, n_free, free, n)
         wanted = np.bincount(cells.cell, chance, len(cells.share))
     saving = _saving(cells, drawn, share, wanted, level)
-    value = min(_saving(cells, likelier, share, wanted, level).value, saving.value)
-    saving = Interval(value, min(saving.low, value), saving.high)
+    value = min(_saving(cells, likelier, share, wanted, level).value, saving.value, paid)
+    saving = Interval(value, min(saving.low, value), max(value, min(saving.high, paid)))
+    if len(posterior.weight) == 1:  # a rate that was given is no matter of doubt
+        saving = Interval(0.0, 0.0, 0.0)
     by_bin = drawn @ _by_bin(cells)[0].T
     low, high = np.quantile(by_bin, [(1 - level) / 2, (1 + level) / 2], axis=0)
     suspicion = probability_wrong(labels, eta, posterior)

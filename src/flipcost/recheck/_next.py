@@ -249,6 +249,7 @@ def _ask(
         sample_weight=weight,
         level=classifier.level,
         random=random,
+        paid=classifier.cost_estimate_ / classifier.cost_unit_,
     )
     names = classes.tolist()
     return _Asked(classifier, X, choice, classifier.cost_share_, (names[1 - index], names[index]))

@@ -64,6 +64,8 @@ class PoolFacts:
         Columns that matter, those first that move the model most.
     seed : int
         Of the first draw.
+    paid : float or None
+        What a row costs now, in units of `unit`.
     """
 
     labels: tuple[str, str]
@@ -75,6 +77,7 @@ class PoolFacts:
     n_rows: int
     columns: tuple[str, ...]
     seed: int = 0
+    paid: float | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -184,6 +187,7 @@ class CheckPool:
             level=facts.level,
             random=random,
             skip=closed,
+            paid=np.inf if facts.paid is None else facts.paid,
         )
         # Batches differ: the seed of each follows from how many rows were handed out before.
         seed = facts.seed + int(closed.sum())

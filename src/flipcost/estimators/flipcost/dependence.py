@@ -88,14 +88,23 @@ class Dependence:
         own = terms if weight is None else weight[:, None] * terms
         design = design_effect(own[used], groups[used], level)
 
+        checked, of_checked = rows.checked, 1.0
+        if checked is not None:
+            # Of many rows of a group few may have been checked: those count that were.
+            seen = checked.rows
+            given, wrong = positive[seen].astype(np.intp), positive[seen] != checked.right
+            usual = np.bincount(given, wrong, 2) / np.maximum(np.bincount(given, minlength=2), 1)
+            of_checked = design_effect(wrong - usual[given], groups[seen], level)
+            checked = replace(checked, design=of_checked)
+
         def cost_design(called: Flags, posterior: RatePosterior) -> float:
             values = unbiased_costs(positive, called, costs, tuple(posterior.mean))
             return mean_design(values, groups, weight, level)
 
         return replace(
             rows,
-            bins=tuple(bins.thinned(design) for bins in rows.bins),
-            checked=None if rows.checked is None else replace(rows.checked, design=design),
+            bins=tuple(bins.thinned(design, of_checked) for bins in rows.bins),
+            checked=checked,
             design=design,
             call_squares=grouped_squares(positive, groups, weight, level),
             call_design=None if costs is None else cost_design,

@@ -12,6 +12,7 @@ from pyarrow import csv
 from flipcost.core.system import require
 from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.engine import ColumnKind, Engine
+from flipcost.tables.sniff import check_names
 
 _KINDS = {
     "int2": "whole", "int4": "whole", "int8": "whole",
@@ -108,6 +109,7 @@ class PostgreSQLEngine(Engine):
     def _types(self, statement: str) -> dict[str, tuple[str, str]]:
         """Return the type of each column of a statement, and the kind of this type."""
         described, _ = self._described(f"SELECT * FROM ({statement}) AS rows LIMIT 0")
+        check_names([column.name for column in described], self.where)
         codes = ", ".join(str(int(column.type_code)) for column in described)
         types = {
             oid: (name, kind)
@@ -132,6 +134,8 @@ class PostgreSQLEngine(Engine):
             return described, found
 
     def fault(self, error: Exception) -> SourceError | None:
+        if isinstance(error, pa.ArrowInvalid):  # as dates beyond all others
+            return self.refused(str(error))
         if type(error).__module__.partition(".")[0] != "psycopg":
             return None
         if self._connection.closed:

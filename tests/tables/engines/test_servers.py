@@ -106,6 +106,36 @@ def test_enumerations_and_identifiers_are_text(postgresql):
     assert sum(part.n_rows.sum() for part in parts) == 90
 
 
+def test_values_come_as_they_are(postgresql):
+    """Rows come as text: what is missing, empty, quoted, infinite or no number stays so."""
+    text = ["", None, 'a\\\n"b", c', "NA"]
+    number = [float("nan"), float("inf"), None, 0.1]
+    connection = postgresql.connection
+    connection.execute(
+        "CREATE TABLE odd (i int, x float8, t text, b boolean, n numeric, d date, z timestamptz)"
+    )
+    for i, (x, t) in enumerate(zip(number, text, strict=True)):
+        connection.execute(
+            "INSERT INTO odd VALUES (%s, %s, %s, %s, 1.5, '2024-02-29', '2024-02-29 12:00+02')",
+            (i, x, t, i > 1),
+        )
+    engine = scan_sql(connection, "odd", "b")._engine
+    found = engine.arrow("SELECT * FROM odd ORDER BY i")
+    assert found["t"].to_pylist() == text
+    np.testing.assert_array_equal(found["x"].to_numpy()[[0, 1, 3]], [np.nan, np.inf, 0.1])
+    assert found["x"].null_count == 1
+    assert found["b"].to_pylist() == [False, False, True, True]
+    assert found["n"].to_pylist() == [1.5] * 4
+    assert found["d"].cast(pa.string()).to_pylist() == ["2024-02-29"] * 4
+    assert found["z"].cast(pa.string()).to_pylist()[0].startswith("2024-02-29 10:00:00")
+    assert engine.arrow("SELECT * FROM odd WHERE false").schema == found.schema
+    with pytest.raises(TableError, match="more than one column named 't'"):
+        scan_sql(connection, "SELECT t, b, t FROM odd", "b")
+    connection.execute("UPDATE odd SET d = 'infinity'")
+    with pytest.raises(SourceError, match="table 'odd': PostgreSQL could not answer"):
+        engine.fetch("*", "odd")
+
+
 @pytest.mark.parametrize("name", ["postgresql", "duckdb"])
 def test_two_hundred_columns_are_one_statement(name, request):
     """All products of 200 columns are asked for at once; those of 210 in two statements."""

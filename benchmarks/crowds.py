@@ -17,7 +17,7 @@ import importlib.util
 from collections.abc import Callable
 from pathlib import Path
 from time import process_time
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -154,6 +154,76 @@ def compare(name: str, crowds: list[Crowd]) -> dict[str, np.ndarray]:
     return found
 
 
+AUDITS = {
+    "60 annotators, three labels each": (60, 3, (6, 3), (2, 9)),
+    "three annotators of all": (3, 3, (8, 2), (2, 8)),
+    "two annotators of all": (2, 2, (8, 2), (2, 8)),
+    "30 annotators, two labels each": (30, 2, (6, 3), (2, 9)),
+}
+
+
+def labelled(
+    seed: int, n: int, n_workers: int, each: int, hits: tuple[int, int], alarms: tuple[int, int]
+) -> Crowd:
+    """Draw items with nine columns whose labels have any annotators, all as busy as each other."""
+    rng = np.random.default_rng([34, seed])
+    X = rng.normal(size=(n, 9))
+    score = 2 * X[:, 0] + X[:, 1] - X[:, 2] + 0.5 * X[:, 3] ** 2 - 2
+    true = rng.random(n) < 1 / (1 + np.exp(-score))
+    item = np.repeat(np.arange(n), each)
+    worker = np.concatenate([rng.choice(n_workers, each, replace=False) for _ in range(n)])
+    hit, alarm = rng.beta(*hits, n_workers), rng.beta(*alarms, n_workers)
+    label = rng.random(len(item)) < np.where(true[item], hit[worker], alarm[worker])
+    return Crowd(item, worker, label, true, X)
+
+
+def compare_audits(draws: int) -> None:
+    """Print what models of pooled labels cost on new rows, beside those of items that enter twice.
+
+    And how often an interval held that cost, the share of wrong labels, and that of positives.
+    """
+    import pyarrow as pa
+
+    def held(found: Any, value: float) -> bool:
+        return bool(found.low <= value <= found.high)
+
+    for name, setting in AUDITS.items():
+        rows = []
+        for seed in range(draws):
+            drawn, new = labelled(seed, 1500, *setting), labelled(1000 + seed, 20_000, *setting)
+            columns = {f"x{j}": drawn.X[drawn.item, j] for j in range(9)}
+            names = {"item": drawn.item, "who": drawn.worker, "label": drawn.label}
+            found = fc.audit(pa.table(columns | names), "label", COST, worker="who", item="item")
+            table = pa.table({f"x{j}": new.X[:, j] for j in range(9)})
+            called = found.model.predict(table) == "true"
+            cost = np.where(called, COST * ~new.true, (1 - COST) * new.true).mean()
+            pooled = np.array(found.labels.pooled.labels) == "true"
+            first = drawn.true[[int(name) for name in found.labels.pooled.ids]]
+            crowd = fc.CrowdLabels.from_long(drawn.item, drawn.worker, drawn.label)
+            crowd.fit(X=drawn.X[crowd.items_], random_state=0)
+            item, positive, weight = crowd.doubled()
+            twice = fc.FlipCostClassifier(cost=COST, noise_rate=0.0, random_state=0)
+            twice.fit(drawn.X[crowd.items_][item], positive, sample_weight=weight, groups=item)
+            other = np.where(twice.predict(new.X), COST * ~new.true, (1 - COST) * new.true).mean()
+            low, high = twice.cost_interval_
+            rows.append(
+                [
+                    cost,
+                    held(found.best.likely, cost),
+                    other,
+                    low <= other <= high,
+                    held(found.errors.share, (pooled != first).mean()),
+                    held(found.errors.prevalence, first.mean()),
+                ]
+            )
+        means = np.mean(rows, axis=0)
+        print(
+            f"{name}, {draws} draws: pooled {means[0]:.4f} (held {means[1]:.2f}), twice "
+            f"{means[2]:.4f} (held {means[3]:.2f}); wrong labels held {means[4]:.2f}, prevalence "
+            f"{means[5]:.2f}"
+        )
+
+
 def main() -> None:
     """Run what is simulated, and a folder if one is given."""
     parser = argparse.ArgumentParser(description=__doc__)
@@ -172,6 +242,7 @@ def main() -> None:
     found = compare("nine columns", [with_columns(s) for s in seeds])
     seconds = found["ours, with columns"][3]
     print(f"  {verdict(seconds, COLUMN_SECONDS, at_most=True)}")
+    compare_audits(given.draws)
     for name, crowds in (read_folder(given.folder) if given.folder else {}).items():
         compare(name, crowds)
 

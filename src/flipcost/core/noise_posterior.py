@@ -767,8 +767,8 @@ class RatePosterior:
         """Return the share of all labels that are wrong."""
         rates, weight, _ = self._wide
         likely, mass = self.estimated
-        value = float(mass @ _wrong(likely, noisy_share))
-        low, high = weighted_interval(_wrong(rates, noisy_share), weight, level)
+        value = float(mass @ wrong_share_at(likely, noisy_share))
+        low, high = weighted_interval(wrong_share_at(rates, noisy_share), weight, level)
         if n_rows is not None and self.doubt(n_rows) is not None:
             low, high = self.rates.min(), self.rates.max()
         return Interval(*clip_interval(value, low, high, 0.0, 1.0))
@@ -785,8 +785,8 @@ class RatePosterior:
         return Interval(*clip_interval(value, float(low[0]), float(high[0]), 0.0, 1.0))
 
 
-def _wrong(rates: Array, noisy_share: float) -> Array:
-    """Share of wrong labels at each pair of rates."""
+def wrong_share_at(rates: Array, noisy_share: float) -> Array:
+    """Return the share of wrong labels at each pair of rates."""
     clean = clean_share(rates, noisy_share)
     return np.asarray(clean * rates[:, 0] + (1 - clean) * rates[:, 1])
 

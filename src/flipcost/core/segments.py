@@ -29,7 +29,12 @@ from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.feasible import clip_interval
 from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.noise_posterior import RatePosterior, mixture_interval, weighted_interval
+from flipcost.core.noise_posterior import (
+    RatePosterior,
+    mixture_interval,
+    weighted_interval,
+    wrong_share_at,
+)
 
 # Moves of the log-odds of the rates, and widths of their distribution.
 _MOVES = np.linspace(-3.0, 3.0, 31)
@@ -260,13 +265,8 @@ def _wrong(
 ) -> tuple[Interval, Array]:
     """Return the share of wrong labels with an interval, and the same at each rate of that."""
     share = float(np.average(labels, weights=weight))
-
-    def at(rho: Array) -> Array:
-        kept = np.maximum(1 - rho.sum(axis=1), 1e-9)
-        clean = np.clip((share - rho[:, 1]) / kept, 0.0, 1.0)
-        return np.asarray(clean * rho[:, 0] + (1 - clean) * rho[:, 1])
-
-    value, values = float(own.weight @ at(own.rates)), at(wide.rates)
+    value = float(own.weight @ wrong_share_at(own.rates, share))
+    values = wrong_share_at(wide.rates, share)
     low, high = weighted_interval(values, np.maximum(wide.weight, 1e-300), level)
     return Interval(*clip_interval(value, low, high, 0.0, 1.0)), values
 

@@ -5,6 +5,7 @@ import pandas as pd
 import polars as pl
 import pytest
 from scipy.special import expit
+from sklearn.kernel_approximation import Nystroem
 
 from flipcost import FlipCostClassifier
 from flipcost.exceptions import DependenceWarning
@@ -216,3 +217,12 @@ def test_bad_columns_are_refused(trusted, words):
     X, noisy, _, _ = draw(300, 6)
     with pytest.raises(ValueError, match=words):
         fit(X, noisy.astype(int), trusted)
+
+
+def test_checked_rows_correct_scores_of_transformed_features():
+    """What is corrected by features sees them transformed, in the fit and of new rows."""
+    X, noisy, clean, _ = flip_evenly(1500, 0)
+    model = FlipCostClassifier(COST, features=Nystroem(n_components=20, random_state=0))
+    model.fit(X, noisy, trusted=trust(clean, np.arange(300)))
+    assert model.wrong_share_.low < 0.2 < model.wrong_share_.high
+    assert model.predict_proba(X).shape == (1500, 2)

@@ -2,20 +2,21 @@
 
 from flipcost.recheck._files import (
     FORMATS,
+    CheckedRow,
+    RowToCheck,
     batch_files,
     csv_cells,
     csv_header,
+    label_studio_config,
     next_name,
     read_checked,
     rows_as_text,
     unused_batches,
     write_new,
 )
-from flipcost.recheck._label_studio import label_studio_config
 from flipcost.recheck._match import CheckedAnswers, FoundRows, match_checked
 from flipcost.recheck._next import NextRows, expected_saving, next_rows
 from flipcost.recheck._pool import POOL_FILE, POOL_ROWS, Batch, CheckPool, PoolFacts
-from flipcost.recheck._records import CheckedRow, RowToCheck
 
 __all__ = [
     "FORMATS",

@@ -9,15 +9,83 @@ import json
 import os
 import tempfile
 import time
-from collections.abc import Collection, Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
+from xml.sax.saxutils import quoteattr
 
-from flipcost.exceptions import TableError, unknown_column
-from flipcost.recheck._label_studio import from_label_studio, label_studio_tasks
-from flipcost.recheck._records import CheckedRow, RowToCheck
+import msgspec
+
+from flipcost.exceptions import TableError, clean_text, unknown_column
+from flipcost.tables.judged import Task
 from flipcost.tables.sniff import sniff
 from flipcost.tables.spreadsheet import guard_cell, unguard_cell
+
+
+@dataclass(frozen=True)
+class RowToCheck:
+    """A row that someone is asked to look at.
+
+    Attributes
+    ----------
+    row : int
+        Row of the table, the first being 1.
+    id : str or None
+        Its name, when a column of names was given.
+    label : str
+        The label that it has.
+    probability : float or None
+        With which it was chosen; None if it was not drawn but picked, as suspects are.
+    reason : str
+        Why it was chosen.
+    suspicion : float
+        Probability that its label is wrong.
+    cells : mapping of str to str
+        The row as it is in the table, as text; missing cells are empty.
+    """
+
+    row: int
+    id: str | None
+    label: str
+    probability: float | None
+    reason: str
+    suspicion: float = 0.0
+    cells: Mapping[str, str] = field(default_factory=dict)
+
+
+@dataclass(frozen=True)
+class CheckedRow:
+    """A row that someone looked at, as a file tells it.
+
+    Attributes
+    ----------
+    row : int or None
+        Row of the table, the first being 1.
+    id : str or None
+        Its name.
+    label : str
+        The label that it had when it was handed out.
+    checked : str
+        The right label; empty if no one checked the row yet.
+    probability : float or None
+        With which it was chosen, if that is known.
+    where : str
+        File and line, or file and task, for messages.
+    """
+
+    row: int | None
+    id: str | None
+    label: str
+    checked: str
+    probability: float | None
+    where: str
+
+    @property
+    def name(self) -> str:
+        """What the row is called in messages."""
+        return f"row {self.row}" if self.id is None else f"row {self.id!r}"
+
 
 FORMATS = {"csv": ".csv", "label-studio": ".json"}
 # Columns of the file that are not the table's.
@@ -435,3 +503,77 @@ def _rows_of(item: dict[str, Any], where: str) -> Iterator[CheckedRow]:
         answer = answer.get("choices")
     for one in answer if isinstance(answer, list) else [answer]:
         yield make_row(item | {"checked": one}, where)
+
+
+def label_studio_tasks(rows: Sequence[RowToCheck], columns: Sequence[str]) -> list[dict[str, Any]]:
+    """Return rows to check as tasks to import.
+
+    ``columns`` of a task is the whole row, those that matter first, for the tag ``Table``.
+
+    Examples
+    --------
+    >>> from flipcost.recheck import RowToCheck
+    >>> row = RowToCheck(7, "a", "no", 0.25, "its label looks wrong", 0.8, {"age": "50"})
+    >>> label_studio_tasks([row], ["age"])[0]["data"]["columns"]
+    {'age': '50'}
+    """
+    return [{"data": _facts(row) | {"columns": _ordered(row, columns)}} for row in rows]
+
+
+def label_studio_config(labels: tuple[str, str]) -> str:
+    """Return the labeling interface that the tasks are made for.
+
+    Examples
+    --------
+    >>> print(label_studio_config(("no", "yes")).splitlines()[3])
+      <Choices name="checked" toName="row" choice="single" showInLine="true">
+    """
+    choices = "\n".join(f"    <Choice value={quoteattr(label)}/>" for label in labels)
+    return (
+        "<View>\n"
+        '  <Header value="Labelled $label: what is right?"/>\n'
+        '  <Table name="row" value="$columns"/>\n'
+        '  <Choices name="checked" toName="row" choice="single" showInLine="true">\n'
+        f"{choices}\n"
+        "  </Choices>\n"
+        "</View>\n"
+    )
+
+
+def from_label_studio(task: dict[str, Any], where: str = "the task") -> list[dict[str, Any]] | None:
+    """Return the answers of an exported task, one for each annotation; None if it is no task.
+
+    Annotations that were skipped count as no answer.
+
+    Examples
+    --------
+    >>> result = [{"from_name": "checked", "type": "choices", "value": {"choices": ["yes"]}}]
+    >>> task = {"data": {"row": 7, "label": "no"}, "annotations": [{"result": result}]}
+    >>> from_label_studio(task)
+    [{'row': 7, 'label': 'no', 'checked': 'yes'}]
+    """
+    if not isinstance(task.get("data"), dict):
+        return None
+    try:
+        found = msgspec.convert(task, Task)
+    except (ValueError, RecursionError) as error:
+        msg = f"{where} is not as Label Studio exports it ({clean_text(str(error), 200)})."
+        raise TableError(msg) from error
+    answers: list[str | None] = []
+    for given in found.answers:
+        answers += given.choices().get("checked", [])
+    return [found.data | {"checked": answer} for answer in answers or [None]]
+
+
+def _facts(row: RowToCheck) -> dict[str, Any]:
+    facts: dict[str, Any] = {"row": row.row, "label": row.label, "reason": row.reason}
+    if row.id is not None:
+        facts["row_id"] = row.id
+    if row.probability is not None:
+        facts["inclusion_probability"] = float(f"{row.probability:.6g}")
+    return facts
+
+
+def _ordered(row: RowToCheck, columns: Sequence[str]) -> dict[str, str]:
+    first = {name: row.cells.get(name, "") for name in columns}
+    return first | {name: cell for name, cell in row.cells.items() if name not in first}

@@ -17,7 +17,7 @@ from flipcost.tables.roles import are_numbers, plain_labels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from flipcost.recheck._records import CheckedRow
+    from flipcost.recheck._files import CheckedRow
 
 
 @dataclass(frozen=True, eq=False)

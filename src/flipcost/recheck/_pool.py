@@ -17,14 +17,14 @@ from flipcost.core.confusion import Interval
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.core.recheck import draw_rows, spread_order, value_checks
 from flipcost.exceptions import TableError
+from flipcost.recheck._files import RowToCheck
 from flipcost.recheck._match import CheckedAnswers
-from flipcost.recheck._records import RowToCheck
-from flipcost.recheck._words import reasons
+from flipcost.recheck._next import reasons
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
-    from flipcost.recheck._records import CheckedRow
+    from flipcost.recheck._files import CheckedRow
 
     Array = NDArray[np.float64]
 
@@ -358,6 +358,7 @@ class _Facts(msgspec.Struct, forbid_unknown_fields=True):
     columns: tuple[str, ...]
     seed: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
     version: Literal[2]
+    paid: Annotated[float, msgspec.Meta(ge=0, lt=_LARGE)] | None = None
 
 
 def _as_json(facts: PoolFacts) -> bytes:

@@ -8,6 +8,7 @@ from flipcost import datasets
 from flipcost.audit import audit
 from flipcost.audit._leaks import find_leaks
 from flipcost.report import headline
+from flipcost.tables.encoder import Encoder
 
 
 def kinds(columns, positive, category=()):
@@ -44,6 +45,22 @@ def test_made_up_leaks_are_found(share):
             assert set(named) <= {name}
             found.append(name in named)
     assert np.mean(found) >= 0.9
+
+
+def test_a_date_tells_by_how_long_it_is_after_another():
+    """The date of what ends soon where the label is positive is named, that of the start is not."""
+    rng = np.random.default_rng(0)
+    positive = rng.random(2000) < 0.3
+    opened = rng.integers(0, 600, 2000)
+    lasts = np.where(positive, rng.integers(5, 60, 2000), rng.integers(40, 400, 2000))
+    days = {"opened": opened, "last_seen": opened + lasts, "born": rng.integers(-9000, -8000, 2000)}
+    start = np.datetime64("2020-01-01")
+    table = pa.table({"x": rng.normal(size=2000)} | {k: start + v for k, v in days.items()})
+    encoder = Encoder.learn(table)
+    names = [column.name for column in encoder.columns for _ in column.cell_names]
+    (leak,) = find_leaks(names, encoder.is_category, encoder.cells(table), positive)
+    assert (leak.column, leak.kind) == ("last_seen", "date")
+    assert "after another date" in leak.sentence("lost")
 
 
 @pytest.mark.parametrize(

@@ -9,7 +9,9 @@ amounts paid afterwards explained 0.53 to 0.93.
 
 from __future__ import annotations
 
+import itertools
 import re
+from collections import Counter
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -47,6 +49,8 @@ _AFTERWARDS = re.compile(
 # hardly ever twice, and dense or in the order of the rows.
 _ORDERED, _BEYOND_CHANCE = 0.6, 5.0
 _DIFFERENT, _DENSE = 0.99, 3.0
+# Days between two dates are looked at for this number of dates.
+_MOST_DATES = 8
 
 
 @dataclass(frozen=True)
@@ -54,7 +58,7 @@ class Leak:
     """A column that gives the label away, and how: `explained` is its share of the log loss."""
 
     column: str
-    kind: Literal["label", "nearly", "afterwards", "row number"]
+    kind: Literal["label", "nearly", "afterwards", "date", "row number"]
     explained: float
 
     def sentence(self, target: str) -> str:
@@ -67,6 +71,8 @@ class Leak:
             "the decision is made?",
             "afterwards": f"{self.column!r}, by its name known only afterwards, explains {share} "
             f"of {target!r}: is it known when the decision is made?",
+            "date": f"{self.column!r}, by how long it is after another date, explains {share} of "
+            f"{target!r}: is it known when the decision is made?",
             "row number": f"{self.column!r} numbers the rows and yet predicts {target!r}: are rows "
             "in the order of the label?",
         }
@@ -92,6 +98,9 @@ def find_leaks(
         number = not is_category[j] and _numbers_rows(cells[:, j], positive)
         before = told.get(name, (0.0, False, False))
         told[name] = max(before[0], share), before[1] or exact, before[2] or number
+    ends = _ends(names, cells, positive)
+    for name, share in ends.items():
+        told[name] = max(told[name][0], share), *told[name][1:]
     asked = {
         name: bool(_AFTERWARDS.search(name))
         for name, (share, _, _) in told.items()
@@ -111,8 +120,22 @@ def find_leaks(
         elif name in asked and asked[name] and share > rest + _NAMED_BEYOND:
             found.append(Leak(name, "afterwards", share))
         elif name in asked and share >= _ALONE and share > rest + _BEYOND:
-            found.append(Leak(name, "nearly", share))
+            found.append(Leak(name, "date" if ends.get(name) == share else "nearly", share))
     return sorted(found, key=lambda leak: (leak.kind != "label", -leak.explained))
+
+
+def _ends(names: Sequence[str], cells: Array, positive: Flags) -> dict[str, float]:
+    """Return dates that follow another, and the share that the days between explain."""
+    # Of the cells of a date the first is the day.
+    days = [names.index(name) for name, n in Counter(names).items() if n > 1][:_MOST_DATES]
+    found: dict[str, float] = {}
+    for first, last in itertools.permutations(days, 2):
+        between = cells[:, last] - cells[:, first]
+        known = between[~np.isnan(between)]
+        if len(known) and np.mean(known >= 0) > _DIFFERENT and known.any():
+            share, _ = _explained(between, positive, category=False)
+            found[names[last]] = max(found.get(names[last], 0.0), share)
+    return found
 
 
 def _explained(values: Array, positive: Flags, *, category: bool) -> tuple[float, bool]:

@@ -88,6 +88,7 @@ def _too_good(result: Findings) -> Headline:
     column, share = leak.column, percent(min(leak.explained, 0.99))
     said = {
         "label": f"{label(column)} alone tells {target} without an error",
+        "date": f"how long {label(column)} is after another date explains {share} of {target}",
         "row number": f"{label(column)} numbers the rows and yet predicts {target}",
     }.get(leak.kind, f"{label(column)} alone explains {share} of {target}")
     return Headline(

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import math
 from collections import defaultdict
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -22,6 +23,7 @@ FIELDS = (
     *("paper_mean", "paper_std", "mean", "std", "verdict", "parity", "errata"),
     *("trials", "seed", "version"),
 )
+SUMMARY_FIELDS = ("table", "method", "agree", "cells", "touched_agree", "touched_cells")
 WITHIN, DIFFERS = "within one sd", "differs"
 IMPOSSIBLE, NOT_GIVEN = "impossible as printed", "not given"
 # Columns that the paper does not have, shown beside those that it does.
@@ -159,20 +161,18 @@ def summarize(rows: list[Row]) -> list[Row]:
             entry = tally[row["table"], row["method"]]
             entry[place] += row["verdict"] == WITHIN
             entry[place + 1] += 1
-    names = ("agree", "cells", "touched_agree", "touched_cells")
     return [
-        {"table": table, "method": method, **dict(zip(names, entry, strict=True))}
-        for (table, method), entry in tally.items()
+        dict(zip(SUMMARY_FIELDS, (*names, *entry), strict=True)) for names, entry in tally.items()
     ]
 
 
-def write_csv(rows: list[Row], path: Path) -> None:
+def write_csv(rows: list[Row], path: Path, fields: Sequence[str] = FIELDS) -> None:
     """Write the rows with full precision: reading them back gives the same numbers."""
     with path.open("w", newline="", encoding="utf-8") as file:
-        writer = csv.DictWriter(file, FIELDS, lineterminator="\n")
+        writer = csv.DictWriter(file, fields, lineterminator="\n")
         writer.writeheader()
         for row in rows:
-            writer.writerow({key: _text(row[key]) for key in FIELDS})
+            writer.writerow({key: _text(row[key]) for key in fields})
 
 
 def _text(value: Any) -> str:

@@ -22,6 +22,7 @@ import warnings
 from collections.abc import Callable, Iterable
 from concurrent.futures import ProcessPoolExecutor, as_completed
 from dataclasses import dataclass
+from datetime import timedelta
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -60,7 +61,7 @@ from flipcost.paper.experiments.problems import (
     draw_trial,
     generator,
 )
-from flipcost.paper.experiments.results import Row, summarize, tidy, write_csv
+from flipcost.paper.experiments.results import SUMMARY_FIELDS, Row, summarize, tidy, write_csv
 from flipcost.paper.resampling import margin_grid
 
 _ETA_PROBLEMS = ("syn2d", "syn3d", "syn10d")
@@ -332,7 +333,6 @@ class UnitStore:
 PAGES = ("results.csv", "summary.csv", "tables.md", "report.html")
 _ETA_COLUMN = {"lspc": "lspc", "knn": "knn"}
 _LINES = 20
-_BAR = 30
 
 
 @dataclass(frozen=True)
@@ -459,14 +459,13 @@ def _run(
     store = UnitStore(folder, seed, resume=resume)
     try:
         missing = [unit for unit in units if unit.key not in store.records]
-        meter = _Meter(len(units), len(units) - len(missing), show=progress)
+        step = _meter(len(units), len(units) - len(missing), show=progress)
 
         def done(unit: Unit, records: list[Row]) -> None:
             store.add(unit.key, records)
-            meter.step()
+            step()
 
         run_units(missing, seed, jobs=jobs, done=done)
-        meter.end()
     finally:
         store.close()
     # Only what was asked for: a folder may hold units of more trials or other tables.
@@ -516,48 +515,26 @@ def write_pages(rows: list[Row], folder: Path, about: dict[str, Any]) -> None:
     """Write results and pages, which replace those of the folder together."""
     with staged_folder(folder, PAGES, overwrite=True) as place:
         write_csv(rows, place / "results.csv")
-        _write_summary(rows, place / "summary.csv")
+        write_csv(summarize(rows), place / "summary.csv", SUMMARY_FIELDS)
         (place / "tables.md").write_text(to_markdown(rows), encoding="utf-8")
         (place / "report.html").write_text(to_html(rows, about), encoding="utf-8")
 
 
-def _write_summary(rows: list[Row], path: Path) -> None:
-    entries = summarize(rows)
-    fields = ("table", "method", "agree", "cells", "touched_agree", "touched_cells")
-    lines = [",".join(fields), *(",".join(str(e[f]) for f in fields) for e in entries)]
-    path.write_text("\n".join(lines) + "\n", encoding="utf-8")
+def _meter(total: int, before: int, *, show: bool) -> Callable[[], None]:
+    """Return what to call for each finished unit.
 
+    On a terminal it keeps one line on standard error up to date; elsewhere it writes some twenty.
+    """
+    count, started, terminal = before, time.monotonic(), sys.stderr.isatty()
 
-class _Meter:
-    """Progress on standard error: a bar on a terminal, some twenty lines elsewhere."""
+    def step() -> None:
+        nonlocal count
+        count += 1
+        if show and (terminal or count == total or count % max(1, total // _LINES) == 0):
+            left = (time.monotonic() - started) / (count - before) * (total - count)
+            text = f"{count}/{total} units, {timedelta(seconds=round(left))} left"
+            end = "\r" if terminal and count < total else "\n"
+            sys.stderr.write(text.ljust(40) + end if terminal else text + end)
+            sys.stderr.flush()
 
-    def __init__(self, total: int, before: int, *, show: bool) -> None:
-        self._total, self._before, self._count = total, before, before
-        self._show, self._started = show and total > before, time.monotonic()
-        self._next = before
-
-    def step(self) -> None:
-        self._count += 1
-        if not self._show:
-            return
-        spent = time.monotonic() - self._started
-        left = spent / (self._count - self._before) * (self._total - self._count)
-        text = f"{self._count}/{self._total} units, {_duration(left)} left"
-        if sys.stderr.isatty():
-            filled = _BAR * self._count // self._total
-            bar = "#" * filled + "." * (_BAR - filled)
-            sys.stderr.write(f"\r[{bar}] {text}   ")
-        elif self._count >= self._next:
-            self._next = self._count + max(1, self._total // _LINES)
-            sys.stderr.write(text + "\n")
-        sys.stderr.flush()
-
-    def end(self) -> None:
-        if self._show and sys.stderr.isatty():
-            sys.stderr.write("\n")
-
-
-def _duration(seconds: float) -> str:
-    """Return a time in words."""
-    whole = round(seconds)
-    return f"{whole} s" if whole < 60 else f"{whole // 60} min {whole % 60} s"
+    return step

@@ -169,8 +169,7 @@ def _next(fit: FitResult) -> str:
     cost = fit.costs[fit.chosen].value
     if n < 1 or (fit.state in ("clean", "noisy") and fit.value_of_information < _LITTLE * cost):
         return "Next: deploy it."
-    worth = f"; knowing the rate would save about {figure(fit.value_of_information)} per row"
     told = fit.n_checked or fit.options.prevalence is not None
     if told or fit.options.given_rate not in ("integrate", "minimax"):
-        return f"{check}{worth}."
-    return f"{check}, or the true share of positives as `prevalence`{worth}."
+        return f"{check}, to narrow that range."
+    return f"{check}, or the true share of positives as `prevalence`, to narrow that range."

@@ -11,7 +11,7 @@ import pytest
 import flipcost as fc
 from flipcost.cli import main
 from flipcost.exceptions import FlipCostError
-from flipcost.report import annotators_sentence, title_sentence
+from flipcost.report.sentences import annotators_sentence, title_sentence
 from tests.audit.helpers import PRICES
 
 N, WORKERS = 800, 8

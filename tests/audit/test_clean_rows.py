@@ -8,7 +8,7 @@ from flipcost.audit import audit
 from flipcost.core.calibration import ScoreBins
 from flipcost.core.noise_posterior import PrevalencePrior
 from flipcost.datasets import make_syn3d
-from flipcost.report import headline
+from flipcost.report.headline import headline
 from tests.audit.helpers import PRICES, noisy_table
 
 OPTIONS = {"drop": ["truth"], "model": "linear"}

@@ -12,7 +12,8 @@ from flipcost.audit import audit, audit_files
 from flipcost.core.decision import decide
 from flipcost.exceptions import FlipCostError, TableError
 from flipcost.noise import flip_labels
-from flipcost.report import decision_answers, render_report, segment_table
+from flipcost.report.render import render_report
+from flipcost.report.sentences import decision_answers, segment_table
 
 PRICES = Costs(fn=20, fp=5)
 

@@ -7,7 +7,7 @@ import pytest
 from flipcost import datasets
 from flipcost.audit import audit
 from flipcost.audit._leaks import find_leaks
-from flipcost.report import headline
+from flipcost.report.headline import headline
 from flipcost.tables.encoder import Encoder
 
 

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from flipcost.audit import audit, audit_files
 from flipcost.cli import main
 from flipcost.exceptions import FlipCostError
-from flipcost.report import render_report
+from flipcost.report.render import render_report
 from flipcost.words import share_span
 from tests.audit.helpers import PRICES, noisy_table
 

@@ -9,7 +9,7 @@ from flipcost import Costs
 from flipcost.audit import audit, audit_files
 from flipcost.exceptions import TableError
 from flipcost.noise import flip_labels
-from flipcost.report import render_report
+from flipcost.report.render import render_report
 
 PRICES = Costs(fn="0.9*amount + 2", fp=10)
 

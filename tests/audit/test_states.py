@@ -9,8 +9,9 @@ import pytest
 
 from flipcost.audit import audit
 from flipcost.cli import main
-from flipcost.report import headline, render_report
-from flipcost.report._payload import assumed_rates
+from flipcost.report.headline import headline
+from flipcost.report.payload import assumed_rates
+from flipcost.report.render import render_report
 from flipcost.words import on_screen
 from tests.audit.helpers import PRICES
 from tests.report.cases import CASES, audited

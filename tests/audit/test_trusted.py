@@ -12,7 +12,7 @@ from flipcost.cli import main
 from flipcost.core.checked_rows import RateBand
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.exceptions import TableError
-from flipcost.report._sentences import errors_sentences
+from flipcost.report.sentences import errors_sentences
 from tests.audit.helpers import PRICES, noisy_table
 
 RATES = (0.3, 0.1)

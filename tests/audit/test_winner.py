@@ -15,7 +15,8 @@ from flipcost.core.clean_means import cost_sums, paired_saving
 from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators.flipcost.boosting import boosting_classifier
-from flipcost.report import headline, render_report
+from flipcost.report.headline import headline
+from flipcost.report.render import render_report
 from flipcost.tables.steps import TableEncoder
 from tests.audit.helpers import PRICES, noisy_table
 

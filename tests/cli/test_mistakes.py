@@ -273,7 +273,7 @@ def test_a_fault_of_ours_is_owned_up_to(tmp_path, capsys, monkeypatch):
         msg = "no such thing"
         raise RuntimeError(msg)
 
-    monkeypatch.setattr("flipcost.report.render_report", fail)
+    monkeypatch.setattr("flipcost.report.render.render_report", fail)
     args = ["audit", str(CORPUS / "good.csv"), "--target", "ill", *PRICES, "--quiet"]
     assert main([*args, "--out", str(tmp_path / "out")]) == 1
     err = capsys.readouterr().err

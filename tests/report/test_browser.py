@@ -18,10 +18,10 @@ from flipcost.core.costs import Costs
 from flipcost.core.curves import confusion_cells, per_row_cost
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.noise_posterior import RatePosterior
-from flipcost.report import render_report
-from flipcost.report._charts import BOTTOM, TOP, calibration_bins
-from flipcost.report._parts import make_price
-from flipcost.report._payload import make_payload
+from flipcost.report.charts import BOTTOM, TOP, calibration_bins
+from flipcost.report.parts import make_price
+from flipcost.report.payload import make_payload
+from flipcost.report.render import render_report
 from tests.audit.helpers import noisy_table
 
 NASTY = "<script>alert(1)</script>"

@@ -2,7 +2,7 @@
 
 import pytest
 
-from flipcost.report import render_report
+from flipcost.report.render import render_report
 from tests.report.cases import CASES, audited
 from tests.report.test_browser import (  # noqa: F401 - a fixture among them
     broken_words,

@@ -11,7 +11,7 @@ import sklearn
 from flipcost import FlipCostClassifier
 from flipcost.audit import audit
 from flipcost.exceptions import FlipCostError
-from flipcost.report import headline
+from flipcost.report.headline import headline
 from tests.audit.helpers import PRICES, noisy_table
 
 NASTY = "<script>alert(1)</script>"

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 
 from flipcost.audit import audit
-from flipcost.report import render_report
-from flipcost.report._charts import axis_limits
-from flipcost.report._payload import make_payload
+from flipcost.report.charts import axis_limits
+from flipcost.report.payload import make_payload
+from flipcost.report.render import render_report
 from tests.audit.helpers import PRICES, noisy_table
 
 NASTY = "<script>alert(1)</script>"

@@ -13,7 +13,8 @@ from pathlib import Path
 import pytest
 
 from flipcost.cli._terminal import print_audit
-from flipcost.report import headline, render_markdown
+from flipcost.report.headline import headline
+from flipcost.report.render import render_markdown
 from tests.report.cases import CASES, audited
 
 FOLDER = Path(__file__).parent / "transcripts"

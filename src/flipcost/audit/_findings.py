@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 SCHEMA_VERSION = 1
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 # The report is above this package; findings look it up when they are asked to show themselves.
-_REPORT = "flipcost.report"
+_REPORT = "flipcost.report.render"
 
 
 @dataclass(frozen=True)

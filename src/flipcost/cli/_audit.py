@@ -285,7 +285,7 @@ def _write_batch(result: Findings, place: Path, folder: Path, replaced: list[Pat
 def _write(result: Findings, place: Path) -> None:
     """Write the other files of an audit."""
     from flipcost.model import save
-    from flipcost.report import render_report
+    from flipcost.report.render import render_report
     from flipcost.tables.spreadsheet import guard_cell
 
     (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")

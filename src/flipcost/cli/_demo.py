@@ -57,7 +57,9 @@ def demo_command(asked: Demo) -> None:
     """
     from flipcost.audit import audit
     from flipcost.recheck import CheckedRow
-    from flipcost.report import headline, price_sentence, render_report, title_sentence
+    from flipcost.report.headline import headline
+    from flipcost.report.render import render_report
+    from flipcost.report.sentences import price_sentence, title_sentence
     from flipcost.words import on_screen
 
     out, checks, seed = asked.out, asked.checks, asked.seed
@@ -105,7 +107,7 @@ def demo_command(asked: Demo) -> None:
 
 def _changes(first: Findings, second: Findings) -> list[list[str]]:
     """Return what two audits said, and what is true."""
-    from flipcost.report import scale_of
+    from flipcost.report.headline import scale_of
     from flipcost.words import figure, percent, share_span, span
 
     known = first.labels.known_flips or {"wrong_labels": 0}
@@ -121,7 +123,7 @@ def _changes(first: Findings, second: Findings) -> list[list[str]]:
 
 def _verdict(first: Findings, second: Findings, perfect: Findings) -> str:
     """Say what label errors cost those who trust the labels, and how much of it comes back."""
-    from flipcost.report import name_in_sentence, rival_of, scale_of
+    from flipcost.report.headline import name_in_sentence, rival_of, scale_of
     from flipcost.words import figure, percent
 
     scale, plain, ours = scale_of(first), first.candidate("logistic"), second.best.test

@@ -55,7 +55,7 @@ def recheck_command(asked: Recheck) -> None:
         read_checked,
         rows_as_text,
     )
-    from flipcost.report import next_sentence
+    from flipcost.report.sentences import next_sentence
 
     folder, cost = asked.folder, asked.cost_check
     if asked.to not in FORMATS:

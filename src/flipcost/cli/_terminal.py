@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import shutil
 import sys
 import textwrap
 from collections.abc import Collection, Sequence
@@ -23,7 +24,7 @@ if TYPE_CHECKING:
 WIDTH, _CELL, _ANSWER = 100, 120, 6000
 
 
-def echo(text: str = "", *, err: bool = False) -> None:
+def echo(text: str = "", *, err: bool = False, strong: bool = False) -> None:
     r"""Print a line that may hold text from files.
 
     Control characters are replaced and characters that the terminal cannot show are written as
@@ -42,7 +43,7 @@ def echo(text: str = "", *, err: bool = False) -> None:
     # What cannot be said, as on a full disk, must not hide how the command ended.
     with contextlib.suppress(OSError) if err else contextlib.nullcontext():
         shown = (indent + plain).encode(encoding, "backslashreplace").decode(encoding)
-        typer.echo(shown, err=err)
+        typer.echo(typer.style(shown, bold=True) if strong else shown, err=err)
 
 
 def readable_name(path: Path) -> str:
@@ -58,57 +59,27 @@ def readable_name(path: Path) -> str:
 
 def say(text: str, *, strong: bool = False) -> None:
     """Print a paragraph, as wide as is read well."""
-    from rich.console import Console
-    from rich.text import Text
-
     from flipcost.words import on_screen, unbroken
 
-    terminal = sys.stdout.isatty()
-    width = min(WIDTH, Console().width) if terminal else WIDTH
+    terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH
     indent = text[: len(text) - len(text.lstrip(" "))]
     cleaned = unbroken(clean_text(on_screen(text), _ANSWER))
-    for line in textwrap.wrap(cleaned, width - len(indent), break_on_hyphens=False):
-        line = line.replace("\u00a0", " ")  # noqa: PLW2901 - broken as it should be
-        if strong and terminal:
-            Console().print(Text(indent + line, style="bold"))
-        else:
-            echo(indent + line)
+    for line in textwrap.wrap(cleaned, min(WIDTH, terminal) - len(indent), break_on_hyphens=False):
+        echo(indent + line.replace("\u00a0", " "), strong=strong)
 
 
 def print_table(
-    heads: Sequence[str],
-    rows: Sequence[Sequence[str]],
-    *,
-    right: Collection[int] = (),
-    highlight: int | None = None,
+    heads: Sequence[str], rows: Sequence[Sequence[str]], right: Collection[int] = ()
 ) -> None:
-    """Print rows under heads: with rules on a terminal, aligned by blanks elsewhere."""
+    """Print rows under heads, aligned by blanks."""
     rows = [[clean_text(cell, _CELL) for cell in row] for row in rows]
-    if sys.stdout.isatty():
-        from rich.console import Console
-        from rich.table import Table
-        from rich.text import Text
-
-        console = Console()
-        table = Table(box=None, header_style="bold", pad_edge=False, padding=(0, 1, 0, 0))
-        narrow = sum(max(map(len, column)) + 1 for column in zip(heads, *rows, strict=True))
-        for place, head in enumerate(heads):
-            # On a narrow terminal heads and names may break; figures stay whole.
-            broken = head.replace(" ", "\n", 1) if narrow > console.width else head
-            figures = place in right
-            table.add_column(broken, justify="right" if figures else "left", no_wrap=figures)
-        for place, row in enumerate(rows):
-            style = "bold green" if place == highlight else None
-            table.add_row(*(Text(cell) for cell in row), style=style)
-        console.print(table)
-        return
     widths = [max(len(line[j]) for line in [heads, *rows]) for j in range(len(heads))]
     for line in [heads, *rows]:
         cells = [
             cell.rjust(width) if place in right else cell.ljust(width)
             for place, (cell, width) in enumerate(zip(line, widths, strict=True))
         ]
-        echo("  ".join(cells).rstrip())
+        echo("  ".join(cells).rstrip(), strong=line is heads)
 
 
 def print_json(found: Any) -> None:
@@ -125,34 +96,35 @@ def as_json(found: Any, *, ensure_ascii: bool = False) -> str:
 
 def print_audit(result: Findings, folder: Path) -> None:
     """Print what an audit found."""
-    from flipcost import report
+    from flipcost.report import sentences
+    from flipcost.report.headline import headline
 
-    say(report.title_sentence(result))
-    say(in_options(report.price_sentence(result)))
+    say(sentences.title_sentence(result))
+    say(in_options(sentences.price_sentence(result)))
     echo()
-    said, batch = report.headline(result), result.batch_file
+    said, batch = headline(result), result.batch_file
     say(said.estimate, strong=True)
     say(said.use)
     again = batch is not None and batch in said.next
     rerun = f", then rerun with --checked {folder / str(batch)}." if again else "."
     say(in_options(said.next.removesuffix(".") + rerun))
     echo()
-    heads, rows = report.candidate_table(result)
-    print_table(heads, rows, right={1, 2, 3}, highlight=0)
+    heads, rows = sentences.candidate_table(result)
+    print_table(heads, rows, right={1, 2, 3})
     echo()
     for text in (
-        report.annotators_sentence(result),
-        report.suspects_sentence(result),
-        report.break_even(result),
-        report.way_sentence(result),
-        report.truth_sentence(result),
+        sentences.annotators_sentence(result),
+        sentences.suspects_sentence(result),
+        sentences.break_even(result),
+        sentences.way_sentence(result),
+        sentences.truth_sentence(result),
     ):
         if text:
             say(text)
     recheck = result.recheck
     if recheck is not None and recheck.cost_check is not None:
-        say(report.next_sentence(recheck.batch, recheck.cost_check))
-    for question, answer in report.decision_answers(result):
+        say(sentences.next_sentence(recheck.batch, recheck.cost_check))
+    for question, answer in sentences.decision_answers(result):
         say(f"{question} {answer}")
     labels = None if result.labels.pooled is None else "labels.csv"
     files = [name for name in (labels, "suspects.csv", batch, "model.json") if name]

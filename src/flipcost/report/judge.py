@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 from flipcost._version import __version__
 from flipcost.core.confusion import Interval
-from flipcost.report._render import fill, static
+from flipcost.report.render import fill, static
 from flipcost.words import count, figure, figures, label
 
 if TYPE_CHECKING:

@@ -13,7 +13,7 @@ from markupsafe import Markup, escape
 
 from flipcost.core.arrays import Array
 from flipcost.core.noise import rate_pair
-from flipcost.report._headline import ENOUGH_ROWS, rarer_label
+from flipcost.report.headline import ENOUGH_ROWS, rarer_label
 from flipcost.words import label, percent, share_span
 
 if TYPE_CHECKING:

@@ -13,11 +13,11 @@ from markupsafe import Markup, escape
 
 from flipcost._shadow import in_shadow
 from flipcost._version import __version__
-from flipcost.report._charts import draw_range
-from flipcost.report._headline import headline, rows_to_check, scale_of
-from flipcost.report._parts import PARTS
-from flipcost.report._payload import make_payload
-from flipcost.report._sentences import (
+from flipcost.report.charts import draw_range
+from flipcost.report.headline import headline, rows_to_check, scale_of
+from flipcost.report.parts import PARTS
+from flipcost.report.payload import make_payload
+from flipcost.report.sentences import (
     annotators_sentence,
     candidate_name,
     candidate_table,

@@ -18,7 +18,7 @@ import numpy as np
 
 from flipcost.exceptions import shorten
 from flipcost.recheck import csv_cells, csv_header
-from flipcost.report._charts import (
+from flipcost.report.charts import (
     LEFT,
     RIGHT,
     across,
@@ -32,9 +32,9 @@ from flipcost.report._charts import (
     draw_shape,
     draw_way,
 )
-from flipcost.report._headline import scale_of
-from flipcost.report._payload import make_payload
-from flipcost.report._sentences import (
+from flipcost.report.headline import scale_of
+from flipcost.report.payload import make_payload
+from flipcost.report.sentences import (
     annotators_table,
     candidate_table,
     capacity_table,

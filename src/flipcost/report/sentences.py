@@ -9,7 +9,7 @@ import numpy as np
 from flipcost.audit import price_words
 from flipcost.core.checked_rows import furthest_apart
 from flipcost.estimators.flipcost.summary import MODEL_WORDS
-from flipcost.report._headline import measured_on, name_in_sentence, one_rate_given, scale_of
+from flipcost.report.headline import measured_on, name_in_sentence, one_rate_given, scale_of
 from flipcost.words import (
     CONSTANT_WORDS,
     LEAST_SHARE,

@@ -86,6 +86,7 @@ def test_each_annotator_is_told(found):
     assert ">Annotators</h" in found.to_html()
 
 
+@pytest.mark.slow
 def test_one_column_for_each_annotator_is_the_same(long):
     """Wide and long tables of the same labels give the same probabilities of errors."""
     X, true, _ = _items()
@@ -114,6 +115,18 @@ def test_two_annotators_are_told_apart_by_the_columns():
     first, second = found.labels.pooled.workers
     assert first.miss_rate.high < second.miss_rate.low
     assert np.mean(np.array(found.labels.pooled.labels) == WORDS[true.astype(int)]) > 0.9
+
+
+def test_annotators_who_always_agree_look_clean():
+    """Their error rate is an estimate, not one that was given; where none agree, that is said."""
+    X, true, rng = _items()
+    columns = {"a": X[:, 0], "b": X[:, 1]}
+    found = fc.audit(pa.table(columns | {"w": true, "v": true}), "ill", annotators=["w", "v"])
+    assert found.state == "clean"
+    assert not found.errors.is_given
+    random = {f"w{j}": rng.random(N) < 0.3 for j in range(3)}
+    with pytest.raises(FlipCostError, match="The annotators leave no item that is likelier"):
+        fc.audit(pa.table(columns | random), "ill", annotators=list(random))
 
 
 @pytest.mark.parametrize(

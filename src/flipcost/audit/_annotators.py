@@ -198,6 +198,7 @@ def _rate(crowd: CrowdLabels, level: float) -> NoiseRate:
     found, spread = crowd.vote_rates_, priors.CROWD_SPREAD
     value = found[0].value, found[1].value
     low = [max(one.value - spread * (one.value - one.low), 0.0) for one in found]
-    high = [min(one.value + spread * (one.high - one.value), 1.0) for one in found]
+    least = 1 / len(crowd.items_)  # annotators who always agree may be wrong together
+    high = [min(one.value + max(spread * (one.high - one.value), least), 1.0) for one in found]
     source = f"agreement of {len(crowd.workers_):,} annotators"
     return NoiseRate(value, (low[0], low[1]), (high[0], high[1]), source, level)

@@ -177,6 +177,29 @@ def test_scaled_estimates_say_the_same_about_the_label():
     np.testing.assert_array_equal(calls[0], calls[2])
 
 
+@pytest.mark.parametrize(
+    "column", ["lkfun_log", "lspc", "kliep", "mub_log", "sw01_log", "flipcost"]
+)
+def test_methods_tell_the_classes_apart_under_noise(column):
+    """With a fifth of the labels flipped, every method has an AM well above that of a constant."""
+    records = run_unit(Unit("noisy", "thyroid", 0.2, None, column, 0), 0)
+    assert {record["measure"] for record in records} >= {"Acc", "AM"}
+    for record in records:
+        if record["measure"] == "AM":
+            assert 0.6 < record["value"] <= 1, record
+
+
+@pytest.mark.parametrize("column", ["link", "lspc", "knn", "kliep"])
+def test_estimates_of_eta_are_closer_than_a_constant(column):
+    """Every estimate comes with nine measures; its mean squared error is below that of one half."""
+    records = run_unit(Unit("eta", "syn2d", 0.0, None, column, 0), 0)
+    eta = draw_trial(0, "syn2d", 0).eta_test
+    assert len({record["measure"] for record in records}) == 9
+    for record in records:
+        if record["measure"] == "MSE":
+            assert record["value"] < np.mean((eta - 0.5) ** 2), record
+
+
 def test_units_are_their_own_seed():
     """A unit gives the same records alone, twice, and after others."""
     unit = Unit("noisy", "thyroid", 0.2, None, "lspc", 0)

@@ -167,7 +167,6 @@ def test_results_have_a_row_for_each_reading_of_each_cell(whole):
         assert float(row["mean"]) == ours["mean"]
 
 
-@pytest.mark.slow
 def test_noisy_tables_have_our_columns_and_the_constants(tmp_path):
     """Beside a printed cost stand the user's cost, the constants, and our two columns."""
     found = reproduce(["Re-sq-ERM-Bupa"], trials=1, out=tmp_path, progress=False)

@@ -35,9 +35,10 @@ from benchmarks.timing import verdict
 from flipcost import Costs, FlipCostClassifier
 
 if TYPE_CHECKING:
-    from collections.abc import Iterable, Iterator
+    from collections.abc import Iterable, Iterator, Sequence
 
 OURS, CHECKED, TRUSTING = "ours", "ours, 100 checked", "ours, noise_rate=0"
+METHODS = (OURS, CHECKED, TRUSTING, "logistic", "boosting")
 N_CHECKED, TEST_SHARE = 100, 0.4
 # Rates of positives and of negatives that are labelled wrong.
 NOISE = {
@@ -133,23 +134,22 @@ def _ours(table: Table, rows: Split, seed: int, **given: Any) -> FlipCostClassif
 
 
 def calls(
-    table: Table, rows: Split, seed: int, *, peers: bool
+    table: Table, rows: Split, seed: int, methods: Sequence[str]
 ) -> Iterator[tuple[str, np.ndarray, Any]]:
     """Give each method's name, its calls of the test rows and, of ours, the fitted model."""
-    for name, given in (
-        (OURS, {}),
-        (CHECKED, {"trusted": rows.trusted}),
-        (TRUSTING, {"noise_rate": 0}),
-    ):
-        model = _ours(table, rows, seed, **given)
-        yield name, model.predict(rows.X_test).astype(bool), model
-    for name, make in (("logistic", _logistic), ("boosting", _boosting)) if peers else ():
-        model = make().fit(rows.X, rows.noisy)
-        yield name, model.predict_proba(rows.X_test)[:, 1] > table.cost, None
+    ours = {OURS: {}, CHECKED: {"trusted": rows.trusted}, TRUSTING: {"noise_rate": 0}}
+    peers = {"logistic": _logistic, "boosting": _boosting}
+    for name in methods:
+        if name in ours:
+            model = _ours(table, rows, seed, **ours[name])
+            yield name, model.predict(rows.X_test).astype(bool), model
+        else:
+            model = peers[name]().fit(rows.X, rows.noisy)
+            yield name, model.predict_proba(rows.X_test)[:, 1] > table.cost, None
 
 
 def measure(
-    tables: list[Table], seeds: range, *, peers: bool = True
+    tables: list[Table], seeds: range, methods: Sequence[str] = METHODS
 ) -> tuple[dict[tuple[str, str, str], list[float]], Counter]:
     """Return costs by noise, method and table, and the states of ours by noise."""
     costs: dict[tuple[str, str, str], list[float]] = {}
@@ -161,7 +161,7 @@ def measure(
                 rows = split(table, seed, noise)
                 y = rows.y_test
                 constant = min(table.fp * np.sum(~y), table.fn * np.sum(y))
-                for name, called, model in calls(table, rows, seed, peers=peers):
+                for name, called, model in calls(table, rows, seed, methods):
                     paid = table.fp * np.sum(called & ~y) + table.fn * np.sum(~called & y)
                     costs.setdefault((noise, name, table.name), []).append(paid / constant)
                     if name == OURS:
@@ -211,7 +211,8 @@ def main(arguments: list[str] | None = None) -> None:
     print(f"Ordinary tables, splits {seeds.start} to {seeds.stop - 1}")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        show(*measure(read_tables(options.folder, options.only), seeds, peers=not options.no_peers))
+        methods = METHODS[:3] if options.no_peers else METHODS
+        show(*measure(read_tables(options.folder, options.only), seeds, methods))
 
 
 if __name__ == "__main__":

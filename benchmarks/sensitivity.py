@@ -2,7 +2,8 @@
 
 Takes the folder of `benchmarks.ordinary`, and prints the cost of ours as a share of the better
 constant's, mean over tables, without checked rows and with 100, as recorded and with labels made
-wrong in two ways; first as things are.
+wrong in two ways; first as things are. Scores do not depend on these constants: they are learned
+once.
 
 Run as ``python -m benchmarks.sensitivity FOLDER [--splits 1] [--only RATE_BETA ...]``.
 """
@@ -13,26 +14,72 @@ import argparse
 import sys
 import warnings
 from pathlib import Path
+from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
+from flipcost.estimators.flipcost.memory import ScoreLearner
 
 from benchmarks.ordinary import CHECKED, NOISE, OURS, Table, measure, read_tables
 from flipcost.core import priors
 
+if TYPE_CHECKING:
+    from collections.abc import Callable, Iterator
+
 # Shares that may not exceed this when they are doubled.
 _MOST = 0.95
+# Those that play no part in what ordinary tables cost: of judges and of several annotators.
+_ELSEWHERE = ("JUDGE", "CROWD")
 
 
-def scalars() -> dict[str, float]:
-    """Return the constants that are one number above 0."""
-    found = {name: getattr(priors, name) for name in dir(priors) if name.isupper()}
-    return {name: value for name, value in found.items() if isinstance(value, (int, float))}
+def names() -> list[str]:
+    """Return the constants that are numbers, the shapes of curves, and the models of noise."""
+    numbers = [
+        name
+        for name in dir(priors)
+        if name.isupper()
+        and not name.startswith(_ELSEWHERE)
+        and isinstance(getattr(priors, name), (int, float))
+    ]
+    return ["CURVE_SHAPES", *priors.NOISE_MODELS, *numbers]
+
+
+def changed(name: str) -> Iterator[tuple[str, str, Any]]:
+    """Give what to print, which constant to replace and by what, at half and twice its value."""
+    for factor in (0.5, 2.0):
+        if name in priors.NOISE_MODELS:
+            odds = priors.NOISE_MODELS | {name: factor * priors.NOISE_MODELS[name]}
+            share = {model: weight / sum(odds.values()) for model, weight in odds.items()}
+            yield f"{name} = {share[name]:.2g}", "NOISE_MODELS", share
+            continue
+        value = getattr(priors, name)
+        if name == "CURVE_SHAPES":
+            shapes = tuple(min(factor, 1.6) * g for g in value)  # a slope is never below 0
+            yield f"{name} up to {max(shapes):.2g}", name, shapes
+        elif value >= 1 or factor * value <= _MOST:
+            yield f"{name} = {type(value)(factor * value):g}", name, type(value)(factor * value)
+
+
+def learned_once() -> Callable:
+    """Return `ScoreLearner.learn` that keeps what it learned, by the labels."""
+    found: dict[bytes, Any] = {}
+    learn = ScoreLearner.learn
+
+    def kept(
+        self: ScoreLearner, X: Any, labels: np.ndarray, weight: Any, ties: Any, rng: Any
+    ) -> Any:
+        key = labels.tobytes()
+        if key not in found:
+            found[key] = learn(self, X, labels, weight, ties, rng)
+        transformer, scorer, scores = found[key]
+        return transformer, scorer, scores.copy()
+
+    return kept
 
 
 def show(name: str, tables: list[Table], seeds: range) -> None:
     """Print the figures of one setting."""
-    costs, states = measure(tables, seeds, peers=False)
+    costs, states = measure(tables, seeds, methods=(OURS, CHECKED))
     cells = [
         np.mean([np.mean(costs[noise, method, table.name]) for table in tables])
         for noise in NOISE
@@ -49,7 +96,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("folder", nargs="?", type=Path, help="as of benchmarks.ordinary")
     parser.add_argument("--splits", type=int, default=1)
     parser.add_argument("--tables", nargs="+", help="names of tables")
-    parser.add_argument("--only", nargs="+", choices=scalars(), default=list(scalars()))
+    parser.add_argument("--only", nargs="+", choices=names(), default=names())
     options = parser.parse_args([] if arguments is None else arguments)
     if options.folder is None:
         print(
@@ -60,18 +107,13 @@ def main(arguments: list[str] | None = None) -> None:
     tables, seeds = read_tables(options.folder, options.tables), range(options.splits)
     print("Cost as a share of the better constant's: without checks and with 100; share undecided")
     print(" " * 36 + "".join(f"{noise[:14]:>16}" for noise in NOISE))
-    with warnings.catch_warnings():
+    with warnings.catch_warnings(), patch.object(ScoreLearner, "learn", learned_once()):
         warnings.simplefilter("ignore")
         show("as it is", tables, seeds)
         for name in options.only:
-            value = scalars()[name]
-            for factor in (0.5, 2.0):
-                changed = value * factor
-                if value < 1 and changed > _MOST:
-                    continue
-                kind = type(value)
-                with patch.object(priors, name, kind(changed)):
-                    show(f"{name} = {kind(changed):g}", tables, seeds)
+            for said, constant, value in changed(name):
+                with patch.object(priors, constant, value):
+                    show(said, tables, seeds)
 
 
 if __name__ == "__main__":

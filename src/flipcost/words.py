@@ -202,6 +202,8 @@ def errors_sentence(
         return f"The labels look clean: {wrong} wrong, {most}{supposed}."
     wrong = f"{percent(share.value)} of the labels are wrong"
     limits = shares(share.low, share.high) + supposed
+    if errors.state == "noisy" and not source and share.low < LEAST_SHARE:
+        return f"Best estimate: {wrong} ({limits}; systematic errors would come on top)."
     if errors.state == "noisy":
         return f"About {wrong} ({limits})."
     if source:

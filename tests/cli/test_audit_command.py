@@ -334,8 +334,11 @@ def test_a_share_of_positives_moves_the_rates(tmp_path, capsys):
         for name, told in (("a", "0.15"), ("b", "0.6,0.8"))
     )
     assert "prevalence that was given" in few["noise_rate"]["source"]
-    missed = [found["noise_rate"]["of_positives"]["value"] for found in (few, many)]
-    assert missed[0] < missed[1]
+    missed, false = (
+        [found["noise_rate"][f"of_{name}"]["value"] for found in (few, many)]
+        for name in ("positives", "negatives")
+    )
+    assert missed[0] - false[0] < missed[1] - false[1]
 
 
 @pytest.mark.parametrize("told", ["0", "half", "0.3,0.2", "10", "0.1,0.2,0.3"])

@@ -15,6 +15,7 @@ from flipcost.core.decision import (
     decide,
     decide_minimax,
     minimax_regret,
+    saves_enough,
 )
 from flipcost.core.noise_posterior import RatePosterior
 
@@ -201,3 +202,29 @@ def test_minimax_takes_the_least_worst_regret(cost):
     names = ["rule", "rule", *CONSTANTS]
     assert answer == names[expected.chosen]
     assert rate == (expected.chosen if answer == "rule" else 0)
+
+
+@pytest.mark.parametrize("weighted", [False, True])
+def test_allowing_for_errors_pays_beyond_the_standard_error(weighted):
+    """With no errors the saving is the paired difference of costs, added to what is promised."""
+    rng = np.random.default_rng(0)
+    n, known = 500, RatePosterior(np.zeros((1, 2)), np.ones(1))
+    found = []
+    for shift in np.linspace(-0.2, 0.2, 9):
+        eta = rng.random(n)
+        labels, weight = rng.random(n) < eta, rng.integers(1, 3, n) if weighted else np.ones(n)
+        allowing, trusting = eta > 0.3 + shift, eta > 0.3
+        paid = [np.where(labels, 0.7 * ~c, 0.3 * c) for c in (allowing, trusting)]
+        saved = paid[1] - paid[0]
+        mean = np.average(saved, weights=weight)
+        error = np.sqrt(np.sum(weight**2 * (saved - mean) ** 2)) / weight.sum()
+        promised = np.average((allowing * 1.0 - trusting) * (eta - 0.3), weights=weight)
+        given = weight if weighted else None
+        pays = saves_enough(labels, eta, allowing, trusting, RowCosts.of(0.3), known, given)
+        assert pays == (mean + promised >= error)
+        # Rows that count for four times fewer have twice the standard error.
+        pays = saves_enough(labels, eta, allowing, trusting, RowCosts.of(0.3), known, given, 4.0)
+        assert pays == (mean + promised >= 2 * error)
+        found.append(pays)
+    assert any(found)
+    assert not all(found)

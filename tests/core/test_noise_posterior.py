@@ -42,10 +42,10 @@ def test_a_finer_grid_has_the_prior_of_its_part(model):
     weight = np.zeros(len(grid.rates))
     weight[rng.integers(len(weight))] = 1.0
     finer = grid.zoom(weight)
-    bounds = {"symmetric": [0.3], "class_conditional": [0.7, 0.3]}[model]
+    bounds, power = {"symmetric": ([0.3], 1), "class_conditional": ([0.7, 0.3], 5)}[model]
     by_hand = np.prod(
         [
-            ((1 - a * most) ** 5 - (1 - b * most) ** 5) / (1 - (1 - 0.98 * most) ** 5)
+            ((1 - a * most) ** power - (1 - b * most) ** power) / (1 - (1 - 0.98 * most) ** power)
             for a, b, most in zip(finer.low, finer.high, bounds, strict=True)
         ]
     )

@@ -57,3 +57,30 @@ def test_the_break_even_falls_where_the_decision_is_close():
     assert 0 < found.missed_positives < 1
     assert 0 < found.wrong_positives <= 1
     assert found.n_checks < 1_000
+
+
+@pytest.mark.parametrize("seed", [2, 3, 4])
+def test_labels_are_trusted_where_allowing_for_errors_saves_too_little(seed):
+    """Clean labels are decided as with `noise_rate=0`; flips, a model or a prevalence say more."""
+    X, labels, _ = draw(1_500, (0.0, 0.0), seed)
+    trusting = fit(X, labels)
+    zero = FlipCostClassifier(0.25, features="linear", noise_rate=0, random_state=0).fit(X, labels)
+    np.testing.assert_allclose(trusting.predict_proba(X), zero.predict_proba(X), atol=1e-12)
+    assert trusting.wrong_share_if_random_.high > 0
+    told = FlipCostClassifier(0.25, features="linear", prevalence=0.5, random_state=0)
+    assert np.abs(told.fit(X, labels).predict_proba(X) - zero.predict_proba(X)).max() > 0.01
+    X, labels, _ = draw(1_500, (0.25, 0.25), seed)
+    zero.fit(X, labels)
+    assert np.mean(fit(X, labels).predict(X) != zero.predict(X)) > 0.1
+
+
+def test_a_narrow_range_that_decides_alike_is_not_undecided():
+    """Beyond the range's width, undecided is where knowing the rate would save a little or more."""
+    for seed in range(4):
+        for rates in ((0.0, 0.0), (0.2, 0.2)):
+            X, labels, _ = draw(5_000, rates, seed)
+            model = fit(X, labels)
+            share = model.wrong_share_if_random_
+            is_open = model.value_of_information_ >= 0.02 * model.cost_estimate_
+            wide = share.high - share.low > 0.2
+            assert (model.state_ == "undecided") == (wide or is_open) or model.state_ == "clean"

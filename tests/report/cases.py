@@ -48,7 +48,7 @@ def _small():
 
 
 def _uncertain():
-    return noisy_table(800, rate=(0.5, 0.0)).drop_columns("truth")
+    return noisy_table(500, rate=(0.4, 0.0)).drop_columns("truth")
 
 
 def _too_good():

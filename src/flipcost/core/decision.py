@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Literal, TypeAlias
 import numpy as np
 
 from flipcost.core.checked_rows import given_label
-from flipcost.core.clean_means import LabelSums, cost_sums
+from flipcost.core.clean_means import LabelSums, cost_sums, saving_sums
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import AnyCosts, RowCosts
 from flipcost.core.curves import break_even, sums_at_factors
@@ -334,7 +334,9 @@ def clean_cost(
     sums = cost_sums(positive, called, costs, sample_weight, table)
     if call_design is not None:
         sums = sums.thinned(call_design(called, posterior))
-    return sums.mean(posterior, level)
+    # Sums of large and small prices can cancel to a rounding error below nothing.
+    found = sums.mean(posterior, level)
+    return Interval(*(max(end, 0.0) for end in (found.value, found.low, found.high)))
 
 
 def fallback_to_constant(
@@ -397,6 +399,41 @@ def fallback_to_constant(
         flat_constant, flat_rule = _expected_costs(usual, costs, times, weight)
         keeps &= flat_constant.min(axis=0) - flat_rule > tie
     return ["rule" if keep else CONSTANTS[k] for keep, k in zip(keeps, better, strict=True)]
+
+
+def saves_enough(
+    positive: ArrayLike,
+    probability: ArrayLike,
+    called: NDArray[np.bool_],
+    rival_called: NDArray[np.bool_],
+    costs: RowCosts,
+    posterior: RatePosterior,
+    sample_weight: ArrayLike | None = None,
+    design: float = 1.0,
+) -> bool:
+    """Return whether decisions save more than the standard error of that over those of a rival.
+
+    The saving is the sum of what the probabilities promise and of the denoised difference, as in
+    `fallback_to_constant`; decisions that are all the same do.
+
+    Examples
+    --------
+    >>> from flipcost.core.noise_posterior import RatePosterior
+    >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
+    >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
+    >>> costs, every = RowCosts.of(0.2), np.ones(100, bool)
+    >>> saves_enough(labels, eta, eta > 0.2, every, costs, known)
+    True
+    >>> saves_enough(labels[:4], eta[:4], every[:4], eta[:4] > 0.2, costs, known)
+    False
+    """
+    rows = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    sums = saving_sums(positive, called, rival_called, costs, rows).thinned(design)
+    unmix, weight = posterior.unmixings(sums.noisy_share, wide=False)
+    saving, error = (float((part @ weight).sum()) for part in sums.at(unmix))
+    apart = called.astype(float) - rival_called
+    promised = float(np.average(apart * costs.gain(probability), weights=rows))
+    return promised + saving >= error
 
 
 def _expected_costs(

@@ -164,9 +164,10 @@ class RateGrid:
         if not self.low:
             return np.zeros(1)
         steps = np.array([axis[1] - axis[0] for axis in self._axes])
+        power = 1.0 if self.model == "symmetric" else priors.RATE_BETA
 
         def above(u: Array) -> Array:
-            return np.asarray(np.exp(priors.RATE_BETA * np.log1p(-self._bounds * u)))
+            return np.asarray(np.exp(power * np.log1p(-self._bounds * u)))
 
         inside = above(self.relative - steps / 2) - above(self.relative + steps / 2)
         whole = 1 - above(np.full(len(steps), _REACH))

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
+from flipcost.core import priors
 from flipcost.words import (
     CONSTANT_WORDS,
     capital,
@@ -28,8 +29,6 @@ ENOUGH_ROWS = 20
 _REVIEW = 100
 # A saving below this share of the width of its interval is a tie.
 _TIE = 0.05
-# Where checking rows would save less than this share of the cost, other things help more.
-_LITTLE = 0.02
 _BADGES = {
     "clean": "Labels look clean",
     "noisy": "Labels are noisy",
@@ -149,7 +148,7 @@ def checks_pay(result: Findings) -> bool:
     """Tell whether checking the next rows is expected to save more than hardly anything."""
     batch = None if result.recheck is None else result.recheck.batch
     cost = result.unit * result.best.likely.value
-    return batch is not None and _worth(batch) >= _LITTLE * cost
+    return batch is not None and _worth(batch) >= priors.LITTLE * cost
 
 
 def rival_of(result: Findings) -> Candidate | None:

@@ -19,10 +19,12 @@ from flipcost.core.costs import RowCosts
 from flipcost.core.decision import (
     CONSTANTS,
     Answer,
+    Decision,
     Regret,
     bayes_calls,
     decide,
     decide_minimax,
+    saves_enough,
     value_of_knowing_rate,
 )
 from flipcost.core.label_errors import break_even_errors
@@ -153,17 +155,21 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         likely = given_label(probability, rows.positive, posterior.mean)
         drawn = rows.checked.rates(rows.positive, probability, likely, rows.weight)
         posterior = posterior.measured(drawn)
-    decision = decide(
-        rows.positive,
-        probability,
-        costs,
-        posterior,
-        rows.weight,
-        call_squares=rows.call_squares,
-        checked=rows.checked,
-        call_design=rows.call_design,
-        level=options.level,
-    )
+    decision = _decide(rows, probability, costs, posterior, options)
+    if _nothing_is_known(rows, options, posterior):
+        trusting = calibrate(rows.bins, [(0.0, 0.0)])
+        plain = np.minimum(trusting.probability(rows.scores), 1.0)
+        answer = _by_recorded_labels(rows, plain, costs, options)
+        called = bayes_calls(probability, costs, decision.chosen)
+        rival = bayes_calls(plain, costs, answer)
+        if saves_enough(
+            rows.positive, probability, called, rival, costs, posterior, rows.weight, rows.design
+        ):
+            answer = decision.chosen
+        else:
+            probability, weight = plain, trusting.weight
+            curves = _curves(rows.bins, trusting, weight)
+            decision = _decide(rows, plain, costs, posterior, options)
     unit = options.unit if rows.prices is None else 1.0
     return FitResult(
         options=options,
@@ -194,6 +200,51 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
             _wrong_by_label(posterior, rows.positive_share),
             rows.weight,
         ),
+    )
+
+
+def _decide(
+    rows: ScoredRows,
+    probability: Array,
+    costs: RowCosts,
+    posterior: RatePosterior,
+    options: FitOptions,
+) -> Decision:
+    return decide(
+        rows.positive,
+        probability,
+        costs,
+        posterior,
+        rows.weight,
+        call_squares=rows.call_squares,
+        checked=rows.checked,
+        call_design=rows.call_design,
+        level=options.level,
+    )
+
+
+def _by_recorded_labels(
+    rows: ScoredRows, probability: Array, costs: RowCosts, options: FitOptions
+) -> Answer:
+    """Return what to answer if all labels are right: the rule where it saves enough."""
+    right = RatePosterior(np.zeros((1, 2)), np.ones(1))
+    paid = _decide(rows, probability, costs, right, options).costs
+    constant = min(CONSTANTS, key=lambda name: paid[name].value)
+    rule, flat = (bayes_calls(probability, costs, name) for name in ("rule", constant))
+    enough = saves_enough(
+        rows.positive, probability, rule, flat, costs, right, rows.weight, rows.design
+    )
+    return "rule" if enough else constant
+
+
+def _nothing_is_known(rows: ScoredRows, options: FitOptions, posterior: RatePosterior) -> bool:
+    """Whether the labels alone speak of their errors, and the scores of the labels."""
+    told = rows.checked is not None or options.prevalence is not None
+    return (
+        not told
+        and options.given_rate == "integrate"
+        and options.noise_model == "auto"
+        and not posterior.has_no_signal
     )
 
 

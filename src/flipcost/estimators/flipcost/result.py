@@ -233,7 +233,12 @@ class FitResult:
             or (tails < share.low and not self.n_checked)
             or self.posterior.doubt(self.n_effective) is not None
         )
-        return "undecided" if wide or share.low < priors.SOME_SHARE else "noisy"
+        return "undecided" if wide or self.decision_is_open else "noisy"
+
+    @property
+    def decision_is_open(self) -> bool:
+        """Whether knowing the rate would save more than a little: other rates decide otherwise."""
+        return self.value_of_information >= priors.LITTLE * self.costs[self.chosen].value > 0
 
     @property
     def doubt(self) -> str | None:

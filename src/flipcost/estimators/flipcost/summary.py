@@ -35,8 +35,6 @@ MODEL_WORDS = {
 # Checked rows to ask for: with these the savings lost on ten noisy tables fell from 0.36
 # to 0.04; 30 gave 0.13, 300 gave -0.03 (ten splits not used in development).
 CHECK_ROWS = 100
-# Where knowing the rate would save less than this share of the cost, other things help more.
-_LITTLE = 0.02
 _NAMES = {"rule": "this model", "all_negative": "flag none", "all_positive": "flag all"}
 _WIDTH = 88
 
@@ -166,10 +164,11 @@ def _next(fit: FitResult) -> str:
         return "Next: label more rows, of the rarer class above all."
     if fit.state == "no_signal":
         return "Next: add columns that separate the classes."
-    cost = fit.costs[fit.chosen].value
-    if n < 1 or (fit.state in ("clean", "noisy") and fit.value_of_information < _LITTLE * cost):
-        return "Next: deploy it."
     told = fit.n_checked or fit.options.prevalence is not None
-    if told or fit.options.given_rate not in ("integrate", "minimax"):
+    told = told or fit.options.given_rate not in ("integrate", "minimax")
+    settled = fit.state == "clean" or (fit.state == "noisy" and told)
+    if n < 1 or (settled and not fit.decision_is_open):
+        return "Next: deploy it."
+    if told:
         return f"{check}, to narrow that range."
     return f"{check}, or the true share of positives as `prevalence`, to narrow that range."

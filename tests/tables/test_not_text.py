@@ -1,12 +1,14 @@
 """Text that is not what its file says is refused in one sentence, on every way to read it."""
 
 import numpy as np
+import pandas as pd
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from flipcost.exceptions import TableError
+from flipcost.exceptions import SourceError, TableError
 from flipcost.scale import scan_parquet
+from flipcost.tables.arrow import as_arrow
 from flipcost.tables.reading import read_table
 
 
@@ -56,3 +58,13 @@ def test_codecs_that_are_not_of_files_are_unknown(encoding, tmp_path):
     path.write_text("age,ill\n50,yes\n31,no\n")
     with pytest.raises(TableError, match="is not known"):
         read_table(path, encoding=encoding)
+
+
+def test_frames_that_cannot_be_read_are_refused_by_name():
+    """Columns of several types, and tables that are not in memory yet."""
+    mixed = pd.DataFrame({"a": [1.0, 2.0], "code": [1, "x"], "y": [0, 1]})
+    with pytest.raises(SourceError, match=r"'code' must hold values of one type.*astype"):
+        as_arrow(mixed)
+    lazy = pytest.importorskip("polars").LazyFrame({"a": [1.0]})
+    with pytest.raises(TypeError, match=r"got a LazyFrame. Call `\.collect\(\)`"):
+        as_arrow(lazy)

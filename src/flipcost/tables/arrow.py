@@ -11,7 +11,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from numpy.typing import NDArray
 
-from flipcost.exceptions import SourceError, TableError, unknown_column
+from flipcost.exceptions import SourceError, TableError, shorten, unknown_column
 
 
 def as_arrow(frame: Any, where: str = "The table") -> Any:
@@ -27,6 +27,13 @@ def as_arrow(frame: Any, where: str = "The table") -> Any:
         return pa.Table.from_batches([without_views(frame)])
     if isinstance(frame, pa.Table):
         return without_views(frame)
+    lazy = next((name for name in ("collect", "compute") if hasattr(frame, name)), None)
+    if lazy:
+        msg = (
+            f"{where} must be in memory; got a {type(frame).__name__}. Call `.{lazy}()` first, or "
+            "see `fc.scale` for tables that are larger than memory."
+        )
+        raise TypeError(msg)
     if not hasattr(frame, "columns"):
         msg = (
             f"{where} must have named columns: a pandas, polars or pyarrow table; got "
@@ -38,8 +45,21 @@ def as_arrow(frame: Any, where: str = "The table") -> Any:
     try:
         return pa.Table.from_pandas(frame, preserve_index=False)
     except pa.ArrowException as error:
-        msg = f"{where}: a column of the frame holds values of several kinds ({error})."
+        mixed = [name for k, name in enumerate(frame.columns) if _is_mixed(frame.iloc[:, k])]
+        msg = (
+            f"{where}: {shorten(mixed)} must hold values of one type each, such as numbers or "
+            "text; convert them, as by `astype(str)`."
+        )
         raise SourceError(msg) from error
+
+
+def _is_mixed(column: Any) -> bool:
+    """Tell whether Arrow has no type for the values of a column."""
+    try:
+        pa.array(column, from_pandas=True)
+    except pa.ArrowException:
+        return True
+    return False
 
 
 def without_views(frame: Any) -> Any:

@@ -108,7 +108,7 @@ def figures(value: float, low: float, high: float) -> tuple[str, str, str]:
     finest = max(finest, 1.0) if half >= 1 and not unit else finest
 
     def shown(x: float) -> str:
-        step = max(finest, min(_order(x) / 10, first)) if x else finest or 1.0
+        step = max(finest, min(_order(x) / 10, first)) if x else 1.0
         return figure(x / scale, step / scale)
 
     # The unit of the limits is written once.

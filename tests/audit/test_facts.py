@@ -22,17 +22,17 @@ def test_columns_are_described():
     town = np.where(np.arange(n) % 4 == 0, "Nice", "Lyon")
     found = facts_of({"age": age, "town": town}, np.arange(n) % 5 == 0)
     label, number, category = found
-    assert (label.name, label.kind, label.values) == ("ill", "label", "20.0 % positive")
+    assert (label.name, label.kind, label.values) == ("ill", "label", "20.0% positive")
     assert number.missing == pytest.approx(0.1)
     assert (number.distinct, number.values) == (900, "1 … 501 … 999")
-    assert (category.distinct, category.values) == (2, "Lyon 75 %, Nice 25 %")
+    assert (category.distinct, category.values) == (2, "Lyon 75%, Nice 25%")
 
 
 def test_rare_levels_are_counted():
     """Levels of few rows share a cell, but each is a value of its own."""
     town = ["Lyon"] * 900 + [f"village {k}" for k in range(100)]
     found = facts_of({"town": town}, np.arange(1000) % 5 == 0)[1]
-    assert (found.distinct, found.values) == (101, "Lyon 90 %, another level 10 %")
+    assert (found.distinct, found.values) == (101, "Lyon 90%, another level 10%")
 
 
 def test_change_along_the_table_is_noticed():

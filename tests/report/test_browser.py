@@ -13,7 +13,7 @@ import pytest
 
 from flipcost.audit import audit
 from flipcost.core.clean_means import cost_sums
-from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import Costs
 from flipcost.core.curves import confusion_cells, per_row_cost
 from flipcost.core.decision import bayes_calls, decide
@@ -22,6 +22,7 @@ from flipcost.report.charts import BOTTOM, TOP, calibration_bins
 from flipcost.report.parts import make_price
 from flipcost.report.payload import make_payload
 from flipcost.report.render import render_report
+from flipcost.words import span
 from tests.audit.helpers import noisy_table
 
 NASTY = "<script>alert(1)</script>"
@@ -168,6 +169,8 @@ def test_the_sliders_move_the_figures_to_the_librarys_values(browser, case, inde
     limits = [scale * x for x in (expected.value, expected.low, expected.high)]
     found = figures(browser, "out-now")
     np.testing.assert_allclose(found, limits, rtol=1e-7, atol=1e-7 * scale)
+    text = browser.execute_script("return document.getElementById('out-now').textContent")
+    assert text.replace("\u00a0", " ") == span(Interval(*limits))
     table = result.best.table(k)
     for kind, assumed in (("observed", None), ("denoised", pair)):
         cells = 1000 * confusion_cells(table, assumed)

@@ -457,7 +457,7 @@ def column_facts(
         The labels first.
     """
     sure = _SURE / (len(encoder.columns) + 1)
-    share = f"{100 * positive.mean():.1f} % positive"
+    share = f"{100 * positive.mean():.1f}% positive"
     label = _facts(target, "label", positive.astype(float), share, sure)
     found = [label]
     for column, where in zip(encoder.columns, column_places(encoder), strict=True):
@@ -492,7 +492,7 @@ def _values(column: Column, values: Array) -> str:
         return " … ".join(word_of(column, np.array([end])) for end in ends)
     levels, counts = np.unique(known, return_counts=True)
     first = np.argsort(-counts, kind="stable")[:3]
-    shown = [f"{word_of(column, levels[[k]])} {100 * counts[k] / len(known):.0f} %" for k in first]
+    shown = [f"{word_of(column, levels[[k]])} {100 * counts[k] / len(known):.0f}%" for k in first]
     return ", ".join(shown) + (", …" if len(levels) > len(first) else "")
 
 

@@ -88,13 +88,13 @@
   }
   const figure = (x) => x ? rounded(x, order(x) / 10).replace(/(\.\d*?)0+(?=\D|$)/, "$1").replace(/\.(?=\D|$)/, "") : "0";
   function figures(values) {
-    const half = (values[2] - values[1]) / 2, largest = Math.max(...values.map(Math.abs));
-    if (!largest) return values.map(() => "0");
-    const two = order(largest) / 10, one = half > 0 ? order(half) : Infinity;
-    const wide = half >= 3.55 * one, step = wide ? one : Math.min(two, one);
-    const [scale, unit] = largest >= 1e6 && step >= 1e4 ? [1e6, " million"] : [1, ""];
-    const [v, lo, hi] = values.map((x) => rounded(x / scale, (wide || Math.abs(x) < 3 * step || step === 1
-      ? step : Math.min(Math.max(order(x) / 10, step / 10), step)) / scale));
+    const half = (values[2] - values[1]) / 2, first = half > 0 ? order(half) : Infinity;
+    const large = Math.max(...values.map(Math.abs)) >= 1e6 && 100 * first >= 1e6;
+    const [scale, unit] = large ? [1e6, " million"] : [1, ""];
+    let finest = half > 0 ? first / 10 : 0;
+    if (half >= 1 && !large) finest = Math.max(finest, 1);
+    const [v, lo, hi] = values.map((x) => x
+      ? rounded(x / scale, Math.max(finest, Math.min(order(x) / 10, first)) / scale) : "0");
     return [v + unit, lo, hi + unit];
   }
   function spanText(values, scale) {

@@ -11,6 +11,7 @@ from flipcost.datasets import make_syn3d
 from flipcost.report.headline import headline
 from tests.audit.helpers import PRICES, noisy_table
 
+RATES = (0.4, 0.05)
 OPTIONS = {"drop": ["truth"], "model": "linear"}
 
 
@@ -25,16 +26,18 @@ def clean_table(n, seed):
 @pytest.fixture(scope="module")
 def audits():
     """Return audits of the same table without, and with, 500 clean rows."""
-    table, test = noisy_table(), clean_table(500, 7)
+    table, test = noisy_table(rate=RATES), clean_table(500, 7)
     return audit(table, "ill", PRICES, **OPTIONS), audit(table, "ill", PRICES, test=test, **OPTIONS)
 
 
 def test_clean_rows_narrow_what_is_said_of_errors(audits):
     """Intervals of rates, of the share and of the cost shrink, and hold the truth."""
     alone, told = (found.labels.errors for found in audits)
-    for ours, theirs in zip((told.share, *told.rates), (alone.share, *alone.rates), strict=True):
-        assert ours.high - ours.low < 0.9 * (theirs.high - theirs.low)
-        assert ours.low <= 0.25 <= ours.high
+    truth = (sum(RATES) / 2, *RATES)
+    pairs = zip((told.share, *told.rates), (alone.share, *alone.rates), truth, strict=True)
+    for ours, theirs, true in pairs:
+        assert ours.high - ours.low < 0.95 * (theirs.high - theirs.low)
+        assert ours.low <= true <= ours.high
     assert told.most < alone.most
     costs = [found.candidates[0].clean for found in audits]
     assert costs[1].high - costs[1].low < costs[0].high - costs[0].low

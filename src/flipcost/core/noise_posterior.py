@@ -622,10 +622,12 @@ def rate_posterior(
     flat = weights.get("no_signal", 0.0)
     share = share + flat * (1 - share)
     split = priors.DOUBT / (1 - priors.ANYTHING)
+    random = 0.0 if told is None else priors.ANYTHING_RANDOM
     parts = [
         (fit.rates, weight, (1 - share) * (1 - split)),
         (doubt.rates, doubted, (1 - share) * split),
-        (rates, free, share),
+        (rates, free, share * random),
+        (rates, free, share * (1 - random)),
     ]
     return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights)
 

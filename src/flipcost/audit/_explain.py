@@ -197,19 +197,14 @@ def columns_to_look_at(encoder: Encoder, cells: Array, score: RowScore) -> list[
     if n_columns <= _MOST_COLUMNS:
         return list(range(n_columns))
     rows = cells[:_SAMPLE]
-    off = rows - np.where(np.isnan(rows).all(axis=0), 0.0, _known_mean(rows))
-    off = np.where(np.isnan(off), 0.0, off)
+    known = ~np.isnan(rows)
+    mean = np.where(known, rows, 0.0).sum(axis=0) / np.maximum(known.sum(axis=0), 1)
+    off = np.where(known, rows - mean, 0.0)
     base = score(rows)
     length = np.sqrt((off**2).sum(axis=0))
     together = np.abs((base - base.mean()) @ off) / np.where(length > 0, length, 1.0)
     largest = np.array([together[where].max(initial=0.0) for where in column_places(encoder)])
     return sorted(int(j) for j in np.argsort(-largest, kind="stable")[:_LOOKED_AT])
-
-
-def _known_mean(rows: Array) -> Array:
-    known = ~np.isnan(rows)
-    total = np.where(known, rows, 0.0).sum(axis=0)
-    return np.asarray(total / np.maximum(known.sum(axis=0), 1))
 
 
 def row_evidence(

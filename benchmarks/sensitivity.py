@@ -18,10 +18,10 @@ from typing import TYPE_CHECKING, Any
 from unittest.mock import patch
 
 import numpy as np
-from flipcost.estimators.flipcost.memory import ScoreLearner
 
 from benchmarks.ordinary import CHECKED, NOISE, OURS, Table, measure, read_tables
 from flipcost.core import priors
+from flipcost.estimators.flipcost.scores import PooledLearner
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator
@@ -61,18 +61,16 @@ def changed(name: str) -> Iterator[tuple[str, str, Any]]:
 
 
 def learned_once() -> Callable:
-    """Return `ScoreLearner.learn` that keeps what it learned, by the labels."""
+    """Return `PooledLearner.learn` that keeps what it learned, by the labels."""
     found: dict[bytes, Any] = {}
-    learn = ScoreLearner.learn
+    learn = PooledLearner.learn
 
-    def kept(
-        self: ScoreLearner, X: Any, labels: np.ndarray, weight: Any, ties: Any, rng: Any
-    ) -> Any:
-        key = labels.tobytes()
+    def kept(self: PooledLearner, X: Any, positive: np.ndarray, *rest: Any, **named: Any) -> Any:
+        key = positive.tobytes()
         if key not in found:
-            found[key] = learn(self, X, labels, weight, ties, rng)
-        transformer, scorer, scores = found[key]
-        return transformer, scorer, scores.copy()
+            found[key] = learn(self, X, positive, *rest, **named)
+        scorer, scores = found[key]
+        return scorer, scores.copy()
 
     return kept
 
@@ -107,7 +105,7 @@ def main(arguments: list[str] | None = None) -> None:
     tables, seeds = read_tables(options.folder, options.tables), range(options.splits)
     print("Cost as a share of the better constant's: without checks and with 100; share undecided")
     print(" " * 36 + "".join(f"{noise[:14]:>16}" for noise in NOISE))
-    with warnings.catch_warnings(), patch.object(ScoreLearner, "learn", learned_once()):
+    with warnings.catch_warnings(), patch.object(PooledLearner, "learn", learned_once()):
         warnings.simplefilter("ignore")
         show("as it is", tables, seeds)
         for name in options.only:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost import FlipCostClassifier
+from flipcost.core.label_errors import probability_wrong
 
 
 def draw(n, rates, seed, offset=-1.0, slope=2.0):
@@ -84,3 +85,18 @@ def test_a_narrow_range_that_decides_alike_is_not_undecided():
             is_open = model.value_of_information_ >= 0.02 * model.cost_estimate_
             wide = share.high - share.low > 0.2
             assert (model.state_ == "undecided") == (wide or is_open) or model.state_ == "clean"
+
+
+@pytest.mark.parametrize(("rates", "seed"), [((0.4, 0.0), 1), ((0.2, 0.05), 1), ((0.1, 0.1), 1)])
+def test_likely_errors_add_up_to_the_estimate_where_labels_are_trusted(rates, seed):
+    """Decisions go by recorded labels; the probabilities of errors still mean what is said of all.
+
+    Curves and rates are averaged one after the other: 6 % of the estimate are allowed.
+    """
+    X, labels, _ = draw(500 if rates[0] < 0.3 else 2_000, rates, seed)
+    model = fit(X, labels)
+    assert model.labels_trusted_
+    clean = model.clean_probability(model.oof_probability_)
+    wrong = probability_wrong(labels, clean, model.rate_posterior_)
+    share = model.wrong_share_if_random_.value
+    assert wrong.mean() == pytest.approx(share, rel=0.06)

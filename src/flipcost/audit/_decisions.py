@@ -285,7 +285,7 @@ def _segments(data: AuditData, best: Candidate) -> list[Segment]:
     segments = segment_figures(
         names,
         rows.positive,
-        data.classifier.oof_probability_,
+        data.classifier.clean_probability(data.classifier.oof_probability_),
         best.called,
         data.money,
         data.likely,

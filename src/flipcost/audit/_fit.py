@@ -346,7 +346,8 @@ def fit(
         learned_by=total,
         forward=options.time is not None,
     )
-    pool = SuspectPool(frame, rows.numbers, positive, classifier.oof_probability_)
+    clean = classifier.clean_probability(classifier.oof_probability_)
+    pool = SuspectPool(frame, rows.numbers, positive, clean)
     if stands_for is not None:
         pool = _with_others(source, pool, found.position, maker, classifier, options)
     return rows, pool
@@ -379,13 +380,14 @@ def _with_others(
 
 @dataclass(frozen=True)
 class _Score:
-    """The probability that rows are positive, as the classifier gives it; can be sent to others."""
+    """The probability that rows are truly positive; can be sent to others."""
 
     model: FlipCostClassifier
 
     def __call__(self, maker: RowMaker, frame: Any) -> Any:
         place = self.model.classes_.tolist().index(self.model.pos_label)
-        return self.model.predict_proba(maker.inputs(frame, self.model))[:, place]
+        found = self.model.predict_proba(maker.inputs(frame, self.model))[:, place]
+        return self.model.clean_probability(found)
 
 
 def limited_threads(n_rows: int) -> Any:

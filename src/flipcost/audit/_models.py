@@ -242,6 +242,7 @@ def _flipcost(made: _Comparison) -> Candidate:
         made.weight,
         made.rows.checked,
     )
+    answers[made.index] = model.chosen_
     even = {
         "rule": break_even(eta, made.own),
         "all_positive": np.full(len(eta), -np.inf),

@@ -89,7 +89,8 @@ def _rounds(rows: EvaluationRows) -> NDArray[np.intp]:
 def _pool(data: AuditData, columns: list[str]) -> CheckPool:
     """Take the rows that can be asked for: all that were judged, or some of them, drawn."""
     rows, options = data.rows, data.options
-    n, score = len(rows.positive), data.classifier.oof_probability_
+    n, model = len(rows.positive), data.classifier
+    score = model.clean_probability(model.oof_probability_)
     weight = np.ones(n) if rows.weight is None else rows.weight
     posterior, seed = data.classifier.rate_posterior_, options.random_state
     cost, unit = _cost_and_unit(data)

@@ -34,7 +34,7 @@ from flipcost.audit._scores import in_sample_doubt
 from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory
 from flipcost.core.arrays import largest_first
 from flipcost.core.curves import LabelBins, per_row_cost
-from flipcost.core.label_errors import label_errors, probability_wrong
+from flipcost.core.label_errors import probability_wrong
 from flipcost.core.rates import PRECISION, labels_needed
 from flipcost.estimators import FlipCostClassifier
 from flipcost.estimators.flipcost.scores import GivenScores
@@ -459,19 +459,8 @@ def _assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
         cost_index=index,
         prices_are_assumed=options.cost is None,
     )
-    errors = label_errors(
-        model.state_,
-        model.rate_posterior_,
-        model.noise_bounds_,
-        model.wrong_share_,
-        counts[1] / sum(counts),
-        model.n_effective_,
-        n_checked=0 if rows.checked is None else len(rows.checked.rows),
-        n_clean=0 if data.test is None else len(data.test.positive),
-        level=rows.level,
-    )
     labels = LabelsFound(
-        errors=errors,
+        errors=rows.scored[1].label_errors,
         noise_rate=model.noise_rate_,
         noise_interval=model.noise_rate_interval_,
         noise_source=model.noise_rate_source_,
@@ -591,7 +580,8 @@ def _known_flips(data: AuditData, wrong: Array) -> dict[str, int] | None:
 def _information(data: AuditData, wrong: Array) -> Information:
     """Return what more labels are worth, given the probability that those of the pool are wrong."""
     rows, model, level = data.rows, data.classifier, data.rows.level
-    of_rows = probability_wrong(rows.positive, model.oof_probability_, model.rate_posterior_)
+    clean = model.clean_probability(model.oof_probability_)
+    of_rows = probability_wrong(rows.positive, clean, model.rate_posterior_)
     given = data.maker.trusted(rows.frame)
     if given is not None:
         checked = given != ""

@@ -69,44 +69,6 @@ class LabelErrors:
     prevalence: Interval | None = None
 
 
-def label_errors(
-    state: State,
-    posterior: RatePosterior,
-    bounds: NoiseRate,
-    wrong_share: Interval,
-    noisy_share: float,
-    n_rows: float,
-    *,
-    n_checked: int = 0,
-    n_clean: int = 0,
-    level: float = 0.95,
-) -> LabelErrors:
-    """Sum up how many labels are wrong, from the posterior over the rates and their bounds.
-
-    `n_rows` is the number of rows that intervals count for.
-    """
-    is_given = len(posterior.weight) == 1
-    # The posterior without the doubt that errors may be systematic.
-    plain = posterior if n_checked or is_given else posterior.if_random
-    share = wrong_share if plain is posterior else plain.wrong_share(noisy_share, level)
-    ends, mean = plain.interval(level), posterior.estimate
-    rates = [Interval(float(mean[k]), *ends[k]) for k in (0, 1)]
-    most = wrong_share.high
-    bound = most if n_checked or is_given else max(most_wrong(bounds, noisy_share), share.value)
-    known = is_given or state not in ("no_signal", "small")
-    return LabelErrors(
-        state=state,
-        share=share,
-        random_most=bound,
-        most=max(most, share.high),
-        rates=(rates[0], rates[1]),
-        n_checked=n_checked,
-        n_clean=n_clean,
-        is_given=is_given,
-        prevalence=plain.prevalence(noisy_share, n_rows, level) if known else None,
-    )
-
-
 def most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
     """Return the largest share of wrong labels that bounds of both rates leave.
 

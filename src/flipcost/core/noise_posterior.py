@@ -46,7 +46,7 @@ from flipcost.core.confusion import (
     Interval,
 )
 from flipcost.core.feasible import clip_interval, not_identified
-from flipcost.core.noise import unmixing_matrices
+from flipcost.core.noise import clean_eta, unmixing_matrices
 
 NoiseModel: TypeAlias = Literal[
     "auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional"
@@ -69,6 +69,8 @@ _PEAK_POINTS = 7
 _PEAK_STEPS = 6
 # A grid is fine enough when no cell of it holds more than this share of its posterior.
 _COARSE = {1: 0.35, 2: 0.2}
+# Rates with less of the posterior than this move no probability that is shown.
+_MINOR_RATE = 1e-6
 # Models with less of the posterior than this are not integrated.
 _MINOR_MODEL = 1e-3
 # Models this many nats behind on the first grid are not refined.
@@ -714,6 +716,22 @@ class RatePosterior:
             return unmixing_matrices(self.rates), self.weight
         rates, weight, anything = self._wide
         return _unmixing(rates, noisy_share, anything), weight
+
+    def clean(self, observed: ArrayLike) -> Array:
+        """Return the probability that the right label is positive from that of the recorded one.
+
+        Examples
+        --------
+        >>> RatePosterior(np.array([[0.2, 0.2]]), np.ones(1)).clean([0.1, 0.5, 0.8]).round(3)
+        array([0. , 0.5, 1. ])
+        """
+        grid = np.linspace(0, 1, 1001)
+        each = zip(self.weight.tolist(), self.rates.tolist(), strict=True)
+        means = np.zeros(len(grid))
+        for weight, pair in each:
+            if weight > _MINOR_RATE:
+                means += weight * clean_eta(grid, tuple(pair))
+        return np.asarray(np.interp(np.asarray(observed, dtype=float), grid, means))
 
     @property
     def if_random(self) -> RatePosterior:

@@ -237,6 +237,7 @@ def _ask(
     probability = classifier.oof_probability_
     if len(probability) != n_rows:
         probability = classifier.predict_proba(X)[:, index]
+    probability = classifier.clean_probability(probability)
     weight = None if sample_weight is None else check_weights(sample_weight, np.empty((n_rows, 1)))
     choice = value_checks(
         second if index == 1 else ~second,

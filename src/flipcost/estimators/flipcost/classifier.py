@@ -79,6 +79,7 @@ _EARLY = (
 _FOUND = (
     "break_even",
     "chosen",
+    "labels_trusted",
     "noise_by_score",
     "scorer_weights",
     "state",
@@ -198,6 +199,10 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         The same for the two constants, "all_negative" and "all_positive", as `Interval`.
     chosen_ : {"rule", "all_negative", "all_positive"}
         A constant when the rule is not estimated to beat the better one.
+    labels_trusted_ : bool
+        Whether decisions take the labels as they are, since with nothing known beside them allowing
+        for errors is not expected to save more than its standard error. Probabilities are then
+        those of the recorded label.
     rule_cost_ : Interval
         The same for the rule, whether it was chosen or not.
     value_of_information_ : float
@@ -207,8 +212,8 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
     cost_unit_ : float
         What a cost of 1 in shares is in the units of the costs above.
     oof_probability_ : ndarray of shape (n,)
-        Out-of-fold probability that each training row is positive, clean; after `fit_table`, each
-        row of a sample, or each group of rows.
+        Out-of-fold probability that each training row is positive, as `predict_proba` gives it;
+        after `fit_table`, of each row of a sample.
     sample_ : TableSample
         Which these are, after `fit_table` only.
     scorer_weights_ : ndarray
@@ -655,7 +660,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         return clean_probability(self.scorer_, self._result.curves, X)
 
     def predict_proba(self, X: Any) -> Array:
-        """Return the probability of each *clean* label.
+        """Return the probability of each *clean* label; of each recorded one if `labels_trusted_`.
 
         Parameters
         ----------
@@ -668,6 +673,10 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
             Columns in the order of ``classes_``.
         """
         return self._columns(self._positive_probability(X))
+
+    def clean_probability(self, probability: Array) -> Array:
+        """Return the probability of the clean label, of what `predict_proba` gives."""
+        return self.rate_posterior_.clean(probability) if self.labels_trusted_ else probability
 
     def probability_of_cells(self, cells: Array) -> Array:
         """Return the same of rows that the encoder of the scores has made cells of."""

@@ -136,7 +136,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
     """Calibrate out-of-fold scores, and choose."""
     calibration, source = calibrate_scores(rows, options)
     posterior = rate_posterior(rows.bins, calibration, options.model_in_doubt, options.prevalence)
-    answer, rate, regret = None, None, None
+    answer, rate, regret, trusted = None, None, None, False
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
         answer, rate, regret = _least_regret(rows, calibration, posterior, options)
     # Rounding must not add up to more than one.
@@ -167,7 +167,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         ):
             answer = decision.chosen
         else:
-            probability, weight = plain, trusting.weight
+            trusted, probability, weight = True, plain, trusting.weight
             curves = _curves(rows.bins, trusting, weight)
             decision = _decide(rows, plain, costs, posterior, options)
     unit = options.unit if rows.prices is None else 1.0
@@ -181,6 +181,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         costs={name: cost.times(unit) for name, cost in decision.costs.items()},
         regret=regret,
         probability=probability,
+        labels_trusted=trusted,
         scorer_weights=weight.sum(axis=1),
         curves=curves,
         correction=correction,

@@ -11,8 +11,9 @@ from flipcost.core import priors
 from flipcost.core.additive import CurveTables
 from flipcost.core.arrays import Array
 from flipcost.core.calibration import TABLE
+from flipcost.core.confusion import Interval
 from flipcost.core.feasible import why_uninformative
-from flipcost.core.label_errors import State, most_wrong
+from flipcost.core.label_errors import LabelErrors, State, most_wrong
 from flipcost.core.rates import NoiseRate
 
 if TYPE_CHECKING:
@@ -22,7 +23,6 @@ if TYPE_CHECKING:
 
     from flipcost.core.calibration import ScoreBins
     from flipcost.core.checked_rows import RateBand
-    from flipcost.core.confusion import Interval
     from flipcost.core.correction import Correction
     from flipcost.core.decision import Answer, Regret
     from flipcost.core.label_errors import BreakEven
@@ -138,7 +138,10 @@ class FitResult:
     regret : Regret or None
         Over plausible rates, when these decided.
     probability : ndarray of shape (n,)
-        Out-of-fold probability that each row is positive, clean.
+        Out-of-fold probability that each row is positive, by which decisions are made.
+    labels_trusted : bool
+        Whether that is the probability of the recorded label: allowing for errors is not expected
+        to save more than its standard error.
     scorer_weights : ndarray
         Posterior weight of each score.
     curves : ScoreCurves
@@ -173,6 +176,7 @@ class FitResult:
     costs: Mapping[Answer, Interval]
     regret: Regret | None
     probability: Array
+    labels_trusted: bool
     scorer_weights: Array
     curves: ScoreCurves
     value_of_information: float
@@ -234,6 +238,29 @@ class FitResult:
             or self.posterior.doubt(self.n_effective) is not None
         )
         return "undecided" if wide or self.decision_is_open else "noisy"
+
+    @property
+    def label_errors(self) -> LabelErrors:
+        """How many labels are wrong, by what is supposed of errors."""
+        share, level = self.wrong_share_if_random, self.options.level
+        # The posterior without the doubt that errors may be systematic.
+        is_plain = self.n_checked or self.rate_is_known
+        plain = self.posterior if is_plain else self.posterior.if_random
+        mean, ends = self.posterior.estimate, plain.interval(level)
+        says_nothing = self.state in ("no_signal", "small") and not self.rate_is_known
+        return LabelErrors(
+            state=self.state,
+            share=share,
+            random_most=self.wrong_share.high if is_plain else self.wrong_share_bound,
+            most=max(self.wrong_share.high, share.high),
+            rates=(Interval(float(mean[0]), *ends[0]), Interval(float(mean[1]), *ends[1])),
+            n_checked=self.n_checked,
+            n_clean=self.n_clean,
+            is_given=self.rate_is_known,
+            prevalence=None
+            if says_nothing
+            else plain.prevalence(self.bins[0].noisy_share, self.n_effective, level),
+        )
 
     @property
     def decision_is_open(self) -> bool:

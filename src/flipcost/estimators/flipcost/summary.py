@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 from flipcost.core.checked_rows import furthest_apart
 from flipcost.core.decision import CONSTANTS
-from flipcost.core.label_errors import label_errors
 from flipcost.words import (
     break_even_sentence,
     errors_sentence,
@@ -72,18 +71,7 @@ def _wrapped(text: str) -> list[str]:
 
 def _errors(fit: FitResult, positive: Any) -> str:
     """Say how many labels are wrong, and how that is known."""
-    bins = fit.bins[0]
-    found = label_errors(
-        fit.state,
-        fit.posterior,
-        fit.bounds,
-        fit.wrong_share,
-        bins.noisy_share,
-        fit.n_effective,
-        n_checked=fit.n_checked,
-        n_clean=fit.n_clean,
-        level=fit.options.level,
-    )
+    bins, found = fit.bins[0], fit.label_errors
     rare = positive if bins.positive.sum() <= bins.negative.sum() else "the other class"
     names = ("the other class", str(positive))
     said = errors_sentence(found, "the label", names, (round(bins.rarer), str(rare)))

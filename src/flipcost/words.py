@@ -232,7 +232,7 @@ def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, 
         return ""
     both = zip((found.missed_positives, found.wrong_positives), names, strict=True)
     sides = [(share, name) for share, name in both if share is not None]
-    # That most labels of a class are wrong besides is no case to think of, if there is another.
+    # Drop a side that needs most labels of a class wrong, unless it is the only one.
     sides = [side for side in sides if side[0] < 0.5] or sides
     needed = " or ".join(
         f"{percent(share) if share >= 0.01 else f'{max(share, 0.001):.1%}'} of {name} labels"

@@ -10,7 +10,7 @@ import typer
 from flipcost._options import options_of, read_given
 from flipcost.audit import AuditOptions
 from flipcost.cli._app import app
-from flipcost.cli._options import OPTIONS, in_options
+from flipcost.cli._command import OPTIONS, in_options
 from flipcost.exceptions import FlipCostError
 
 

@@ -19,7 +19,7 @@ from flipcost.exceptions import ModelFileError
 from flipcost.export import to_onnx, to_sql
 from flipcost.model import Formula
 from flipcost.model.file import from_bytes
-from flipcost.model.parts import (
+from flipcost.model.schema import (
     Column,
     Decision,
     Forest,

@@ -13,10 +13,9 @@ from flipcost.audit._scores import read_scores
 from flipcost.audit._sources import ScoreTask
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.clean_means import unbiased_costs
-from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import area_under_curve
-from flipcost.core.decision import bayes_calls
+from flipcost.core.decision import bayes_calls, count_calls
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators import flipcost
@@ -38,6 +37,7 @@ if TYPE_CHECKING:
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.audit._sources import RowSource
+    from flipcost.core.confusion import ConfusionCounts
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.rows import ScoredRows
@@ -111,10 +111,7 @@ class EvaluationRows:
 
     def table(self, called: Flags) -> ConfusionCounts:
         """Return the table of labels against calls."""
-        table = ConfusionCounts.from_labels(self.positive, called, self.weight)
-        if self.call_squares is None:
-            return table
-        return ConfusionCounts(table.counts, self.call_squares(called))
+        return count_calls(self.positive, called, self.weight, self.call_squares)
 
     def design(
         self,
@@ -349,20 +346,19 @@ def fit(
     clean = classifier.clean_probability(classifier.oof_probability_)
     pool = SuspectPool(frame, rows.numbers, positive, clean)
     if stands_for is not None:
-        pool = _with_others(source, pool, found.position, maker, classifier, options)
+        pool = _with_others(source, pool, maker, classifier, options)
     return rows, pool
 
 
 def _with_others(
     source: RowSource,
     pool: SuspectPool,
-    position: Any,
     maker: RowMaker,
     classifier: FlipCostClassifier,
     options: AuditOptions,
 ) -> SuspectPool:
     """Add the most suspicious rows of those that were not drawn, which the model has not seen."""
-    known, name = np.sort(position), None
+    known, name = np.sort(pool.numbers), None
     if not getattr(source, "has_places", True):
         name = options.id
         known = np.array(pool.frame[name].cast("string").to_pylist(), dtype=object)

@@ -86,8 +86,7 @@ class Candidate:
     estimator : estimator or None
         What to fit and save if this one wins.
     paid : ConfusionCounts of shape (n_costs, 2, 2) or None
-        The same tables, rows weighed by what a wrong decision would cost in units of its mean;
-        None where that is one for all rows.
+        The same tables, rows weighted by row costs over their means; None when costs are constant.
     """
 
     key: str

@@ -244,7 +244,7 @@ def audit_sql(
     cost : Costs or float, default=None
         Prices of the mistakes, or the share that a false positive bears, as in `audit`.
     max_rows : int, default=200_000
-        Of more rows than these not all leave the database.
+        Learn from at most this many rows, drawn where there are more.
     random_state : int, default=0
         Of the draw, and of the audit.
     progress : callable, default=None

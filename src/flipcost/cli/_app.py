@@ -16,9 +16,9 @@ import typer
 from flipcost._staging import interrupted_words, signals_as_interrupts
 from flipcost._version import __version__
 from flipcost.cli._audit import audit_command
+from flipcost.cli._command import in_options
 from flipcost.cli._demo import datasets_command, demo_command, reproduce_command
 from flipcost.cli._judge import judge_command
-from flipcost.cli._options import in_options
 from flipcost.cli._predict import export_command, predict_command
 from flipcost.cli._recheck import recheck_command
 from flipcost.cli._terminal import echo

@@ -24,7 +24,7 @@ from flipcost._options import (
 )
 from flipcost._staging import check_folder, staged_folder, stop_if_interrupted
 from flipcost.audit import AuditOptions
-from flipcost.cli._options import MAX_BYTES, Results, command, in_options
+from flipcost.cli._command import MAX_BYTES, Results, command, in_options
 from flipcost.cli._terminal import as_json, echo, print_audit, print_json, readable_name
 from flipcost.exceptions import FlipCostError, UserError
 

@@ -15,7 +15,7 @@ import typer
 
 from flipcost._options import RESULTS, option, same_as
 from flipcost._staging import check_folder, staged_folder
-from flipcost.cli._options import Results, command, in_options
+from flipcost.cli._command import Results, command, in_options
 from flipcost.cli._terminal import as_json, echo, print_json, print_table, say
 from flipcost.exceptions import UserError
 

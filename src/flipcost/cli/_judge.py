@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 from flipcost._options import RESULTS, option, same_as
 from flipcost._staging import check_folder, staged_folder
-from flipcost.cli._options import Results, command
+from flipcost.cli._command import Results, command
 from flipcost.cli._terminal import as_json, echo, print_json, readable_name, say
 from flipcost.exceptions import UserError, unknown_column
 

@@ -12,7 +12,7 @@ from typing import Any
 from flipcost._options import RESULTS, option, same_as
 from flipcost._staging import check_file, staged_file
 from flipcost.audit import read_capacity
-from flipcost.cli._options import MAX_BYTES, Results, command
+from flipcost.cli._command import MAX_BYTES, Results, command
 from flipcost.cli._terminal import echo
 from flipcost.exceptions import TableError, UserError
 

@@ -9,7 +9,7 @@ from pathlib import Path
 from flipcost._options import COSTS, KNOWN, RESULTS, option, same_as
 from flipcost._staging import staged_file
 from flipcost.audit import AuditOptions
-from flipcost.cli._options import Results, command
+from flipcost.cli._command import Results, command
 from flipcost.cli._terminal import echo, print_json
 from flipcost.exceptions import UserError
 

@@ -14,7 +14,7 @@ from typing import TYPE_CHECKING, Any
 
 import typer
 
-from flipcost.cli._options import in_options
+from flipcost.cli._command import in_options
 from flipcost.exceptions import clean_text
 
 if TYPE_CHECKING:

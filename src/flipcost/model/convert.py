@@ -33,7 +33,7 @@ from flipcost.estimators.flipcost.scores import (
 from flipcost.exceptions import ExportError
 from flipcost.model.boosters import trees_of
 from flipcost.model.formula import Formula
-from flipcost.model.parts import (
+from flipcost.model.schema import (
     FORMAT,
     VERSION,
     Column,

@@ -14,7 +14,7 @@ from flipcost.core.arrays import Array, Indices
 from flipcost.core.losses import uneven_squared
 
 if TYPE_CHECKING:
-    from flipcost.model.parts import FormulaData, Number
+    from flipcost.model.schema import FormulaData, Number
 
 # Rows that are scored at a time, and the largest number of their entries.
 _PART_ROWS, _PART_NUMBERS = 1 << 15, 1 << 22

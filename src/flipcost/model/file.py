@@ -14,7 +14,7 @@ from flipcost._version import __version__
 from flipcost.core.system import read_regular
 from flipcost.exceptions import ExportError, ModelFileError, clean_text
 from flipcost.model.formula import Formula
-from flipcost.model.parts import FORMAT, VERSION
+from flipcost.model.schema import FORMAT, VERSION
 
 # Models of 100,000 columns take 10 MB. Numbers that take two bytes in a file take 32 in memory.
 _MOST_BYTES = 32 << 20

@@ -12,7 +12,7 @@ from flipcost.core.arrays import Array
 from flipcost.core.costs import RowCosts, check_known, prices_of
 from flipcost.core.decision import Answer, bayes_calls
 from flipcost.model.evaluate import Evaluation
-from flipcost.model.parts import FormulaData
+from flipcost.model.schema import FormulaData
 from flipcost.tables import encoder as tables
 from flipcost.tables.roles import row_prices
 

@@ -14,7 +14,7 @@ from flipcost.model.steps import Steps
 
 if TYPE_CHECKING:
     from flipcost.model.formula import Formula
-    from flipcost.model.parts import Forest, TreeData
+    from flipcost.model.schema import Forest, TreeData
 
 # Versions with `TreeEnsemble` in double precision; onnxruntime has it since 1.20.
 _OPSET, _ML_OPSET, _IR = 17, 5, 9

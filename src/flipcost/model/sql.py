@@ -18,7 +18,7 @@ from flipcost.tables.columns import FALSE_WORDS, TRUE_WORDS
 
 if TYPE_CHECKING:
     from flipcost.model.formula import Formula
-    from flipcost.model.parts import (
+    from flipcost.model.schema import (
         Column,
         LevelTerm,
         NumberTerm,

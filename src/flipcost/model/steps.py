@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Generic, TypeVar
 
 import numpy as np
 
-from flipcost.model.parts import WEEK_DAYS, YEAR_DAYS, Number
+from flipcost.model.schema import WEEK_DAYS, YEAR_DAYS, Number
 
 if TYPE_CHECKING:
     from flipcost.model.formula import Formula

@@ -37,9 +37,9 @@ _COSTS = (
     "counted on rows that a model was not trained on, corrected for label errors and averaged over "
     "the possible error rates by their weight"
 )
-# How many of the likely errors the sentence about them counts.
 # Annotators that are named one by one.
 _FEW_ANNOTATORS = 3
+# How many of the likely errors the sentence about them counts.
 _FIRST = 100
 
 

@@ -259,7 +259,8 @@ class Encoder:
     def cells(self, X: Any) -> Array:
         """Return rows as numbers and codes, NaN where a value is missing, shape (n, n_cells).
 
-        Every other level has the code after the last. An array is returned as it is.
+        Unknown and rare levels share one code, one past the last level. An array is returned as it
+        is.
         """
         if not hasattr(X, "columns"):
             return np.asarray(X)
@@ -348,7 +349,7 @@ def _is_coded(table: Any, name: str) -> bool:
 
 
 def _with_levels(column: Column, text: Any, most: int) -> Column:
-    """Return a category with the levels that rows enough have, the most frequent first."""
+    """Return a category with the levels frequent enough to keep, the most frequent first."""
     counts = pc.value_counts(text.drop_null()).to_pylist()
     order = sorted(counts, key=lambda found: (-found["counts"], found["values"]))
     least = _LEVEL_ROWS if len(text) > 20 * _LEVEL_ROWS else 1

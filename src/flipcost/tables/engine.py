@@ -1,4 +1,7 @@
-"""Engines that hold a table and are asked about it in SQL."""
+"""Engines that hold a table and are asked about it in SQL.
+
+They are registered in `sql_engine` of `tables/scan.py`.
+"""
 
 from __future__ import annotations
 

@@ -188,7 +188,7 @@ class EngineTable(Table):
                 )
                 raise TableError(msg)
             weighs = values[0] if weight is None else values[1] or 0
-            n, before = counts.get(label, (0, 0.0))  # a number that is none is no label either
+            n, before = counts.get(label, (0, 0.0))  # NaN counts as a missing label
             counts[label] = n + int(values[0]), before + float(weighs)
         return counts
 
@@ -351,5 +351,5 @@ def shares_of(counts: Mapping[Any, int], size: int) -> tuple[dict[Any, float], i
 
 
 def _plain(value: Any) -> Any:
-    """Return a label as Python has it; a number that is none is no label."""
+    """Return a label as Python has it; NaN counts as a missing label."""
     return None if value is None or value != value else value

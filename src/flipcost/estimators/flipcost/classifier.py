@@ -448,7 +448,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         if drawn is not None:
             rows = rows.standing_for(drawn.weight)
         options = self._options(rows.prices, rows.weight)
-        rows, ties, scorer, scores, notes = self._learn(rows, rng, groups, time, given)
+        rows, dependence, scorer, scores, notes = self._learn(rows, rng, groups, time, given)
         scores_of_clean = None
         if clean is not None:
             X_clean = self._validated(clean[0], reset=False)
@@ -461,16 +461,16 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
                 scored = replace(scored, checked=replace(scored.checked, prevalence=share))
             if scored.checked is not None and scorer.has_features:
                 features = scorer.numbers(scorer.cells(rows.X))
-                scored = replace(scored, features=features, folds=ties.folds)
-            scored = ties.thin(scored, self.level)
+                scored = replace(scored, features=features, folds=dependence.folds)
+            scored = dependence.thin(scored, self.level)
             result = fit_scores(scored, options)
             if result.correction is not None:
                 scorer = scorer.corrected_by(*result.correction)
         self._store(result, scorer)
-        self.groups_, self.folds_ = ties.groups, ties.folds
+        self.groups_, self.folds_ = dependence.groups, dependence.folds
         if drawn is not None:
             self.sample_ = drawn
-        notes.append(ties.note(result.n_effective, result.probability, rows.positive))
+        notes.append(dependence.note(result.n_effective, result.probability, rows.positive))
         if any(notes):
             note = " ".join(filter(None, notes))
             self.warnings_.append(note)
@@ -492,20 +492,20 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
             check_not_swapped(X, positive, checked, simple)
             # What was checked is learned from as it is right; labels are calibrated as they were.
             learned = mended(positive, checked)
-        ties = read_dependence(X, learned, groups, time, self.cv, rng)
+        dependence = read_dependence(X, learned, groups, time, self.cv, rng)
         scorer, scores = learner.learn(
             X,
             learned,
             rows.weight,
-            ties.folds,
-            forward=ties.forward,
+            dependence.folds,
+            forward=dependence.forward,
             seed=int(rng.integers(1 << 31)),
         )
-        judged, notes = ties.judged_weight(rows.weight, positive), list[str | None]()
+        judged, notes = dependence.judged_weight(rows.weight, positive), list[str | None]()
         if checked is not None and judged is not None and not judged[checked.rows].any():
             # They were learned from; errors are counted on rows that were scored by others.
             checked, notes = None, [_EARLY]
-        return replace(rows, weight=judged, checked=checked), ties, scorer, scores, notes
+        return replace(rows, weight=judged, checked=checked), dependence, scorer, scores, notes
 
     def _learners(self, given: GivenScores | None) -> tuple[Any, Callable[..., Any]]:
         """Return what learns scores, and what learns a simple one: from labels to what scores."""

@@ -160,10 +160,13 @@ def saving(
     score = model.oof_probability_
     called = score > law.cost if model.chosen_ == "rule" else model.chosen_ == "all_positive"
     limits = CheckedRows(known, trusted[known] > 0).saving_interval(
-        rows.noisy, np.broadcast_to(called, len(score)), theirs > law.cost,
-        given_label(score, rows.noisy, model.rate_posterior_.mean), RowCosts.of(law.cost),
+        positive=rows.noisy,
+        called=np.broadcast_to(called, len(score)),
+        rival_called=theirs > law.cost,
+        expected=given_label(score, rows.noisy, model.rate_posterior_.mean),
         score=score,
-    )  # fmt: skip
+        costs=RowCosts.of(law.cost),
+    )
     eta, rival_called = law.eta(fresh), rival.fit(rows.X, rows.noisy).predict_proba(fresh)[:, 1]
     paid = [expected(c, eta, law.cost) for c in (rival_called > law.cost, model.predict(fresh))]
     return limits, paid[0] - paid[1]

@@ -54,21 +54,21 @@ def test_clean_rows_are_named_as_evidence(audits):
 def test_clean_rows_of_another_population_say_nothing_of_the_prevalence():
     """Where most ranges of the score hold none of them, they tell the curve only."""
     scores = np.random.default_rng(0).normal(size=2000)
-    bins = ScoreBins.from_scores(scores, scores > 0)
+    bins = ScoreBins.standardizing(scores, scores > 0)[0]
     alike = bins.with_clean(scores[:100], scores[:100] > 0)
-    told = PrevalencePrior.given(None, alike)
+    told = PrevalencePrior.updated_by_clean_rows(None, alike)
     assert told.low < np.mean(scores[:100] > 0) < told.high
     assert sum(alike.clean_counts) == pytest.approx(100, rel=0.1)
     tail = bins.with_clean(np.full(100, 2.0), np.ones(100, bool))
-    assert PrevalencePrior.given(None, tail) is None
+    assert PrevalencePrior.updated_by_clean_rows(None, tail) is None
 
 
 def test_clean_rows_and_a_known_prevalence_add_up():
     """Both narrow the range, which lies between them."""
     scores = np.random.default_rng(0).normal(size=2000)
-    bins = ScoreBins.from_scores(scores, scores > 0).with_clean(scores[:100], scores[:100] > 0)
-    told, alone = PrevalencePrior(0.55, 0.7), PrevalencePrior.given(None, bins)
-    both = PrevalencePrior.given(told, bins)
+    bins = ScoreBins.standardizing(scores, scores > 0)[0].with_clean(scores[:100], scores[:100] > 0)
+    told, alone = PrevalencePrior(0.55, 0.7), PrevalencePrior.updated_by_clean_rows(None, bins)
+    both = PrevalencePrior.updated_by_clean_rows(told, bins)
     assert both.high - both.low < min(told.high - told.low, alone.high - alone.low)
     assert alone.low < both.low
     assert both.high < told.high

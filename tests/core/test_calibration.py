@@ -93,7 +93,7 @@ def brute(bins, rate):
 def test_integrals_match_brute_force(n, slope, rate):
     """Evidence is within a tenth of a nat and probabilities within 0.03 of a dense grid's."""
     scores, noisy, _ = draw(n, slope, -1.0, rate, seed=n)
-    bins = ScoreBins.from_scores(scores, noisy)
+    bins = ScoreBins.standardizing(scores, noisy)[0]
     fit = calibrate([bins], [rate])
     evidence, curve = brute(bins, rate)
     assert fit.log_evidence[0, 0] == pytest.approx(evidence, abs=0.1)
@@ -106,7 +106,7 @@ def test_checked_rows_match_brute_force(power):
     """Right labels count given their labels, at full weight however the labels are tempered."""
     scores, noisy, clean = draw(400, 1.5, -0.5, (0.3, 0.1), seed=11)
     rows = np.arange(60)
-    bins = ScoreBins.from_scores(scores, noisy).tempered(power)
+    bins = ScoreBins.standardizing(scores, noisy)[0].tempered(power)
     bins = bins.with_checked(scores[rows], clean[rows], noisy[rows])
     rate = (0.25, 0.12)
     own = float(flip_log_likelihood(bins.flips, np.array([rate]))[0])
@@ -120,7 +120,7 @@ def test_checked_rows_match_brute_force(power):
 def test_modes_are_stationary():
     """A mode has a higher density than its neighbours in every direction."""
     scores, noisy, _ = draw(500, 1.5, -1.0, (0.2, 0.2), seed=3)
-    bins = ScoreBins.from_scores(scores, noisy)
+    bins = ScoreBins.standardizing(scores, noisy)[0]
     modes = find_modes(BinStack.from_bins([bins]), [(0.2, 0.2), (0.05, 0.3)])
     steps = np.array([(0, 0), (0.1, 0), (-0.1, 0), (0, 0.1), (0, -0.1)])
     for (k, shape), (r, rate) in product(enumerate(priors.CURVE_SHAPES), enumerate(modes.rates)):
@@ -136,7 +136,7 @@ def test_rare_weak_outcomes_are_not_taken_for_missed_positives(scale):
     line = rng.normal(size=12_000) - 3.2
     eta = expit(line)
     score = {"probability": eta, "ranks": np.argsort(np.argsort(line)), "log-odds": line}[scale]
-    bins = ScoreBins.from_scores(score.astype(float), rng.random(len(eta)) < eta)
+    bins = ScoreBins.standardizing(score.astype(float), rng.random(len(eta)) < eta)[0]
     fit = integrate_rates([bins])
     assert (fit.weight.sum(axis=0) @ fit.rates)[0] < 0.45
     found = fit.probability([bins.standardize(score)])
@@ -147,7 +147,7 @@ def test_bins_hold_all_rows():
     """Counts of the bins add up to the labels, weights included."""
     scores, noisy, _ = draw(1000, 1.0, 0.0, (0.1, 0.1), seed=0)
     weight = np.random.default_rng(1).random(1000)
-    bins = ScoreBins.from_scores(scores, noisy, weight)
+    bins = ScoreBins.standardizing(scores, noisy, weight)[0]
     assert bins.positive.sum() == pytest.approx(weight[noisy].sum())
     assert bins.negative.sum() == pytest.approx(weight[~noisy].sum())
 
@@ -155,8 +155,8 @@ def test_bins_hold_all_rows():
 def test_units_of_the_score_do_not_matter():
     """A score in other units has the same evidence and the same curve."""
     scores, noisy, _ = draw(400, 1.0, -0.5, (0.2, 0.2), seed=5)
-    one = calibrate([ScoreBins.from_scores(scores, noisy)], [(0.2, 0.2)])
-    other = calibrate([ScoreBins.from_scores(1e6 * scores + 1e8, noisy)], [(0.2, 0.2)])
+    one = calibrate([ScoreBins.standardizing(scores, noisy)[0]], [(0.2, 0.2)])
+    other = calibrate([ScoreBins.standardizing(1e6 * scores + 1e8, noisy)[0]], [(0.2, 0.2)])
     np.testing.assert_allclose(other.log_evidence, one.log_evidence, atol=1e-2)
     np.testing.assert_allclose(other.curves, one.curves, atol=1e-3)
 
@@ -164,7 +164,7 @@ def test_units_of_the_score_do_not_matter():
 def test_curves_rise_within_bounds():
     """Probabilities rise with the score and stay within (0, 1)."""
     scores, noisy, _ = draw(200, 0.5, -1.0, (0.3, 0.3), seed=6)
-    fit = calibrate([ScoreBins.from_scores(scores, noisy)], [(0.0, 0.0), (0.4, 0.4)])
+    fit = calibrate([ScoreBins.standardizing(scores, noisy)[0]], [(0.0, 0.0), (0.4, 0.4)])
     assert np.all(np.diff(fit.curves, axis=-1) > 0)
     assert fit.curves.min() > 0
     assert fit.curves.max() < 1
@@ -173,7 +173,7 @@ def test_curves_rise_within_bounds():
 def test_clean_probabilities_are_calibrated():
     """Where clean probabilities average p, a share p of clean labels is positive (4 errors)."""
     scores, noisy, clean = draw(60_000, 2.0, -1.0, (0.25, 0.25), seed=7)
-    bins = ScoreBins.from_scores(scores, noisy)
+    bins = ScoreBins.standardizing(scores, noisy)[0]
     fit = calibrate([bins], [(0.25, 0.25)])
     eta = fit.probability([bins.standardize(scores)])
     for low, high in ((0.0, 0.1), (0.1, 0.3), (0.3, 0.7), (0.7, 0.9), (0.9, 1.0)):
@@ -186,7 +186,10 @@ def test_clean_probabilities_are_calibrated():
 def test_pooling_is_a_weighted_mean():
     """The pooled probability is the mean of the curves by posterior weight."""
     scores, noisy, _ = draw(300, 1.0, 0.0, (0.1, 0.1), seed=8)
-    bins = [ScoreBins.from_scores(scores, noisy), ScoreBins.from_scores(np.sin(scores), noisy)]
+    bins = [
+        ScoreBins.standardizing(scores, noisy)[0],
+        ScoreBins.standardizing(np.sin(scores), noisy)[0],
+    ]
     fit = calibrate(bins, [(0.1, 0.1), (0.2, 0.2)])
     standard = [bins[0].standardize(scores), bins[1].standardize(np.sin(scores))]
     by_hand = sum(
@@ -208,15 +211,15 @@ def _drawn(n, sample, seed):
     each = tuple(float((noisy == k).sum() / len(places[k])) for k in (False, True))
     rows = np.concatenate(places)
     weight = np.where(noisy[rows], each[1], each[0])
-    plain = ScoreBins.from_scores(scores[rows], noisy[rows], weight)
-    return plain.of_drawn(each), ScoreBins.from_scores(scores, noisy)
+    plain = ScoreBins.standardizing(scores[rows], noisy[rows], weight)[0]
+    return plain.of_drawn(each), ScoreBins.standardizing(scores, noisy)[0]
 
 
 def test_drawn_labels_count_as_rows_and_stand_for_the_table():
     """Half of the sample is positive, but the share is the table's, and so is the curve."""
     sample, table = _drawn(40_000, 1_600, 0)
     assert sample.positive.sum() == pytest.approx(sample.negative.sum(), rel=1e-9)
-    assert sample.noisy_share == pytest.approx(table.noisy_share, rel=1e-9)
+    assert sample.label_share == pytest.approx(table.label_share, rel=1e-9)
     rates = [(0.3, 0.0)]
     ours, whole = (calibrate([b], rates).curves[0, 0] for b in (sample, table))
     inside = np.abs(TABLE) < 2

@@ -80,7 +80,9 @@ def test_all_rows_checked_gives_the_cost_itself():
     """With every row checked the model, which counts for a few rows a cell, hardly moves it."""
     labels, called, clean, eta, _ = draw(5000, 0)
     expected = given_label(eta, labels, (0.2, 0.0))
-    found = CheckedRows(np.arange(5000), clean).cost(labels, called, expected, COSTS, score=eta)
+    found = CheckedRows(np.arange(5000), clean).cost(
+        positive=labels, called=called, expected=expected, score=eta, costs=COSTS
+    )
     assert found.value == pytest.approx(true_cost(clean, called, 0.3), abs=64 * 2 / 5000)
     assert found.low < found.value < found.high
 
@@ -99,7 +101,9 @@ def test_the_interval_covers_however_mistakes_lie(by_label):
         rows = rng.choice(4000, 120, replace=False, p=odds / odds.sum())
         # A model that is wrong: it thinks that labels are right.
         believed = labels.astype(float)
-        found = CheckedRows(rows, clean[rows]).cost(labels, called, believed, COSTS, score=eta)
+        found = CheckedRows(rows, clean[rows]).cost(
+            positive=labels, called=called, expected=believed, score=eta, costs=COSTS
+        )
         covered += found.low <= true_cost(clean, called, 0.3) <= found.high
     assert covered >= 180
 
@@ -116,7 +120,9 @@ def test_rows_that_look_wrong_do_not_bias_the_cost():
         expected = given_label(eta, labels, (0.3, 0.02))
         wrong = np.where(labels, 1 - expected, expected)
         rows = np.argsort(-wrong)[:200]
-        found = CheckedRows(rows, clean[rows]).cost(labels, called, expected, COSTS, score=eta)
+        found = CheckedRows(rows, clean[rows]).cost(
+            positive=labels, called=called, expected=expected, score=eta, costs=COSTS
+        )
         off.append(found.value / true_cost(clean, called, 0.3) - 1)
     assert abs(np.mean(off)) < 0.1 + 4 * np.std(off) / np.sqrt(40)
 
@@ -130,12 +136,10 @@ def test_a_saving_is_the_difference_of_two_costs():
         rows = rng.choice(3000, 150, replace=False)
         checked = CheckedRows(rows, clean[rows])
         expected = given_label(eta, labels, (0.3, 0.02))
-        low, high = checked.saving_interval(labels, called, rival, expected, COSTS, score=eta)
+        rows_of = {"positive": labels, "called": called, "expected": expected, "score": eta}
+        low, high = checked.saving_interval(**rows_of, rival_called=rival, costs=COSTS)
         covered += low <= true_cost(clean, rival, 0.3) - true_cost(clean, called, 0.3) <= high
-        assert checked.saving_interval(labels, called, called, expected, COSTS) == (
-            0.0,
-            0.0,
-        )
+        assert checked.saving_interval(**rows_of, rival_called=called, costs=COSTS) == (0.0, 0.0)
     assert covered >= 51  # fewer of 60 at 95 % has probability below 0.002
 
 

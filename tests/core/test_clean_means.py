@@ -98,7 +98,9 @@ def test_checked_rows_cover_the_cost_at_prices_by_row():
         rows = rng.choice(n, n_checked, replace=False)
         checked = CheckedRows(rows, y[rows])
         expected = given_label(eta, noisy, (0.15, 0.15))
-        found = checked.cost(noisy, called, expected, prices)
+        found = checked.cost(
+            positive=noisy, called=called, expected=expected, score=expected, costs=prices
+        )
         covered += found.low <= prices.paid(y, called).mean() <= found.high
     # 95 % of 120, less three standard errors of chance; the truth here is that of the rows.
     assert covered / draws > 0.95 - 3 * np.sqrt(0.05 * 0.95 / draws)

@@ -116,7 +116,7 @@ def draw(n, rate, seed, slope=2.0):
 
 
 def posterior(scores, noisy, clean=None, rows=None):
-    bins = ScoreBins.from_scores(scores, noisy)
+    bins = ScoreBins.standardizing(scores, noisy)[0]
     if rows is not None:
         bins = bins.with_checked(scores[rows], clean[rows], noisy[rows])
     return rate_posterior([bins], integrate_rates([bins]))
@@ -175,7 +175,7 @@ def noisy_bins(n, rate, seed, slope=2.0, offset=-0.7):
     clean = rng.random(n) < expit(slope * scores + offset)
     rho_pos, rho_neg = rate
     noisy = clean ^ (rng.random(n) < np.where(clean, rho_pos, rho_neg))
-    return ScoreBins.from_scores(scores, noisy)
+    return ScoreBins.standardizing(scores, noisy)[0]
 
 
 def posterior_of(fit):
@@ -221,7 +221,9 @@ def test_checked_rows_cover_rates_of_mistakes_that_follow_the_score():
         fit = integrate_rates([bins])
         eta, posterior = fit.probability([z]), rate_posterior([bins], fit)
         checked = CheckedRows(rows, clean[rows])
-        drawn = checked.rates(noisy, eta, given_label(eta, noisy, posterior.mean))
+        drawn = checked.rates(
+            positive=noisy, expected=given_label(eta, noisy, posterior.mean), score=eta
+        )
         limits = np.array(posterior.measured(drawn).interval())
         truth = np.array([(noisy != clean)[clean].mean(), (noisy != clean)[~clean].mean()])
         covered += (limits[:, 0] <= truth) & (truth <= limits[:, 1])
@@ -245,7 +247,7 @@ def test_a_tiny_rate_is_resolved():
     clean = rng.random(200_000) < expit(4 * scores - 8)
     noisy = clean ^ (rng.random(200_000) < 0.01)
     low, high = posterior_of(
-        integrate_rates([ScoreBins.from_scores(scores, noisy)], "symmetric")
+        integrate_rates([ScoreBins.standardizing(scores, noisy)[0]], "symmetric")
     ).interval()[0]
     assert 0.007 < low < 0.01 < high < 0.013
 
@@ -265,7 +267,7 @@ def test_known_rate_is_a_prior():
     """A rate known from elsewhere pulls a vague posterior to itself."""
     bins = noisy_bins(150, (0.1, 0.1), seed=3, slope=0.5)
     free = posterior_of(integrate_rates([bins])).mean[0]
-    known = posterior_of(integrate_rates([bins], known=(0.1, 0.01))).mean[0]
+    known = posterior_of(integrate_rates([bins], rate_prior=(0.1, 0.01))).mean[0]
     assert abs(known - 0.1) < 0.01 < abs(free - 0.1)
 
 

@@ -51,7 +51,9 @@ def test_costs_are_covered_after_three_rounds_of_chosen_rows():
             rows = np.concatenate([rows, draw_rows(choice.chance, order, seed + number)])
         expected = given_label(eta, labels, rates.mean)
         checked = CheckedRows(rows, clean[rows])
-        found = checked.cost(labels, called, expected, RowCosts.of(COST), score=eta)
+        found = checked.cost(
+            positive=labels, called=called, expected=expected, score=eta, costs=RowCosts.of(COST)
+        )
         paid = np.mean(np.where(clean, (1 - COST) * ~called, COST * called))
         held += found.low <= paid <= found.high
         off.append(found.value - paid)

@@ -255,7 +255,7 @@ class AuditData:
         Where nothing can be said of label errors: none, so that recorded labels are counted.
         """
         posterior = self.classifier.rate_posterior_
-        if self.rows.checked is not None or len(posterior.weight) == 1:
+        if self.rows.checked is not None or posterior.is_known:
             return posterior
         if self.classifier.state_ in ("no_signal", "small"):
             return replace(AS_RECORDED, models=posterior.models)

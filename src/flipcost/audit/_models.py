@@ -517,7 +517,14 @@ def _saving(
         return paired_saving(*both, rows.costs, posterior, rows.weight, rows.level, design)
     expected = given_label(score, rows.positive, posterior.mean)
     low, high = rows.checked.saving_interval(
-        *both, expected, rows.costs, rows.weight, rows.level, score
+        positive=rows.positive,
+        called=winner.called,
+        rival_called=rival.called,
+        expected=expected,
+        score=score,
+        costs=rows.costs,
+        sample_weight=rows.weight,
+        level=rows.level,
     )
     ours, theirs = (_clean_cost(data, posterior, c.called).value for c in (winner, rival))
     value = theirs - ours

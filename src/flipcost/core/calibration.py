@@ -105,13 +105,6 @@ class ScoreBins:
     clean: Array | None = None
 
     @classmethod
-    def from_scores(
-        cls, scores: Array, positive: ArrayLike, sample_weight: Array | None = None
-    ) -> ScoreBins:
-        """Bin scores, equally wide within four standard deviations."""
-        return cls.standardizing(scores, positive, sample_weight)[0]
-
-    @classmethod
     def standardizing(
         cls,
         scores: Array,
@@ -119,7 +112,10 @@ class ScoreBins:
         sample_weight: Array | None = None,
         out: Array | None = None,
     ) -> tuple[ScoreBins, Array]:
-        """Return the same, and the scores in the units of the bins, in `out` if that is given."""
+        """Bin scores, equally wide within four standard deviations.
+
+        Return the scores in the units of the bins too, in `out` if that is given.
+        """
         labels = np.asarray(positive, dtype=bool)
         location = float(np.average(scores, weights=sample_weight))
         z = np.subtract(scores, location, out=out)
@@ -246,7 +242,7 @@ class ScoreBins:
         return np.zeros((2, 2)) if self.checked is None else np.asarray(self.checked.sum(axis=2))
 
     @property
-    def noisy_share(self) -> float:
+    def label_share(self) -> float:
         """Share of positive labels in all that these stand for."""
         positive = self.stands_for[1] * self.positive.sum()
         return float(positive / (positive + self.stands_for[0] * self.negative.sum()))
@@ -485,7 +481,7 @@ def integrate_modes(
     weight = np.exp(laplace[kept] - laplace.max())
     evidence[~heavy] += np.average(evidence[kept] - plain, weights=weight)
     own = np.repeat(bins.table[:, :n_table], modes.log_evidence.shape[1], axis=0)[~heavy]
-    found[~heavy] = expit(np.exp(theta[~heavy, :1]) * own + theta[~heavy, 1:])
+    found[~heavy] = expit_inplace(np.exp(theta[~heavy, :1]) * own + theta[~heavy, 1:])
     shape = modes.log_evidence.shape
     return Calibration(
         modes.rates,
@@ -747,7 +743,7 @@ class CurveFits:
             return evidence + area, np.empty((len(mode), 0))
         weight = np.exp(joint - evidence[:, None]).astype(np.float32)
         line = theta.astype(np.float32)
-        eta = expit(np.exp(line[..., :1]) * self._bins.table[:, None] + line[..., 1:])
+        eta = expit_inplace(np.exp(line[..., :1]) * self._bins.table[:, None] + line[..., 1:])
         found = weight[:, None] @ eta
         # Rounded to seven digits, weights may add up to a little more than one.
         return evidence + area, np.minimum(found[:, 0].astype(float), 1.0)
@@ -771,7 +767,7 @@ def _log_sum_above(values: Array, largest: Any, axis: int | None) -> Any:
 # numpy's exp, log and tanh take a vector at a time; scipy's expit, log_expit and log1p, exact to
 # the last digit far out, took five to fifteen times as long and most of a fit. Probabilities are
 # cut at 1e-12 anyhow, where what is lost is a ten-thousandth.
-def expit(line: NDArray[Any]) -> NDArray[Any]:
+def expit_inplace(line: NDArray[Any]) -> NDArray[Any]:
     """Return the logistic function, by numpy's fast tanh; overwrites its argument."""
     line *= 0.5
     np.tanh(line, out=line)

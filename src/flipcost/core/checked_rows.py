@@ -1,21 +1,21 @@
-r"""Checked rows: what they tell of cells of label and score, and of what misses and alarms cost.
+r"""Checked rows: what they tell of cells of label and score, and of the cost of misses and alarms.
 
 A label, a call and a range of the score put each row in a cell. How many rows a cell holds is
-known; what share :math:`\pi_c` of them is truly positive is what the model says of it, up to a
-doubt, and what checked rows say:
+known; what share :math:`\pi_c` of them is truly positive follows from what the model says, up to a
+normal error, and from what checked rows say:
 
 .. math::
 
     \operatorname{logit} \pi_c = \operatorname{logit} m_c + b + d_c, \qquad d \sim N(0, K),
     \qquad k_c \sim \operatorname{Bin}(n_c, \pi_c) .
 
-The shift :math:`b` of all cells of a label keeps their expected share what the model says: doubt
-alone would raise a small one. The doubt :math:`K` moves all cells of a label together, moves those
-of a label and a call, tilts the model, follows the score smoothly, and leaves something to each
-cell; so checked rows teach their own cell most, its neighbours much and others little, and a cell
-that no one looked at stays uncertain. Sums over cells are post-stratified: rows may have been
-chosen for checking by label, call and score, as unevenly as one likes; within a cell they must
-represent the others.
+The shift :math:`b` of all cells of a label keeps their expected share what the model says: the
+prior alone would raise a small one. The covariance :math:`K` moves all cells of a label together,
+moves those of a label and a call, tilts the model, follows the score smoothly, and leaves something
+to each cell. So checked rows teach their own cell most, its neighbours much and others little, and
+a cell without checked rows stays uncertain. Sums over cells are post-stratified: rows may be chosen
+for checking by label, call and score, however unevenly; within a cell they must represent the
+others.
 """
 
 from __future__ import annotations
@@ -105,7 +105,7 @@ class ScoreCells:
             codes % n_bins,
         )
 
-    def doubt(self, wider: float = 1.0, rates: Array | None = None) -> Array:
+    def prior_covariance(self, wider: float = 1.0, rates: Array | None = None) -> Array:
         """Return the covariance of the log-odds by which the model may be off, shape (C, C).
 
         `rates` is the part of it that comes from not knowing the error rates; the doubt of all
@@ -134,7 +134,7 @@ class ScoreCells:
         weight: ArrayLike | None = None,
         rates: Array | None = None,
     ) -> CellPosterior:
-        """Return what is known of the cells once rows were checked; `rates` as in `doubt`."""
+        """Return the posterior given checked rows; `rates` as in `prior_covariance`."""
         n_cells = len(self.share)
         w = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)
         w, own = priors.CHECKED_WEIGHT * w, self.cell[rows]
@@ -146,15 +146,15 @@ class ScoreCells:
         start = logit(np.clip(self.expected, priors.CELL_SUREST, 1 - priors.CELL_SUREST))
         parts = []
         for wider in (1.0, priors.CELL_WIDER):
-            doubt = self.doubt(wider, rates)
-            # Of a model that is far off nothing is expected.
-            middle = self._centred(start, doubt) if wider == 1.0 else start
-            parts.append((middle, doubt, *_laplace(middle, doubt, ones, zeros)))
+            prior = self.prior_covariance(wider, rates)
+            # Under the wide prior the model's mean share is not preserved.
+            middle = self._centred(start, prior) if wider == 1.0 else start
+            parts.append((middle, prior, *_laplace(middle, prior, ones, zeros)))
         return CellPosterior(self, ones, zeros, parts[0], parts[1])
 
-    def _centred(self, start: Array, doubt: Array) -> Array:
-        """Shift log-odds, by label, so that in spite of the doubt the mean share is theirs."""
-        middle, spread = start.copy(), np.sqrt(np.diag(doubt))
+    def _centred(self, start: Array, prior: Array) -> Array:
+        """Shift log-odds, by label, so that under the prior the mean share is the model's."""
+        middle, spread = start.copy(), np.sqrt(np.diag(prior))
         for label in (False, True):
             own = np.flatnonzero((self.label == label) & (self.share > 0))
             if not len(own):
@@ -190,7 +190,7 @@ class CellPosterior:
         The cells.
     positives, negatives : ndarray of shape (C,)
         Checked rows of each, by weight.
-    usual, wide : tuple of (start, doubt, mode, covariance)
+    usual, wide : tuple of (start, prior, mode, covariance)
         Prior of the log-odds, and the normal distribution nearest to their posterior; and the same
         if the model may be off by more.
     """
@@ -211,16 +211,14 @@ class CellPosterior:
         wide = priors.CELL_WIDER_WEIGHT
         parts = [(1.0, self.wide)] if in_doubt else [(1 - wide, self.usual), (wide, self.wide)]
         lines, weights = [], []
-        for share, (start, doubt, mode, covariance) in parts:
+        for share, (start, prior, mode, covariance) in parts:
             line, log_proposed = _normal(rng, n_draws, mode, covariance)
             log_share, log_rest = log_expit(line), log_expit(-line)
             found = log_share @ self.positives + log_rest @ self.negatives
             lines.append(line)
-            weights.append(np.log(share) + found + _log_normal(line, start, doubt) - log_proposed)
+            weights.append(np.log(share) + found + _log_normal(line, start, prior) - log_proposed)
         line, log_weight = np.concatenate(lines), np.concatenate(weights)
-        upto = np.cumsum(np.exp(log_weight - log_weight.max()))
-        kept = np.searchsorted(upto, (np.arange(n_draws) + 0.5) / n_draws * upto[-1])
-        return np.asarray(expit(rng.permutation(line[kept])))
+        return np.asarray(expit(rng.permutation(line[_resampled(log_weight, n_draws)])))
 
 
 def score_places(score: ArrayLike, sample_weight: Array | None = None) -> Array:
@@ -239,6 +237,12 @@ def score_places(score: ArrayLike, sample_weight: Array | None = None) -> Array:
     middle = np.cumsum(counts) - counts / 2
     ranked = ((middle - middle[0]) / max(float(middle[-1] - middle[0]), 1e-300))[rank]
     return np.asarray((along + ranked) / 2)
+
+
+def _resampled(log_weight: Array, n: int) -> NDArray[np.intp]:
+    """Return which draws to keep: n of them by weight, by systematic resampling."""
+    upto = np.cumsum(np.exp(log_weight - log_weight.max()))
+    return np.asarray(np.searchsorted(upto, (np.arange(n) + 0.5) / n * upto[-1]))
 
 
 def _normal(
@@ -313,13 +317,14 @@ class CheckedRows:
 
     def cost(
         self,
+        *,
         positive: ArrayLike,
         called: ArrayLike,
         expected: ArrayLike,
+        score: ArrayLike,
         costs: RowCosts,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
-        score: ArrayLike | None = None,
     ) -> Interval:
         """Return the clean cost of a row under decisions.
 
@@ -327,7 +332,7 @@ class CheckedRows:
         one where a few of them weigh most.
         """
         cells, paid, told, weight = self._by_cost(
-            positive, called, expected, costs, sample_weight, score
+            positive, called, expected, score, costs, sample_weight
         )
         # What is paid in a cell whose rows are truly positive, and if none is.
         slope, base = np.where(cells.called, -paid, paid), np.where(cells.called, paid, 0.0)
@@ -338,12 +343,13 @@ class CheckedRows:
 
     def mistakes(
         self,
+        *,
         positive: ArrayLike,
         called: ArrayLike,
         expected: ArrayLike,
+        score: ArrayLike,
         costs: RowCosts,
         sample_weight: ArrayLike | None = None,
-        score: ArrayLike | None = None,
     ) -> tuple[float, float]:
         """Return what a row costs by misses and by false alarms under decisions.
 
@@ -351,7 +357,7 @@ class CheckedRows:
         these two once.
         """
         cells, paid, told, weight = self._by_cost(
-            positive, called, expected, costs, sample_weight, score
+            positive, called, expected, score, costs, sample_weight
         )
         share = told.drawn_shares(cells, weight).mean(axis=0)
         misses = (cells.share * paid) @ np.where(cells.called, 0.0, share)
@@ -363,9 +369,9 @@ class CheckedRows:
         positive: ArrayLike,
         called: ArrayLike,
         expected: ArrayLike,
+        score: ArrayLike,
         costs: RowCosts,
         sample_weight: ArrayLike | None,
-        score: ArrayLike | None,
     ) -> tuple[ScoreCells, Array, CheckedRows, ArrayLike | None]:
         """Return cells of rows, what a mistake costs in each, and how much checked rows tell.
 
@@ -387,21 +393,20 @@ class CheckedRows:
                 relative[own] = at_stake[own] / means[int(call)]
                 told_weight[checked] = _told(rows[self.rows][checked], relative[self.rows][checked])
             weight, told = rows * relative, replace(self, weight=told_weight, prevalence=None)
-        cells = ScoreCells.from_rows(
-            positive, expected if score is None else score, expected, weight, calls
-        )
+        cells = ScoreCells.from_rows(positive, score, expected, weight, calls)
         return cells, means[cells.called.astype(np.intp)], told, weight
 
     def saving_interval(
         self,
+        *,
         positive: ArrayLike,
         called: ArrayLike,
         rival_called: ArrayLike,
         expected: ArrayLike,
+        score: ArrayLike,
         costs: RowCosts,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
-        score: ArrayLike | None = None,
     ) -> tuple[float, float]:
         """Return the limits of what a row costs less under calls than under those of a rival.
 
@@ -416,9 +421,7 @@ class CheckedRows:
         if not costs.is_constant:
             at_stake = np.maximum(both[self.rows], 0.0)
             told = replace(self, weight=_told(rows[self.rows], at_stake), prevalence=None)
-        cells = ScoreCells.from_rows(
-            positive, expected if score is None else score, expected, weight, ours != theirs
-        )
+        cells = ScoreCells.from_rows(positive, score, expected, weight, ours != theirs)
         # Rows that ours alone calls positive gain where they are, those of the rival where not.
         side = ours.astype(float) - theirs
         turned, paid = (
@@ -436,9 +439,10 @@ class CheckedRows:
 
     def rates(
         self,
+        *,
         positive: ArrayLike,
-        score: ArrayLike,
         expected: ArrayLike,
+        score: ArrayLike,
         sample_weight: ArrayLike | None = None,
     ) -> Array:
         """Draw both error rates of the rows: shares of the positives and of the negatives.
@@ -465,9 +469,7 @@ class CheckedRows:
             return drawn
         # Draws count by how likely their share of positives is: of each as many copies.
         log_density = self.prevalence.log_density(drawn @ cells.share)
-        upto = np.cumsum(np.exp(log_density - log_density.max()))
-        ticks = (np.arange(_DRAWS) + 0.5) / _DRAWS * upto[-1]
-        return np.asarray(drawn[np.searchsorted(upto, ticks)])
+        return np.asarray(drawn[_resampled(log_density, _DRAWS)])
 
     def _limits(
         self, drawn: Array, cells: ScoreCells, sample_weight: ArrayLike | None, level: float
@@ -482,7 +484,7 @@ class CheckedRows:
 
 
 def _told(weight: Array, at_stake: Array) -> Array:
-    """Return weights of checked rows that count for less where few have most at stake."""
+    """Return weights by stake, scaled so that a few large stakes lower the effective size."""
     squares = float((weight * at_stake**2).sum())
     total = float((weight * at_stake).sum())
     return np.asarray(weight * at_stake * (total / squares if squares > 0 else 0.0))

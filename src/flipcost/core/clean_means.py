@@ -154,7 +154,7 @@ class LabelSums:
         return float(first**2 / second) if second > 0 else 0.0
 
     @property
-    def noisy_share(self) -> float:
+    def label_share(self) -> float:
         """Share of positive labels."""
         weight = self.first[..., 0].sum(axis=-2).reshape(-1, 2)[0]
         return float(weight[1] / weight.sum())
@@ -247,9 +247,9 @@ class LabelSums:
             Value, lower and upper limit.
         """
         value = self.by_rate(posterior) @ posterior.weight
-        unmix, weight = posterior.unmixings(self.noisy_share, wide=True)
+        unmix, weight = posterior.unmixings(self.label_share, wide=True)
         least, most = np.moveaxis(self._limits(), -1, 0)
-        if posterior.doubt(self.n_effective) is not None:
+        if posterior.why_uninformative(self.n_effective) is not None:
             return clip_intervals(value, least, most, least, most)
         values, errors = self.smooth().at(unmix)
         errors = np.minimum(errors, ((most - least) / 2)[..., None])
@@ -261,7 +261,7 @@ class LabelSums:
 
     def by_rate(self, posterior: RatePosterior) -> Array:
         """Return the mean on clean labels under each rate of the posterior, shape (..., R)."""
-        unmix, _ = posterior.unmixings(self.noisy_share, wide=False)
+        unmix, _ = posterior.unmixings(self.label_share, wide=False)
         return self.at(unmix)[0]
 
 
@@ -432,7 +432,7 @@ def paired_saving(
     )
     both = saving_sums(positive, called, rival_called, costs, sample_weight).thinned(design)
     at_ours, at_theirs = (sums.by_rate(posterior) @ posterior.weight for sums in (ours, theirs))
-    unmix, share = posterior.unmixings(both.noisy_share, wide=True)
+    unmix, share = posterior.unmixings(both.label_share, wide=True)
     (own, _), (rival, _) = (sums.smooth().at(unmix) for sums in (ours, theirs))
     # No saving is larger than what both mistakes cost on all rows that the two decide differently.
     apart = float((both.reach[..., 1] - both.reach[..., 0]).sum() / both.first[..., 0].sum())

@@ -35,10 +35,11 @@ if TYPE_CHECKING:
 Answer: TypeAlias = Literal["rule", "all_negative", "all_positive"]
 CONSTANTS: tuple[Answer, Answer] = ("all_negative", "all_positive")
 ANSWERS: tuple[Answer, ...] = ("rule", *CONSTANTS)
-# Gains below rounding are none: the rule and a constant that it equals differ by 1e-17 or so.
+# Gains smaller than rounding error count as zero: the rule and a constant that it equals differ by
+# 1e-17 or so.
 _TIE = 1e-9
-# With this many checked rows the difference that they show weighs half of what it weighs with many.
-# With 30 the noise tax of real labels was 0.162 when it weighed all, 0.147 so (five splits).
+# Shrinkage: with n checked rows their difference gets weight n / (n + 100). With 30 the noise tax
+# of real labels was 0.162 at full weight, 0.147 so (five splits).
 _CHECKED_ROWS = 100.0
 
 
@@ -204,13 +205,13 @@ def decide(
         costs,
         {answer: [found.value] for answer, found in paid.items()},
         sample_weight,
-        evidence_weight=_evidence_weight(checked),
+        checked_shrinkage=_checked_shrinkage(checked),
         no_signal=posterior.has_no_signal,
     )
     return Decision(chosen[0], tables, paid)
 
 
-def _evidence_weight(checked: CheckedRows | None) -> float:
+def _checked_shrinkage(checked: CheckedRows | None) -> float:
     """Return the weight of the checked rows' estimate, n / (n + n0); 1 without any."""
     return 1.0 if checked is None else len(checked.rows) / (len(checked.rows) + _CHECKED_ROWS)
 
@@ -256,7 +257,12 @@ def choose_at_factors(
             key = called.tobytes()
             if key not in found:
                 found[key] = checked.mistakes(
-                    positive, called, expected, costs, sample_weight, probability
+                    positive=positive,
+                    called=called,
+                    expected=expected,
+                    score=probability,
+                    costs=costs,
+                    sample_weight=sample_weight,
                 )
             return factor * found[key][0] + found[key][1]
 
@@ -272,7 +278,7 @@ def choose_at_factors(
         paid,
         sample_weight,
         times,
-        evidence_weight=_evidence_weight(checked),
+        checked_shrinkage=_checked_shrinkage(checked),
         no_signal=posterior.has_no_signal,
     )
 
@@ -329,8 +335,18 @@ def clean_cost(
     """
     costs = RowCosts.of(cost)
     if checked is not None:
-        expected = given_label(probability, positive, posterior.mean)  # type: ignore[arg-type]
-        return checked.cost(positive, called, expected, costs, sample_weight, level, probability)
+        if probability is None:
+            msg = "`probability` is needed with checked rows."
+            raise ValueError(msg)
+        return checked.cost(
+            positive=positive,
+            called=called,
+            expected=given_label(probability, positive, posterior.mean),
+            score=probability,
+            costs=costs,
+            sample_weight=sample_weight,
+            level=level,
+        )
     sums = cost_sums(positive, called, costs, sample_weight, table)
     if call_design is not None:
         sums = sums.thinned(call_design(called, posterior))
@@ -346,7 +362,7 @@ def fallback_to_constant(
     sample_weight: ArrayLike | None = None,
     factors: ArrayLike = (1.0,),
     *,
-    evidence_weight: float = 1.0,
+    checked_shrinkage: float = 1.0,
     no_signal: bool = False,
 ) -> list[Answer]:
     """Return the rule where it is estimated to beat the better constant, else that constant.
@@ -370,8 +386,8 @@ def fallback_to_constant(
         Weights of the rows.
     factors : array-like of shape (K,), default=(1.0,)
         What misses cost times as much.
-    evidence_weight : float, default=1.0
-        How far the denoised difference is believed, from 0 to 1: few checked rows tell little.
+    checked_shrinkage : float, default=1.0
+        Weight of the denoised difference, from 0 to 1: few checked rows tell little.
     no_signal : bool, default=False
         Whether the scores say nothing about the labels. What is left to decide by is the costs of
         a row: where they differ, rows can be distinguished by these at one probability for all, and
@@ -393,7 +409,7 @@ def fallback_to_constant(
         better == 1, np.asarray(estimates["all_positive"]), np.asarray(estimates["all_negative"])
     ) - np.asarray(estimates["rule"])
     tie = _TIE * sum(costs.mean(sample_weight))
-    keeps = least - by_rule + evidence_weight * shown > tie
+    keeps = least - by_rule + checked_shrinkage * shown > tie
     if no_signal:
         usual = np.full(len(eta), np.average(eta, weights=weight))
         flat_constant, flat_rule = _expected_costs(usual, costs, times, weight)
@@ -429,7 +445,7 @@ def saves_enough(
     """
     rows = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
     sums = saving_sums(positive, called, rival_called, costs, rows).thinned(design)
-    unmix, weight = posterior.unmixings(sums.noisy_share, wide=False)
+    unmix, weight = posterior.unmixings(sums.label_share, wide=False)
     saving, error = (float((part @ weight).sum()) for part in sums.at(unmix))
     apart = called.astype(float) - rival_called
     promised = float(np.average(apart * costs.gain(probability), weights=rows))
@@ -565,11 +581,7 @@ def value_of_knowing_rate(
     :math:`\min(\sum_r w_r e_r, 0) - \sum_r w_r \min(e_r, 0)`.
 
     The probabilities are those that the calibration gives under each rate, since a classifier that
-    is given the rate decides by them. Two other ways were in use. Denoising one probability by each
-    rate holds the noisy probability fixed, but another rate also gives the scores other slopes and
-    other shares, which moves more rows across the threshold. And comparing with the constant that a
-    fallback may choose counts the price of distrusting the model, which is there when the rate is
-    known too.
+    is given the rate decides by them.
 
     Examples
     --------

@@ -69,7 +69,7 @@ class LabelErrors:
     prevalence: Interval | None = None
 
 
-def most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
+def most_wrong(bounds: NoiseRate, label_share: float) -> float:
     """Return the largest share of wrong labels that bounds of both rates leave.
 
     Examples
@@ -81,7 +81,7 @@ def most_wrong(bounds: NoiseRate, noisy_share: float) -> float:
     rho_pos, rho_neg = np.ravel(bounds.high)
     # Of positive labels at most what wrong negatives give, of negative ones what missed ones do.
     kept = max(1 - rho_pos, 1e-9)
-    return float(min(rho_neg, noisy_share) + min(rho_pos * noisy_share / kept, 1 - noisy_share))
+    return float(min(rho_neg, label_share) + min(rho_pos * label_share / kept, 1 - label_share))
 
 
 def probability_wrong(

@@ -3,18 +3,19 @@ r"""The posterior over unknown noise rates: models of the noise, the search, wha
 Five models of how labels go wrong are pooled by their evidence: "none", "symmetric" (one rate for
 both classes), "missed_positives", "wrong_negatives" and "class_conditional" (a rate for each
 class). A share :math:`\tilde\pi` of positive labels bounds the rates, :math:`\rho_- \le \tilde\pi`
-and :math:`\rho_+ \le 1 - \tilde\pi`, or there would be fewer than no positives, or negatives.
+and :math:`\rho_+ \le 1 - \tilde\pi`: otherwise the implied clean count of a class would be
+negative.
 
 `integrate_rates` lays grids of rates that refine themselves where the mass is, and gives a
 `Calibration` over all scores and rates. With checked rows or a known prevalence the labels are also
 *tempered*; how well each power foretells what the checks found decides how far the labels' curve
 counts. Without, a flat curve, "the columns say nothing", competes with all others.
 
-`rate_posterior` sums the rates up. What identifies them in a table alone is the shape of a curve,
-and labels that follow the features bend that curve at will. So estimates are means over the
-posterior, but intervals also count that its model may be wrong: they mix it with a tempered
-posterior and with "anything goes", rates uniform over all that the share of positive labels leaves
-possible, of mistakes that may lie anywhere among the rows of a label.
+`rate_posterior` summarises the calibration as a posterior over rates. What identifies them in a
+table alone is the shape of a curve, and errors that follow the features can give that curve any
+shape. So estimates are means over the posterior, but intervals also count that its model may be
+wrong: they mix it with a tempered posterior and with "anything goes", rates uniform over all that
+the share of positive labels leaves possible, of errors anywhere among the rows of a label.
 """
 
 from __future__ import annotations
@@ -109,7 +110,7 @@ class RateGrid:
     ----------
     model : str
         One of `priors.NOISE_MODELS`.
-    noisy_share : float
+    label_share : float
         Share of positive labels, which bounds the rates.
     low, high : tuple of floats
         Limits of the grid, as shares of the bounds; one of each for a line, two for a square.
@@ -118,16 +119,16 @@ class RateGrid:
     """
 
     model: str
-    noisy_share: float
+    label_share: float
     low: tuple[float, ...]
     high: tuple[float, ...]
     coarse: bool = False
 
     @classmethod
-    def whole(cls, model: str, noisy_share: float, *, coarse: bool = False) -> RateGrid:
+    def whole(cls, model: str, label_share: float, *, coarse: bool = False) -> RateGrid:
         """Return the grid of all rates that a model allows."""
         n = {"none": 0, "class_conditional": 2}.get(model, 1)
-        return cls(model, noisy_share, (0.0,) * n, (_REACH,) * n, coarse)
+        return cls(model, label_share, (0.0,) * n, (_REACH,) * n, coarse)
 
     @property
     def _axes(self) -> list[Array]:
@@ -178,7 +179,7 @@ class RateGrid:
     @property
     def _bounds(self) -> Array:
         """The largest value of each free rate."""
-        share = self.noisy_share
+        share = self.label_share
         return np.array(
             {
                 "none": [],
@@ -198,25 +199,25 @@ class RateGrid:
         return replace(self, low=tuple(low.tolist()), high=tuple(high.tolist()))
 
 
-def clean_share(rates: Array, noisy_share: float) -> Array:
+def clean_share(rates: Array, label_share: float) -> Array:
     """Return the share of truly positive rows at each pair of rates."""
     kept = 1 - rates.sum(axis=1)
     kept = np.where(np.abs(kept) < 1e-9, 1e-9, kept)
-    return np.asarray(np.clip((noisy_share - rates[:, 1]) / kept, 0.0, 1.0))
+    return np.asarray(np.clip((label_share - rates[:, 1]) / kept, 0.0, 1.0))
 
 
-def free_rates(noisy_share: float, *, fine: bool = False) -> tuple[Array, Array]:
+def free_rates(label_share: float, *, fine: bool = False) -> tuple[Array, Array]:
     """Return pairs that cover all that the share of labels leaves possible, and log masses.
 
-    All that is possible is alike. Fine cells are smaller the smaller the rates: hundreds of right
-    answers leave only the smallest.
+    The prior is uniform over the feasible rates. Fine cells are smaller the smaller the rates:
+    hundreds of right answers leave only the smallest.
     """
     n = _FINE if fine else _POINTS[False][1][0]
     edges = _REACH * np.linspace(0, 1, n + 1) ** (2 if fine else 1)
-    axis, mass = (edges[1:] + edges[:-1]) / 2, np.log(np.diff(edges) / _REACH)
+    axis, log_mass = (edges[1:] + edges[:-1]) / 2, np.log(np.diff(edges) / _REACH)
     pairs = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    rates = pairs * np.array([1 - noisy_share, noisy_share])
-    return np.asarray(rates), np.add.outer(mass, mass).ravel()
+    rates = pairs * np.array([1 - label_share, label_share])
+    return np.asarray(rates), np.add.outer(log_mass, log_mass).ravel()
 
 
 @dataclass(frozen=True)
@@ -251,8 +252,10 @@ class PrevalencePrior:
         )
 
     @classmethod
-    def given(cls, told: PrevalencePrior | None, bins: ScoreBins) -> PrevalencePrior | None:
-        """Return what is known once clean rows are counted too."""
+    def updated_by_clean_rows(
+        cls, told: PrevalencePrior | None, bins: ScoreBins
+    ) -> PrevalencePrior | None:
+        """Return what is known of the prevalence once clean rows are counted too."""
         ones, zeros = bins.clean_counts
         if not ones + zeros:
             return told
@@ -260,8 +263,8 @@ class PrevalencePrior:
         means = np.array([logit((ones + 0.5) / (ones + zeros + 1))])
         weights = np.array([1 / (1 / (ones + 0.5) + 1 / (zeros + 0.5))])
         if told is not None:
-            mean, error = told.normal
-            means, weights = np.append(means, mean), np.append(weights, error**-2)
+            mean, sd = told.normal
+            means, weights = np.append(means, mean), np.append(weights, sd**-2)
         reach = ndtri(0.975) / np.sqrt(weights.sum())
         mean = float(weights @ means / weights.sum())
         return cls(float(expit(mean - reach)), float(expit(mean + reach)))
@@ -274,32 +277,37 @@ class PrevalencePrior:
 
     def log_density(self, share: Array) -> Array:
         """Return the log density of shares, that of their log-odds."""
-        mean, error = self.normal
-        off = (logit(np.clip(share, _LEAST, 1 - _LEAST)) - mean) / error
-        return np.asarray(-0.5 * off**2 - np.log(error * np.sqrt(2 * np.pi)))
+        mean, sd = self.normal
+        off = (logit(np.clip(share, _LEAST, 1 - _LEAST)) - mean) / sd
+        return np.asarray(-0.5 * off**2 - np.log(sd * np.sqrt(2 * np.pi)))
 
 
 def integrate_rates(
     bins: Sequence[ScoreBins],
     noise_model: NoiseModel = "auto",
-    known: tuple[ArrayLike, ArrayLike] | None = None,
+    rate_prior: tuple[ArrayLike, ArrayLike] | None = None,
     prevalence: PrevalencePrior | None = None,
 ) -> Calibration:
-    """Calibrate scores over grids of noise rates that are refined where the posterior lies."""
-    prior = model_prior(noise_model, bins[0].rarer)
-    if known is not None:
-        prior = {"class_conditional" if np.ndim(known[0]) else "symmetric": 1.0}
+    """Calibrate scores over grids of noise rates that are refined where the posterior lies.
+
+    `rate_prior` is the mean and standard deviation of a normal prior on the rate, or on both.
+    """
+    models = model_prior(noise_model, bins[0].rarer)
+    if rate_prior is not None:
+        models = {"class_conditional" if np.ndim(rate_prior[0]) else "symmetric": 1.0}
     if not bins[0].has_answers and prevalence is None:
-        fit = _Search(bins, prior, known).integrate()
-        return fit if known else _with_flat_curve(bins, fit)
+        fit = _Search(bins, models, rate_prior).integrate()
+        return fit if rate_prior else _with_flat_curve(bins, fit)
     parts = []
     for rows, weight in priors.TEMPERED_ROWS:
         tempered = [b.tempered(_power(b, rows)) for b in bins]
         coarse = bool(np.isfinite(rows))
-        search = _Search(tempered, prior, known, prevalence, coarse=coarse)
+        search = _Search(tempered, models, rate_prior, prevalence, coarse=coarse)
         plain = [b.without_answers() for b in tempered]
         # How well these labels foretell the right ones that are known, and the share of positives.
-        gained = search.log_evidence - _Search(plain, prior, known, coarse=coarse).log_evidence
+        gained = (
+            search.log_evidence - _Search(plain, models, rate_prior, coarse=coarse).log_evidence
+        )
         part = search.integrate()
         scale = np.log(weight) + gained - log_sum(part.log_evidence)
         parts.append(replace(part, log_evidence=part.log_evidence + scale))
@@ -308,7 +316,7 @@ def integrate_rates(
         return fit
     # What the labels of all rows say for a curve, and against none.
     plain = [b.without_answers() for b in bins]
-    rises = _Search(plain, prior, known).log_evidence - log_sum(fit.log_evidence)
+    rises = _Search(plain, models, rate_prior).log_evidence - log_sum(fit.log_evidence)
     return _with_flat_curve(bins, replace(fit, log_evidence=fit.log_evidence + rises), prevalence)
 
 
@@ -317,8 +325,8 @@ def tempered_posterior(
 ) -> Calibration:
     """Calibrate one score with its labels tempered to a number of rows of the rarer one."""
     tempered = bins.tempered(_power(bins, rows))
-    prior = model_prior(noise_model, bins.rarer)
-    return _Search([tempered], prior, prevalence=prevalence, coarse=True).integrate(curves=False)
+    models = model_prior(noise_model, bins.rarer)
+    return _Search([tempered], models, prevalence=prevalence, coarse=True).integrate(curves=False)
 
 
 def _power(bins: ScoreBins, rows: float) -> float:
@@ -331,7 +339,7 @@ def _power(bins: ScoreBins, rows: float) -> float:
     return float(min(1.0, 1 / (1 + bins.rarer / rows) + known))
 
 
-def _heights(bins: BinStack, share: float, *, coarse: bool) -> Array:
+def _profile_evidence(bins: BinStack, share: float, *, coarse: bool) -> Array:
     """Return how well each shape of each score explains the labels, by Laplace, at its own rates.
 
     With many rows a peak is narrower than any fixed grid, and a score that explains the labels
@@ -378,20 +386,25 @@ class _Search:
     def __init__(
         self,
         bins: Sequence[ScoreBins],
-        prior: Mapping[str, float],
-        known: tuple[ArrayLike, ArrayLike] | None = None,
+        models: Mapping[str, float],
+        rate_prior: tuple[ArrayLike, ArrayLike] | None = None,
         prevalence: PrevalencePrior | None = None,
         *,
         coarse: bool = False,
     ):
-        self._bins, self._prior, self._known, self._prevalence = bins, prior, known, prevalence
+        self._bins, self._models = bins, models
+        self._rate_prior, self._prevalence = rate_prior, prevalence
         self._stack = BinStack.from_bins(bins)
-        heights = _heights(self._stack, bins[0].noisy_share, coarse=coarse)
-        waiting = np.flatnonzero(heights > heights.max() - _FAR_BEHIND)
-        self._found: list[tuple[Indices, str, Modes]] = []
+        self._found = self._all_modes(coarse=coarse)
+
+    def _all_modes(self, *, coarse: bool) -> list[tuple[Indices, str, Modes]]:
+        """Return the modes of all shapes that count: which they are, a model, and the modes."""
+        peaks = _profile_evidence(self._stack, self._bins[0].label_share, coarse=coarse)
+        waiting = np.flatnonzero(peaks > peaks.max() - _FAR_BEHIND)
+        modes_of: list[tuple[Indices, str, Modes]] = []
         n_shapes = len(priors.CURVE_SHAPES)
         while len(waiting):
-            lead = waiting[heights[waiting].argmax()]
+            lead = waiting[peaks[waiting].argmax()]
             leads = waiting[waiting // n_shapes == lead // n_shapes]
             cells = self._cells(leads, coarse=coarse)
             parts = {name: (modes.rates, modes.log_prior) for name, modes in cells.items()}
@@ -400,12 +413,13 @@ class _Search:
             reached = np.max(
                 [(m.log_evidence - m.log_prior).max(axis=1) for m in found.values()], axis=0
             )
-            short = heights[waiting] - reached
+            short = peaks[waiting] - reached
             inside = short <= max(float(short[waiting == lead][0]), 0.0) + _ELSEWHERE
-            self._found += [
+            modes_of += [
                 (waiting[inside], name, _of_scores(modes, inside)) for name, modes in found.items()
             ]
             waiting = waiting[~inside]
+        return modes_of
 
     @property
     def log_evidence(self) -> float:
@@ -426,9 +440,9 @@ class _Search:
 
     def _cells(self, scores: Indices, *, coarse: bool) -> dict[str, Modes]:
         """Return modes of one score's shapes where each model has nearly all of its mass."""
-        share = self._bins[0].noisy_share
+        share = self._bins[0].label_share
         start = find_modes(self._stack.take(scores), np.zeros((1, 2))).theta
-        grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in self._prior}
+        grids = {name: RateGrid.whole(name, share, coarse=coarse) for name in self._models}
         starts = {name: _matched(start[:, 0], grid.rates) for name, grid in grids.items()}
         found = self._on_grids(scores, grids, starts)
         # Between the points of a first grid a model can hide some nats, never all.
@@ -458,14 +472,14 @@ class _Search:
     def _log_prior(self, grid: RateGrid) -> Array:
         """Log prior mass of each cell, and what is known of its rate besides."""
         rates = grid.rates
-        log_prior = np.log(self._prior[grid.model]) + grid.log_mass
-        if self._known is not None:
-            value, error = (np.asarray(part, dtype=float) for part in self._known)
+        log_prior = np.log(self._models[grid.model]) + grid.log_mass
+        if self._rate_prior is not None:
+            value, sd = (np.asarray(part, dtype=float) for part in self._rate_prior)
             own = rates if value.ndim else rates[:, :1]
-            off = (own - value) / np.maximum(error, 1e-6)
+            off = (own - value) / np.maximum(sd, 1e-6)
             log_prior = log_prior - 0.5 * (off**2).sum(axis=1)
         if self._prevalence is not None:
-            share = clean_share(rates, self._bins[0].noisy_share)
+            share = clean_share(rates, self._bins[0].label_share)
             log_prior = log_prior + self._prevalence.log_density(share)
         if self._bins[0].checked is not None:
             log_prior = log_prior + flip_log_likelihood(self._bins[0].flips, rates)
@@ -562,10 +576,10 @@ def _with_flat_curve(
         drawn, odds = share, positive / negative
         share = odds * drawn / (1 - drawn + odds * drawn)
         evidence += (1 - n_neg) * np.log(odds) - 2 * np.log(1 - drawn[0] + odds * drawn[0])
-    told = PrevalencePrior.given(prevalence, bins[0])
+    told = PrevalencePrior.updated_by_clean_rows(prevalence, bins[0])
     if told is not None:
-        rates, log_mass = free_rates(bins[0].noisy_share, fine=True)
-        share = clean_share(rates, bins[0].noisy_share)
+        rates, log_mass = free_rates(bins[0].label_share, fine=True)
+        share = clean_share(rates, bins[0].label_share)
         log_mass = log_mass + told.log_density(share)
         log_mass = log_mass - log_sum(log_mass)
     alive = np.isfinite(fit.log_evidence).any(axis=1, keepdims=True)
@@ -595,7 +609,7 @@ def rate_posterior(
     noise_model: NoiseModel | None = "auto",
     prevalence: PrevalencePrior | None = None,
 ) -> RatePosterior:
-    """Sum a calibration up as a posterior over rates, with what is in doubt beside it."""
+    """Summarise a calibration as a posterior over rates, and over wider ones for intervals."""
     weight, weights = fit.weight.sum(axis=0), fit.model_weights
     weight = weight / weight.sum()  # one weight alone is then one exactly, and its rate the given
     if noise_model is None:
@@ -604,11 +618,11 @@ def rate_posterior(
         return RatePosterior(fit.rates, weight, models=weights)
     anything = noise_model == "auto"
     lead = bins[int(np.argmax(fit.weight.sum(axis=1)))]
-    told = PrevalencePrior.given(prevalence, lead)
-    rates, mass = free_rates(lead.noisy_share, fine=told is not None)
+    told = PrevalencePrior.updated_by_clean_rows(prevalence, lead)
+    rates, log_mass = free_rates(lead.label_share, fine=told is not None)
     if told is not None:
-        mass = mass + told.log_density(clean_share(rates, lead.noisy_share))
-    free = np.exp(mass - log_sum(mass))
+        log_mass = log_mass + told.log_density(clean_share(rates, lead.label_share))
+    free = np.exp(log_mass - log_sum(log_mass))
     doubt = tempered_posterior(lead, priors.DOUBT_ROWS, noise_model, prevalence)
     doubted = doubt.weight.sum(axis=0)
     # How much better noise explains the curve than none, tempered: evidence against "anything".
@@ -646,17 +660,15 @@ def _mixed(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, F
 def weighted_interval(values: Array, weight: Array, level: float) -> tuple[float, float]:
     """Return the central interval of a weighted sample, interpolated between its points."""
     order = np.argsort(values)
-    mass = weight[order] / weight.sum()
-    middle = np.cumsum(mass) - mass / 2
+    share = weight[order] / weight.sum()
+    middle = np.cumsum(share) - share / 2
     low, high = np.interp([(1 - level) / 2, (1 + level) / 2], middle, values[order])
     return float(low), float(high)
 
 
-def mixture_interval(
-    values: Array, errors: Array, weight: Array, level: float
-) -> tuple[float, float]:
+def mixture_interval(means: Array, sds: Array, weight: Array, level: float) -> tuple[float, float]:
     """Return the central interval of a mixture of normal distributions."""
-    low, high = mixture_intervals(values[None], errors[None], weight, level)
+    low, high = mixture_intervals(means[None], sds[None], weight, level)
     return float(low[0]), float(high[0])
 
 
@@ -710,12 +722,12 @@ class RatePosterior:
         used = self.wide_weight > 1e-6
         return self.wide_rates[used], self.wide_weight[used], self.anything[used]
 
-    def unmixings(self, noisy_share: float, *, wide: bool) -> tuple[Array, Array]:
+    def unmixings(self, label_share: float, *, wide: bool) -> tuple[Array, Array]:
         """Return what labels say of clean counts at each rate, and the weights of the rates."""
         if not wide:
             return unmixing_matrices(self.rates), self.weight
         rates, weight, anything = self._wide
-        return _unmixing(rates, noisy_share, anything), weight
+        return _unmixing(rates, label_share, anything), weight
 
     def clean(self, observed: ArrayLike) -> Array:
         """Return the probability that the right label is positive from that of the recorded one.
@@ -759,6 +771,11 @@ class RatePosterior:
         return found * min(1.0, _REACH / max(float(found.sum()), _REACH))
 
     @property
+    def is_known(self) -> bool:
+        """Whether the rates were taken as known: nothing was integrated over."""
+        return len(self.weight) == 1
+
+    @property
     def has_no_signal(self) -> bool:
         """Whether the scores most likely say nothing about the labels."""
         return (self.models or {}).get("no_signal", 0.0) > 0.5
@@ -778,56 +795,56 @@ class RatePosterior:
             ends.append((min(low, mean), max(high, mean)))
         return ends[0], ends[1]
 
-    def doubt(self, n_rows: float) -> str | None:
+    def why_uninformative(self, n_rows: float) -> str | None:
         """Return why a rate that is taken as known identifies nothing; None where it does."""
-        return not_identified(tuple(self.rates[0]), n_rows) if len(self.weight) == 1 else None
+        return not_identified(tuple(self.rates[0]), n_rows) if self.is_known else None
 
     def wrong_share(
-        self, noisy_share: float, level: float = 0.95, n_rows: float | None = None
+        self, label_share: float, level: float = 0.95, n_rows: float | None = None
     ) -> Interval:
         """Return the share of all labels that are wrong."""
         rates, weight, _ = self._wide
-        likely, mass = self.estimated
-        value = float(mass @ wrong_share_at(likely, noisy_share))
-        low, high = weighted_interval(wrong_share_at(rates, noisy_share), weight, level)
-        if n_rows is not None and self.doubt(n_rows) is not None:
+        likely, likely_weight = self.estimated
+        value = float(likely_weight @ wrong_share_at(likely, label_share))
+        low, high = weighted_interval(wrong_share_at(rates, label_share), weight, level)
+        if n_rows is not None and self.why_uninformative(n_rows) is not None:
             low, high = self.rates.min(), self.rates.max()
         return Interval(*clip_interval(value, low, high, 0.0, 1.0))
 
-    def prevalence(self, noisy_share: float, n_rows: float, level: float = 0.95) -> Interval:
+    def prevalence(self, label_share: float, n_rows: float, level: float = 0.95) -> Interval:
         """Return the share of truly positive rows, of which this many are a sample."""
         rates, weight, _ = self._wide
-        likely, mass = self.estimated
-        error = np.sqrt(noisy_share * (1 - noisy_share) / n_rows)
-        errors = error / np.maximum(1 - rates.sum(axis=1), 1e-9)
-        clean = clean_share(rates, noisy_share)
-        low, high = mixture_intervals(clean[None], errors[None], weight, level)
-        value = float(mass @ clean_share(likely, noisy_share))
+        likely, likely_weight = self.estimated
+        sd = np.sqrt(label_share * (1 - label_share) / n_rows)
+        sds = sd / np.maximum(1 - rates.sum(axis=1), 1e-9)
+        clean = clean_share(rates, label_share)
+        low, high = mixture_intervals(clean[None], sds[None], weight, level)
+        value = float(likely_weight @ clean_share(likely, label_share))
         return Interval(*clip_interval(value, float(low[0]), float(high[0]), 0.0, 1.0))
 
 
-def wrong_share_at(rates: Array, noisy_share: float) -> Array:
+def wrong_share_at(rates: Array, label_share: float) -> Array:
     """Return the share of wrong labels at each pair of rates."""
-    clean = clean_share(rates, noisy_share)
+    clean = clean_share(rates, label_share)
     return np.asarray(clean * rates[:, 0] + (1 - clean) * rates[:, 1])
 
 
-def _unmixing(rates: Array, noisy_share: float, anything: Flags | None) -> Array:
+def _unmixing(rates: Array, label_share: float, anything: Flags | None) -> Array:
     unmix = unmixing_matrices(rates)
     if anything is not None and anything.any():
-        unmix[anything] = _unmixing_anywhere(rates[anything], noisy_share)
+        unmix[anything] = _unmixing_anywhere(rates[anything], label_share)
     return unmix
 
 
-def _unmixing_anywhere(rates: Array, noisy_share: float) -> Array:
+def _unmixing_anywhere(rates: Array, label_share: float) -> Array:
     """Return what labels say of clean counts when mistakes are spread over the rows of a label.
 
-    Mistakes that follow the features need not lie where the rule looks for them. Spread evenly over
-    all rows with the same label, they cost the rule most, short of malice.
+    Errors that follow the features need not lie where the rule looks for them. Spread evenly over
+    all rows with the same label, they cost the rule most, short of adversarial placement.
     """
-    clean = clean_share(rates, noisy_share)
-    missed = np.clip(clean * rates[:, 0] / max(1 - noisy_share, 1e-9), 0.0, 1.0)
-    false = np.clip((1 - clean) * rates[:, 1] / max(noisy_share, 1e-9), 0.0, 1.0)
+    clean = clean_share(rates, label_share)
+    missed = np.clip(clean * rates[:, 0] / max(1 - label_share, 1e-9), 0.0, 1.0)
+    false = np.clip((1 - clean) * rates[:, 1] / max(label_share, 1e-9), 0.0, 1.0)
     rows = [[1 - missed, false], [missed, 1 - false]]
     return np.moveaxis(np.asarray(rows), -1, 0)
 
@@ -837,19 +854,17 @@ def _marginal(values: Array, weight: Array) -> tuple[Array, Array]:
     return points, np.asarray(np.bincount(place, weight), dtype=float)
 
 
-# Steps at most, and the width, in smallest standard errors or parts of the range, to stop at.
+# Steps at most, and the width, in smallest standard deviations or parts of the range, to stop at.
 _STEPS, _CLOSE = 100, 1e-10
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
 
 
-def mixture_intervals(
-    values: Array, errors: Array, weight: Array, level: float
-) -> tuple[Array, Array]:
+def mixture_intervals(means: Array, sds: Array, weight: Array, level: float) -> tuple[Array, Array]:
     """Return the central intervals of mixtures of normal distributions.
 
     Parameters
     ----------
-    values, errors : ndarray of shape (K, W)
+    means, sds : ndarray of shape (K, W)
         Means and standard deviations of the parts of each mixture.
     weight : ndarray of shape (W,)
         Weights of the parts, the same for all mixtures.
@@ -873,17 +888,17 @@ def mixture_intervals(
     """
     share = weight / weight.sum()
     kept = share > 0
-    share, values = share[kept], values[:, kept]
-    errors = np.maximum(errors[:, kept], 1e-12)
-    mean = values @ share
-    spread = np.sqrt((errors**2 + (values - mean[:, None]) ** 2) @ share)
-    first, last = (values - 10 * errors).min(axis=1), (values + 10 * errors).max(axis=1)
+    share, means = share[kept], means[:, kept]
+    sds = np.maximum(sds[:, kept], 1e-12)
+    mean = means @ share
+    spread = np.sqrt((sds**2 + (means - mean[:, None]) ** 2) @ share)
+    first, last = (means - 10 * sds).min(axis=1), (means + 10 * sds).max(axis=1)
     # Both ends at once: a step takes hardly longer for two rows than for one.
     target = np.array([[(1 - level) / 2], [(1 + level) / 2]])
     start = np.clip(mean + spread * ndtri(target), first, last)
     ends = _solve(
-        np.tile(values, (2, 1)),
-        np.tile(errors, (2, 1)),
+        np.tile(means, (2, 1)),
+        np.tile(sds, (2, 1)),
         share,
         np.repeat(target, len(mean)),
         start.ravel(),
@@ -894,17 +909,17 @@ def mixture_intervals(
 
 
 def _solve(
-    values: Array, errors: Array, share: Array, target: Array, x: Array, low: Array, high: Array
+    means: Array, sds: Array, share: Array, target: Array, x: Array, low: Array, high: Array
 ) -> Array:
     """Return where each distribution function reaches its target."""
     found, open_ = x.copy(), np.arange(len(x))
-    close = _CLOSE * np.maximum(errors.min(axis=1), 1e-6 * (high - low))
+    close = _CLOSE * np.maximum(sds.min(axis=1), 1e-6 * (high - low))
     step = before = high - low
     for _ in range(_STEPS):
-        z = (x[:, None] - values) / errors
+        z = (x[:, None] - means) / sds
         off = ndtr(z) @ share - target
         low, high = np.where(off < 0, x, low), np.where(off < 0, high, x)
-        density = (np.exp(-0.5 * z**2) / errors) @ share / _ROOT_2PI
+        density = (np.exp(-0.5 * z**2) / sds) @ share / _ROOT_2PI
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = -off / density
         # An end of the bracket may be what is looked for, to the last digit: it is not left.
@@ -918,7 +933,7 @@ def _solve(
         if not left.any():
             break
         if not left.all():
-            open_, values, errors, target = open_[left], values[left], errors[left], target[left]
+            open_, means, sds, target = open_[left], means[left], sds[left], target[left]
             x, low, high, close = x[left], low[left], high[left], close[left]
             before, step = before[left], step[left]
     return found

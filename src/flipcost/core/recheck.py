@@ -176,7 +176,7 @@ def value_checks(
     saving = _saving(cells, drawn, share, wanted, level)
     value = min(_saving(cells, likelier, share, wanted, level).value, saving.value, paid)
     saving = Interval(value, min(saving.low, value), max(value, min(saving.high, paid)))
-    if len(posterior.weight) == 1:  # a rate that was given is no matter of doubt
+    if posterior.is_known:
         saving = Interval(0.0, 0.0, 0.0)
     by_bin = drawn @ _by_bin(cells)[0].T
     low, high = np.quantile(by_bin, [(1 - level) / 2, (1 + level) / 2], axis=0)

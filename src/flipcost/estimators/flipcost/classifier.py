@@ -457,7 +457,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         with thread_limits(1, "blas"):
             scored = ScoredRows.from_scores(scores, rows, scores_of_clean, overwrite_scores=True)
             if scored.checked is not None:
-                share = PrevalencePrior.given(options.prevalence, scored.bins[0])
+                share = PrevalencePrior.updated_by_clean_rows(options.prevalence, scored.bins[0])
                 scored = replace(scored, checked=replace(scored.checked, prevalence=share))
             if scored.checked is not None and scorer.has_features:
                 features = scorer.numbers(scorer.cells(rows.X))
@@ -607,7 +607,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         # The attributes that not every fit gives.
         for name in ("regret_", "sample_", "groups_", "folds_"):
             self.__dict__.pop(name, None)
-        self.warnings_ = [] if result.doubt is None else [result.doubt]
+        self.warnings_ = [warning] if (warning := result.why_uninformative) else []
         for text in self.warnings_:
             warnings.warn(text, DenoisingWarning, stacklevel=4)
         self._result, self.scorer_ = result, scorer

@@ -64,17 +64,17 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     if isinstance(rate, str):
         _check_model(rows.bins[0], options.noise_model)
         fit = integrate_rates(rows.bins, options.noise_model, prevalence=options.prevalence)
-        return fit, _evidence(rate, options.prevalence, rows.n_clean)
-    known = _prior_of(rate)
-    if known is not None:
+        return fit, _rate_source(rate, options.prevalence, rows.n_clean)
+    rate_prior = _prior_of(rate)
+    if rate_prior is not None:
         source = f"given with its interval: {rate.source}"
-        return integrate_rates(rows.bins, known=known), source
+        return integrate_rates(rows.bins, rate_prior=rate_prior), source
     pair = rate_pair(rate)
-    check_possible(pair, rows.positive_share, rows.n_effective)
+    check_possible(pair, rows.label_share, rows.n_effective)
     return calibrate(rows.bins, [pair]), "given"
 
 
-def _evidence(rate: str, prevalence: PrevalencePrior | None, n_clean: int) -> str:
+def _rate_source(rate: str, prevalence: PrevalencePrior | None, n_clean: int) -> str:
     """Say where the rate came from."""
     told = []
     if prevalence is not None:
@@ -153,7 +153,9 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
     costs = RowCosts.of(options.cost if rows.prices is None else rows.prices)
     if rows.checked is not None and options.model_in_doubt == "auto":
         likely = given_label(probability, rows.positive, posterior.mean)
-        drawn = rows.checked.rates(rows.positive, probability, likely, rows.weight)
+        drawn = rows.checked.rates(
+            positive=rows.positive, expected=likely, score=probability, sample_weight=rows.weight
+        )
         posterior = posterior.measured(drawn)
     decision = _decide(rows, probability, costs, posterior, options)
     if _nothing_is_known(rows, options, posterior):
@@ -187,7 +189,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         correction=correction,
         value_of_information=unit * _value_of_rate(rows, calibration, posterior, options.cost),
         bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
-        wrong_share=posterior.wrong_share(rows.positive_share, options.level, rows.n_effective),
+        wrong_share=posterior.wrong_share(rows.label_share, options.level, rows.n_effective),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
         n_clean=rows.n_clean,
         n_effective=rows.n_effective,
@@ -198,7 +200,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
             {name: cost.value for name, cost in decision.costs.items()},
             answer or decision.chosen,
             costs,
-            _wrong_by_label(posterior, rows.positive_share),
+            _wrong_by_label(posterior, rows.label_share),
             rows.weight,
         ),
     )

@@ -198,7 +198,7 @@ class FitResult:
         if self.n_checked or self.rate_is_known:
             return self.wrong_share
         return self.posterior.if_random.wrong_share(
-            self.bins[0].noisy_share, self.options.level, self.n_effective
+            self.bins[0].label_share, self.options.level, self.n_effective
         )
 
     @property
@@ -207,7 +207,7 @@ class FitResult:
         share = self.wrong_share_if_random
         if self.n_checked or self.rate_is_known:
             return share.high
-        return max(most_wrong(self.bounds, self.bins[0].noisy_share), share.value)
+        return max(most_wrong(self.bounds, self.bins[0].label_share), share.value)
 
     @property
     def state(self) -> State:
@@ -221,8 +221,8 @@ class FitResult:
         # Few checked rows bound little, but take nothing from what the tails of the score bound.
         plain = self.posterior.if_random
         by_class = max(high for _, high in plain.interval(self.options.level))
-        few = plain.wrong_share(bins.noisy_share, self.options.level).high < priors.CLEAN_SHARE
-        tails = most_wrong(self.bounds, bins.noisy_share)
+        few = plain.wrong_share(bins.label_share, self.options.level).high < priors.CLEAN_SHARE
+        tails = most_wrong(self.bounds, bins.label_share)
         bound = min(self.wrong_share_bound, tails)
         if self.n_checked:
             by_class = max(by_class, *self.posterior.estimate.tolist())
@@ -235,7 +235,7 @@ class FitResult:
         wide = (
             share.high - share.low > priors.WIDE_SHARE
             or (tails < share.low and not self.n_checked)
-            or self.posterior.doubt(self.n_effective) is not None
+            or self.posterior.why_uninformative(self.n_effective) is not None
         )
         return "undecided" if wide or self.decision_is_open else "noisy"
 
@@ -259,7 +259,7 @@ class FitResult:
             is_given=self.rate_is_known,
             prevalence=None
             if says_nothing
-            else plain.prevalence(self.bins[0].noisy_share, self.n_effective, level),
+            else plain.prevalence(self.bins[0].label_share, self.n_effective, level),
         )
 
     @property
@@ -268,13 +268,13 @@ class FitResult:
         return self.value_of_information >= priors.LITTLE * self.costs[self.chosen].value > 0
 
     @property
-    def doubt(self) -> str | None:
+    def why_uninformative(self) -> str | None:
         """Why a rate that was given identifies nothing, or None where it does."""
         if isinstance(self.options.noise_rate, NoiseRate):
             return why_uninformative(self.options.noise_rate)
-        return self.posterior.doubt(self.n_effective)
+        return self.posterior.why_uninformative(self.n_effective)
 
     @property
     def rate_is_known(self) -> bool:
         """Whether the rate was taken as known: nothing was integrated over."""
-        return len(self.posterior.weight) == 1
+        return self.posterior.is_known

@@ -245,7 +245,7 @@ class ScoredRows:
         return 0 if clean is None else round(float(clean.sum()))
 
     @property
-    def positive_share(self) -> float:
+    def label_share(self) -> float:
         """Share of positive labels."""
         return float(np.average(self.positive, weights=self.weight))
 

@@ -169,11 +169,13 @@ def errors_sentence(
     names: tuple[str, str],
     rarer: tuple[int, str],
     source: str = "",
+    subject: str = "the labels",
 ) -> str:
     """Say how many labels are wrong, and what that supposes.
 
-    `names` are the negative and the positive label, `rarer` counts the rows of the rarer one, and
-    `source` says what the rates were measured on, if not on these rows alone.
+    `target` is the column of labels, `names` are the negative and the positive label, and `rarer`
+    counts the rows of the rarer one, all as a sentence shows them. `source` says what the rates
+    were measured on, if not on these rows alone.
     """
     share = errors.share
     clean = f", by {count(errors.n_clean, 'clean test row')}" if errors.n_clean else ""
@@ -182,15 +184,15 @@ def errors_sentence(
         if pos == neg:
             return f"You set the error rate to {pos}; it was not tested."
         return (
-            f"You set the error rates ({pos} of true {label(names[1])} rows, {neg} of true "
-            f"{label(names[0])} rows); they were not tested."
+            f"You set the error rates ({pos} of true {names[1]} rows, {neg} of true "
+            f"{names[0]} rows); they were not tested."
         )
     if errors.state == "no_signal":
-        return f"These columns do not predict {label(target)}, so label errors cannot be estimated."
+        return f"These columns do not predict {target}, so label errors cannot be estimated."
     if errors.state == "small":
         return (
             f"Only {count(rarer[0], 'row')} {'is' if rarer[0] == 1 else 'are'} labelled "
-            f"{label(rarer[1])}: too few to estimate label errors."
+            f"{rarer[1]}: too few to estimate label errors."
         )
     source = count(errors.n_checked, "checked row") if errors.n_checked else source
     supposed = f", from {source}" if source else f" if errors are random{clean}"
@@ -199,8 +201,8 @@ def errors_sentence(
         wrong = wrong if wrong.startswith("under") else f"about {wrong}"
         most = percent(max(errors.random_most, share.value, 1e-9))
         most = most if most.startswith("under") else f"at most {most}"
-        return f"The labels look clean: {wrong} wrong, {most}{supposed}."
-    wrong = f"{percent(share.value)} of the labels are wrong"
+        return f"{capital(subject)} look clean: {wrong} wrong, {most}{supposed}."
+    wrong = f"{percent(share.value)} of {subject} are wrong"
     limits = shares(share.low, share.high) + supposed
     if errors.state == "noisy" and not source and share.low < LEAST_SHARE:
         return f"Best estimate: {wrong} ({limits}; systematic errors would come on top)."

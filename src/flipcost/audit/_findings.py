@@ -149,6 +149,8 @@ class LabelsFound:
         Their intervals.
     noise_source : str
         Where it comes from.
+    measured_on : str
+        What rates with intervals were measured on, such as second labels; "" if on none.
     wrong_share : Interval
         Share of all labels that are wrong, systematic errors counted in.
     noise_models : dict
@@ -179,6 +181,7 @@ class LabelsFound:
     noise_rate: Any
     noise_interval: Any
     noise_source: str
+    measured_on: str
     wrong_share: Interval
     noise_models: dict[str, float]
     noise_bounds: NoiseRate

@@ -19,7 +19,6 @@ from flipcost.core.decision import bayes_calls, count_calls
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
 from flipcost.core.noise_posterior import RatePosterior
 from flipcost.estimators import flipcost
-from flipcost.estimators.flipcost import TableSample
 from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import FlipCostError, TableError
 from flipcost.tables.arrow import as_text, concatenate, take_column
@@ -72,12 +71,12 @@ class EvaluationRows:
         Their weights; and of how many rows of the table each is one, where these are a sample.
     costs : RowCosts
         In money where they differ by row, else as shares of a miss and a false alarm together.
-    checked : CheckedRows or None
-        Those among them whose right label is known.
     rounds : ndarray of int, shape (n_checked,) or None
         In which file each of the checked ones was; -1 if in none.
-    scored : pair of ScoredRows and FitResult
-        The same with their scores, and what was found in them.
+    scored : ScoredRows
+        The same with their scores.
+    result : FitResult
+        What was found in them.
     groups, folds : ndarray of int, shape (n,), or None
         Where rows depend on each other: the group of each, and the folds that keep groups together.
     learned_by : ndarray of shape (n,) or None
@@ -94,13 +93,18 @@ class EvaluationRows:
     weight: Array | None
     stands_for: Array | None
     costs: RowCosts
-    checked: CheckedRows | None
     rounds: NDArray[np.intp] | None
-    scored: tuple[ScoredRows, FitResult]
+    scored: ScoredRows
+    result: FitResult
     groups: NDArray[np.intp] | None = None
     folds: NDArray[np.intp] | None = None
     learned_by: Array | None = None
     forward: bool = False
+
+    @property
+    def checked(self) -> CheckedRows | None:
+        """Those among them whose right label is known."""
+        return self.scored.checked
 
     @cached_property
     def call_squares(self) -> Callable[[Flags], Array] | None:
@@ -280,7 +284,7 @@ def fit(
 ) -> tuple[EvaluationRows, SuspectPool]:
     """Fit on the rows that were drawn; return them with what the fit says of each."""
     found, weight = drawn.rows, drawn.rows.beside.get("weight")
-    frame, labels, given = found.rows, found.beside["label"], found.beside.get("trusted")
+    frame, labels, given = found.frame, found.beside["label"], found.beside.get("trusted")
     positive, trusted, sample = labels == classifier.pos_label, None, None
     stands_for = None if drawn.is_all else drawn.stands_for
     given_in = "what was checked" if options.trusted is None else repr(options.trusted)
@@ -292,7 +296,7 @@ def fit(
     _check_prices(prices, positive, options.target)
     total = weight
     if stands_for is not None:
-        sample = TableSample(found.position, positive, stands_for, drawn.n_rows)
+        sample = drawn.sample(positive)
         total = stands_for if weight is None else weight * stands_for
     dependence, given_scores = _dependence(frame, options, source.name), None
 
@@ -335,9 +339,9 @@ def fit(
         weight=judged,
         stands_for=stands_for,
         costs=RowCosts.of(options.prices) if prices is None else prices,
-        checked=checked,
         rounds=None if rounds is None or checked is None else rounds[checked.rows],
-        scored=(scored, result),
+        scored=scored,
+        result=result,
         groups=groups,
         folds=None if groups is None else classifier.folds_,
         learned_by=total,
@@ -367,7 +371,7 @@ def _with_others(
         return pool
     parts = [kept.sorted_out().parts[0] for kept in found.kept.values()]
     return SuspectPool(
-        concatenate([pool.frame, *(part.rows for part in parts)]),
+        concatenate([pool.frame, *(part.frame for part in parts)]),
         np.concatenate([pool.numbers, *(part.position for part in parts)]),
         np.concatenate([pool.positive, *(part.beside["positive"] for part in parts)]),
         np.concatenate([pool.probability, *(part.beside["probability"] for part in parts)]),

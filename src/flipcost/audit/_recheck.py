@@ -68,7 +68,7 @@ def plan_recheck(
     `effects` and `suspects` have the largest first.
     """
     rows, options = data.rows, data.options
-    way = check_history(*rows.scored, _rounds(rows))
+    way = check_history(rows.scored, rows.result, _rounds(rows))
     n_known = 0 if rows.checked is None else len(rows.checked.rows)
     if n_known >= len(rows.positive):
         return Recheck(way, cost_check=options.cost_check)
@@ -147,7 +147,7 @@ def _cost_and_unit(data: AuditData) -> tuple[float, float]:
     """Return the share that a false positive bears, on the mean, and what a unit of it is."""
     prices = data.options.prices
     if prices.is_by_row:
-        options = data.rows.scored[1].options
+        options = data.rows.result.options
         return options.cost, options.unit
     return prices.alpha, data.options.unit
 

@@ -333,7 +333,7 @@ def _walk(
     if pooled is not None and not options.has_checked:
         rate = pooled.rate
     drawn = sample.drawn(size)
-    maker, cells = learn_columns(finder, drawn.rows.rows, options, notes)
+    maker, cells = learn_columns(finder, drawn.rows.frame, options, notes)
     test = None if options.test is None else _clean_rows(options.test, maker, labels)
     say("estimating label errors and fitting the model")
     classifier = _classifier(options)
@@ -460,10 +460,11 @@ def _assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
         prices_are_assumed=options.cost is None,
     )
     labels = LabelsFound(
-        errors=rows.scored[1].label_errors,
+        errors=rows.result.label_errors,
         noise_rate=model.noise_rate_,
         noise_interval=model.noise_rate_interval_,
         noise_source=model.noise_rate_source_,
+        measured_on=rows.result.options.measured_on,
         wrong_share=model.wrong_share_,
         noise_models=model.noise_models_,
         noise_bounds=model.noise_bounds_,

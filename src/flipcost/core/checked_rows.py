@@ -315,6 +315,19 @@ class CheckedRows:
     design: float = 1.0
     prevalence: PrevalencePrior | None = None
 
+    def take(self, kept: NDArray[np.bool_]) -> CheckedRows:
+        """Return some of them."""
+        weight = None if self.weight is None else self.weight[kept]
+        return replace(self, rows=self.rows[kept], right=self.right[kept], weight=weight)
+
+    def weights_among(self, sample_weight: ArrayLike | None) -> Array:
+        """Return their weights, given those of all rows."""
+        if self.weight is not None:
+            return self.weight
+        if sample_weight is None:
+            return np.ones(len(self.rows))
+        return np.asarray(sample_weight, float)[self.rows]
+
     def cost(
         self,
         *,
@@ -459,9 +472,7 @@ class CheckedRows:
         self, cells: ScoreCells, sample_weight: ArrayLike | None, *, in_doubt: bool = False
     ) -> Array:
         """Draw shares of true positives in cells given these rows, shape (draws, cells)."""
-        weight = self.weight
-        if weight is None:
-            weight = _weights(sample_weight, len(cells.cell))[self.rows]
+        weight = self.weights_among(sample_weight)
         # A fixed seed: the same rows give the same interval.
         found = cells.given_checked(self.rows, self.right, weight / self.design)
         drawn = found.draws(_DRAWS, in_doubt=in_doubt)

@@ -487,6 +487,10 @@ class Regret:
     worst: Array
     chosen: int
 
+    def times(self, unit: float) -> Regret:
+        """Return the same with costs in another unit."""
+        return Regret(unit * self.cost, unit * self.regret, unit * self.worst, self.chosen)
+
 
 def minimax_regret(cost: ArrayLike) -> Regret:
     """Choose by minimax regret from a table of costs, states by candidates.

@@ -182,20 +182,21 @@ def saving_phrase(saving: Interval, scale: float, rival: str) -> str:
 
 
 def _estimate(result: Findings) -> str:
-    names = (result.table.negative, result.table.positive)
-    said = errors_sentence(
-        result.labels.errors, result.table.target, names, rarer_label(result), measured_on(result)
+    table, (n_rarer, rarer) = result.table, rarer_label(result)
+    return errors_sentence(
+        result.labels.errors,
+        label(table.target),
+        (label(table.negative), label(table.positive)),
+        (n_rarer, label(rarer)),
+        measured_on(result),
+        "the labels" if result.labels.pooled is None else "the pooled labels",
     )
-    if result.labels.pooled is None:
-        return said
-    said = said.replace(" the labels are", " the pooled labels are")
-    return said.replace("The labels look", "The pooled labels look")
 
 
 def measured_on(result: Findings) -> str:
     """Return what the error rate was measured on, such as second labels; "" if on none."""
-    text, is_measured, source = result.labels.noise_source.partition("given with its interval: ")
-    return f"the {source}" if is_measured and not text else ""
+    source = result.labels.measured_on
+    return f"the {source}" if source else ""
 
 
 def _use(result: Findings) -> str:

@@ -8,11 +8,11 @@ import numpy as np
 
 from flipcost.audit import price_words
 from flipcost.core.checked_rows import furthest_apart
-from flipcost.estimators.flipcost.summary import MODEL_WORDS
+from flipcost.estimators.flipcost.result import SOURCES
+from flipcost.estimators.flipcost.summary import models_phrase
 from flipcost.report.headline import measured_on, name_in_sentence, one_rate_given, scale_of
 from flipcost.words import (
     CONSTANT_WORDS,
-    LEAST_SHARE,
     break_even_sentence,
     capital,
     count,
@@ -175,14 +175,11 @@ def break_even(result: Findings) -> str:
 
 def rate_words(result: Findings) -> str:
     """Say where the error rate comes from: given, or averaged over models of the errors."""
-    weights = {name: w for name, w in result.labels.noise_models.items() if w > LEAST_SHARE}
-    source = result.labels.noise_source
-    if not weights or result.labels.errors.is_given:
+    source, names = result.labels.noise_source, (result.table.negative, result.table.positive)
+    shown = models_phrase(result.labels.noise_models, *map(label, names))
+    if not shown or result.labels.errors.is_given:
         return source
-    shown = "; ".join(f"{MODEL_WORDS[name]} {percent(w)}" for name, w in weights.items())
-    for plain, name in (("positives", result.table.positive), ("negatives", result.table.negative)):
-        shown = shown.replace(plain, label(name))
-    evidence = "" if source.startswith("integrated out") else f" ({source})"
+    evidence = "" if source == SOURCES["integrate"] else f" ({source})"
     return f"averaged over these models of the errors, by posterior weight: {shown}{evidence}"
 
 

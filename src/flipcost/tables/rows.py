@@ -165,12 +165,7 @@ class LabeledMoments:
         ('good', 'bad')
         """
         if positive is None:
-            if len(self.labels) != 2:
-                msg = (
-                    f"The target must hold two labels; got {list(self.labels)} only. Check the "
-                    "column, or say which label is `positive`."
-                )
-                raise ValueError(msg)
+            check_two_labels(self.labels)
             return self
         if len(self.labels) == 2 and positive not in self.labels:
             msg = f"`positive` must be one of the labels {list(self.labels)}; got {positive!r}."
@@ -426,3 +421,13 @@ class Layout:
     def _keys(self, frame: Any, where: str) -> Keys:
         name = str(self.fold_by)
         return id_keys(arrow.take_column(frame, name, where), name, where)
+
+
+def check_two_labels(labels: Sequence[Any]) -> None:
+    """Refuse a target without two labels."""
+    if len(labels) != 2:
+        msg = (
+            f"The target must hold two labels; got {list(labels)} only. Check the column, or say "
+            "which label is `positive`."
+        )
+        raise ValueError(msg)

@@ -77,16 +77,16 @@ def draw_keys(positions: NDArray[Any], seed: int) -> NDArray[np.int64]:
 class Rows:
     """Some rows: an Arrow table or a matrix, with what else is known of each, by name."""
 
-    rows: Any
+    frame: Any
     position: NDArray[np.int64]
     keys: NDArray[np.int64]
     beside: dict[str, NDArray[Any]]
 
     def take(self, places: Indices) -> Rows:
         """Return the rows at some places."""
-        is_frame = isinstance(self.rows, pa.Table | pa.RecordBatch)
+        is_frame = isinstance(self.frame, pa.Table | pa.RecordBatch)
         return Rows(
-            self.rows.take(pa.array(places)) if is_frame else self.rows[places],
+            self.frame.take(pa.array(places)) if is_frame else self.frame[places],
             self.position[places],
             self.keys[places],
             {name: values[places] for name, values in self.beside.items()},
@@ -97,13 +97,15 @@ class Rows:
         """Return the rows of all parts."""
         if len(parts) == 1:
             return parts[0]
-        rows: Any = [part.rows for part in parts]
-        if isinstance(rows[0], pa.Table | pa.RecordBatch):
-            rows = concatenate(rows)
+        frame: Any = [part.frame for part in parts]
+        if isinstance(frame[0], pa.Table | pa.RecordBatch):
+            frame = concatenate(frame)
+        elif sparse.issparse(frame[0]):
+            frame = sparse.vstack(frame, "csr")
         else:
-            rows = sparse.vstack(rows, "csr") if sparse.issparse(rows[0]) else np.concatenate(rows)
+            frame = np.concatenate(frame)
         return cls(
-            rows,
+            frame,
             np.concatenate([part.position for part in parts]),
             np.concatenate([part.keys for part in parts]),
             {name: np.concatenate([p.beside[name] for p in parts]) for name in parts[0].beside},
@@ -250,6 +252,28 @@ class LabelSample:
 
 
 @dataclass(frozen=True, eq=False)
+class TableSample:
+    """Rows that a fit learned from in place of all.
+
+    Attributes
+    ----------
+    position : ndarray of int
+        Where the rows are in the table.
+    positive : ndarray of bool
+        Their noisy label.
+    weight : ndarray
+        Of how many rows of the table each is one.
+    n_rows : int
+        How many rows the table has.
+    """
+
+    position: NDArray[np.int64]
+    positive: Flags
+    weight: Array
+    n_rows: int
+
+
+@dataclass(frozen=True, eq=False)
 class Drawn:
     """The sample of a table.
 
@@ -268,16 +292,20 @@ class Drawn:
         """Whether every row was drawn."""
         return len(self.codes) == self.n_rows
 
+    def sample(self, positive: Flags) -> TableSample:
+        """Return what a fit says of the rows that it learned from, given their labels."""
+        return TableSample(self.rows.position, positive, self.stands_for, self.n_rows)
+
 
 def choose_rows(
     positive: Flags, size: int, seed: int, always: Indices | None = None
-) -> tuple[Indices, Array]:
-    """Draw rows in memory as of a table; return them, and how many rows each represents.
+) -> TableSample:
+    """Draw rows in memory as of a table.
 
     Examples
     --------
-    >>> rows, stands_for = choose_rows(np.arange(1000) < 100, 400, 0)
-    >>> len(rows), stands_for[[0, -1]].tolist()
+    >>> sample = choose_rows(np.arange(1000) < 100, 400, 0)
+    >>> len(sample.position), sample.weight[[0, -1]].tolist()
     (400, [1.0, 3.0])
     """
     checked = np.zeros(len(positive), bool)
@@ -287,7 +315,7 @@ def choose_rows(
     where = np.arange(len(positive))
     rows = Rows(nowhere, where, draw_keys(where, seed), {})
     drawn = LabelSample.of(rows, positive.astype(int), size, checked).drawn(size)
-    return drawn.rows.position, drawn.stands_for
+    return drawn.sample(positive[drawn.rows.position])
 
 
 def fit_weight(stands_for: Array, positive: Flags, weight: Array | None) -> Array | None:

@@ -144,7 +144,7 @@ class Table(ABC):
         """
         plain = self._with_layout(replace(self._layout, encoder=None))
         drawn = plain.draw(sample_rows)
-        rows = drawn.rows.rows
+        rows = drawn.rows.frame
         if not hasattr(rows, "schema"):
             msg = "An encoder is learned of named columns; rows of arrays are numbers already."
             raise SourceError(msg)
@@ -193,8 +193,8 @@ class Table(ABC):
     def _encoded(self, drawn: Drawn) -> Drawn:
         if self.encoder is None:
             return drawn
-        X = self.encoder.transform(drawn.rows.rows)
-        return replace(drawn, rows=replace(drawn.rows, rows=X))
+        X = self.encoder.transform(drawn.rows.frame)
+        return replace(drawn, rows=replace(drawn.rows, frame=X))
 
     def _draw_size(self, size: int | None) -> int:
         if size is None:
@@ -230,7 +230,7 @@ class Table(ABC):
         """
         drawn = self.draw(n_rows)
         rows, weight = drawn.rows, drawn.stands_for
-        X = rows.rows
+        X = rows.frame
         if hasattr(X, "schema"):
             X = self._layout.numbers(X, X.schema.names, self._name())
         X = X.toarray() if sparse.issparse(X) else X

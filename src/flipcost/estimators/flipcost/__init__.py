@@ -10,12 +10,11 @@ goes back over rounds of checked rows.
 
 from flipcost.estimators.flipcost.check_history import CheckRound, check_history
 from flipcost.estimators.flipcost.classifier import FlipCostClassifier, fit_drawn
-from flipcost.estimators.flipcost.rows import TableSample, check_not_swapped
+from flipcost.estimators.flipcost.rows import check_not_swapped
 
 __all__ = [
     "CheckRound",
     "FlipCostClassifier",
-    "TableSample",
     "check_history",
     "check_not_swapped",
     "fit_drawn",

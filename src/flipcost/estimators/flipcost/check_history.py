@@ -65,22 +65,15 @@ def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
     checked = rows.checked
     if checked is None or not kept.any():
         return replace(rows, checked=None, bins=tuple(replace(b, checked=None) for b in rows.bins))
-    some = checked.rows[kept]
-    weight = None if checked.weight is None else checked.weight[kept]
-    counted = np.ones(len(some)) if weight is None else weight
-    if weight is None and rows.weight is not None:
-        counted = rows.weight[some]
+    some = checked.take(kept)
+    counted = some.weights_among(rows.weight) / some.design
     bins = tuple(
         b.with_checked(
-            b.location + b.scale * s[some],
-            checked.right[kept],
-            rows.positive[some],
-            counted / checked.design,
+            b.location + b.scale * s[some.rows], some.right, rows.positive[some.rows], counted
         )
         for b, s in zip(rows.bins, rows.scores, strict=True)
     )
-    told = replace(checked, rows=some, right=checked.right[kept], weight=weight)
-    return replace(rows, bins=bins, checked=told)
+    return replace(rows, bins=bins, checked=some)
 
 
 def _round_of(result: FitResult) -> CheckRound:

@@ -42,7 +42,6 @@ from flipcost.estimators.flipcost.result import SOURCES, FitOptions
 from flipcost.estimators.flipcost.rows import (
     LabeledRows,
     ScoredRows,
-    TableSample,
     check_not_swapped,
     mended,
     read_trusted,
@@ -58,7 +57,7 @@ from flipcost.estimators.flipcost.scores import (
 from flipcost.estimators.flipcost.summary import summarize
 from flipcost.exceptions import DenoisingWarning, DependenceWarning, FlipCostError
 from flipcost.tables.encoder import is_mixed
-from flipcost.tables.rows import LabeledMoments
+from flipcost.tables.rows import check_two_labels
 from flipcost.tables.sample import choose_rows, sample_size
 
 if TYPE_CHECKING:
@@ -69,6 +68,7 @@ if TYPE_CHECKING:
     from flipcost.core.costs import RowCosts
     from flipcost.estimators.flipcost.dependence import Dependence
     from flipcost.estimators.flipcost.result import FitResult
+    from flipcost.tables.sample import TableSample
     from flipcost.tables.source import Table
 
 _EARLY = (
@@ -528,12 +528,12 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
             return rows, None, groups, time  # its test sets are of all rows
         always = None if rows.checked is None else rows.checked.rows
         size = sample_size(rows.X.shape[1])
-        place, stands_for = choose_rows(rows.positive, size, 0, always)
-        sample = TableSample(place, rows.positive[place], stands_for, len(rows.positive))
+        sample = choose_rows(rows.positive, size, 0, always)
         groups, time = (
-            None if values is None else np.asarray(values)[place] for values in (groups, time)
+            None if values is None else np.asarray(values)[sample.position]
+            for values in (groups, time)
         )
-        return rows.take(place), sample, groups, time
+        return rows.take(sample.position), sample, groups, time
 
     @fit_context(prefer_skip_nested_validation=False)
     def fit_table(self, table: Table, sample_rows: int | None = None) -> FlipCostClassifier:
@@ -577,19 +577,20 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         found = table.draw(sample_rows)
         classes = np.array(sorted(found.labels))
         if len(classes) != 2:
-            LabeledMoments(found.labels, ()).oriented()  # says so
+            check_two_labels(found.labels)
         positive = classes[positive_index(classes, self.pos_label)]
         check_positive(table, positive, self.pos_label)
         rows, labels = found.rows, np.array(found.labels)[found.codes]
         own = self.estimator is None and isinstance(self.features, str)
-        X = rows.rows.to_pandas() if hasattr(rows.rows, "to_pandas") and not own else rows.rows
-        sample = TableSample(rows.position, labels == positive, found.stands_for, found.n_rows)
+        X = rows.frame
+        if hasattr(X, "to_pandas") and not own:
+            X = X.to_pandas()
         self._fit(
             X,
             labels,
             rows.beside.get("weight"),
             groups=rows.beside.get("group"),
-            drawn=sample,
+            drawn=found.sample(labels == positive),
         )
         encoder = table.encoder
         if encoder is not None:

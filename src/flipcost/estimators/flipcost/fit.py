@@ -150,7 +150,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
     if corrected is not None:
         correction = curves, corrected[0]
         probability, curves = corrected[1:]
-    costs = RowCosts.of(options.cost if rows.prices is None else rows.prices)
+    costs = options.costs_of(rows)
     if rows.checked is not None and options.model_in_doubt == "auto":
         likely = given_label(probability, rows.positive, posterior.mean)
         drawn = rows.checked.rates(
@@ -172,7 +172,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
             trusted, probability, weight = True, plain, trusting.weight
             curves = _curves(rows.bins, trusting, weight)
             decision = _decide(rows, plain, costs, posterior, options)
-    unit = options.unit if rows.prices is None else 1.0
+    unit = options.unit_of(rows)
     return FitResult(
         options=options,
         n_rows=len(rows.positive),
@@ -267,8 +267,7 @@ def _least_regret(
     share = posterior.weight
     likely = np.flatnonzero(share > _PLAUSIBLE * share.max())
     states = RatePosterior(posterior.rates[likely], share[likely] / share[likely].sum())
-
-    cost = RowCosts.of(options.cost if rows.prices is None else rows.prices)
+    cost = options.costs_of(rows)
 
     def count(probability: Array, answer: Answer = "rule") -> LabelSums:
         return cost_sums(rows.positive, bayes_calls(probability, cost, answer), cost, rows.weight)
@@ -276,12 +275,7 @@ def _least_regret(
     rules = [count(eta) for eta in calibration.probabilities(rows.scores, likely)]
     constants = {name: count(rows.scores[0], name) for name in CONSTANTS}
     answer, rate, regret = decide_minimax(rules, constants, states)
-    if rows.prices is None:
-        unit = options.unit
-        regret = Regret(
-            unit * regret.cost, unit * regret.regret, unit * regret.worst, regret.chosen
-        )
-    return answer, int(likely[rate]), regret
+    return answer, int(likely[rate]), regret.times(options.unit_of(rows))
 
 
 def _curves(bins: Sequence[ScoreBins], calibration: Calibration, weight: Array) -> ScoreCurves:

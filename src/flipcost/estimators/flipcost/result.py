@@ -12,6 +12,7 @@ from flipcost.core.additive import CurveTables
 from flipcost.core.arrays import Array
 from flipcost.core.calibration import TABLE
 from flipcost.core.confusion import Interval
+from flipcost.core.costs import RowCosts
 from flipcost.core.feasible import why_uninformative
 from flipcost.core.label_errors import LabelErrors, State, most_wrong
 from flipcost.core.rates import NoiseRate
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from flipcost.core.decision import Answer, Regret
     from flipcost.core.label_errors import BreakEven
     from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior, RatePosterior
+    from flipcost.estimators.flipcost.rows import ScoredRows
 
 # What may be said in place of a rate, and where the rate then comes from.
 SOURCES = {
@@ -68,6 +70,22 @@ class FitOptions:
         """The rate that was given; "integrate" where it is an estimate that tells nothing."""
         rate = self.noise_rate
         return "integrate" if isinstance(rate, NoiseRate) and why_uninformative(rate) else rate
+
+    @property
+    def measured_on(self) -> str:
+        """What a rate that was given with its interval was measured on; "" without one."""
+        rate = self.given_rate
+        if not isinstance(rate, NoiseRate) or not np.any(np.greater(rate.high, rate.low)):
+            return ""
+        return rate.source
+
+    def costs_of(self, rows: ScoredRows) -> RowCosts:
+        """Return the costs that rows are decided by: their own, or the share."""
+        return RowCosts.of(self.cost if rows.prices is None else rows.prices)
+
+    def unit_of(self, rows: ScoredRows) -> float:
+        """Return what turns these costs into the user's money."""
+        return self.unit if rows.prices is None else 1.0
 
     @property
     def model_in_doubt(self) -> NoiseModel | None:

@@ -137,14 +137,8 @@ class LabeledRows:
         if checked is not None:
             number = np.full(len(self.positive), -1)
             number[places] = np.arange(len(places))
-            found = number[checked.rows] >= 0
-            given = None if checked.weight is None else checked.weight[found]
-            checked = replace(
-                checked,
-                rows=number[checked.rows[found]],
-                right=checked.right[found],
-                weight=given,
-            )
+            checked = checked.take(number[checked.rows] >= 0)
+            checked = replace(checked, rows=number[checked.rows])
         return LabeledRows(
             self.X.take(places) if hasattr(self.X, "column_names") else take_rows(self.X, places),
             self.positive[places],
@@ -167,28 +161,6 @@ class LabeledRows:
         rows = self.checked.rows
         own = np.ones(len(rows)) if self.weight is None else self.weight[rows]
         return replace(found, checked=replace(self.checked, weight=own))
-
-
-@dataclass(frozen=True, eq=False)
-class TableSample:
-    """Rows that a fit learned from in place of all.
-
-    Attributes
-    ----------
-    position : ndarray of int
-        Where the rows are in the table.
-    positive : ndarray of bool
-        Their noisy label.
-    weight : ndarray
-        Of how many rows of the table each is one.
-    n_rows : int
-        How many rows the table has.
-    """
-
-    position: NDArray[np.int64]
-    positive: Flags
-    weight: Array
-    n_rows: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -270,9 +242,7 @@ class ScoredRows:
         ]
         bins = tuple(b.of_drawn(rows.stands_for) for b, _ in found)
         if checked is not None and at_checked is not None:
-            w = checked.weight
-            if w is None and weight is not None:
-                w = weight[checked.rows]
+            w = checked.weights_among(weight)
             bins = tuple(
                 b.with_checked(s, checked.right, positive[checked.rows], w)
                 for b, s in zip(bins, at_checked, strict=True)

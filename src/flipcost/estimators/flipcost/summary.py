@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from flipcost.core.checked_rows import furthest_apart
 from flipcost.core.decision import CONSTANTS
 from flipcost.words import (
+    LEAST_SHARE,
     break_even_sentence,
     errors_sentence,
     figure,
@@ -19,15 +20,17 @@ from flipcost.words import (
 )
 
 if TYPE_CHECKING:
+    from collections.abc import Mapping
+
     from flipcost.core.label_errors import LabelErrors
     from flipcost.estimators.flipcost.result import FitResult
 
 # What the models of label errors are called for people.
-MODEL_WORDS = {
+_MODEL_WORDS = {
     "none": "no errors",
     "symmetric": "one rate for both classes",
-    "missed_positives": "only positives mislabelled",
-    "wrong_negatives": "only negatives mislabelled",
+    "missed_positives": "only {positives} mislabelled",
+    "wrong_negatives": "only {negatives} mislabelled",
     "class_conditional": "a rate for each class",
     "no_signal": "columns do not predict the label",
 }
@@ -72,10 +75,10 @@ def _wrapped(text: str) -> list[str]:
 def _errors(fit: FitResult, positive: Any) -> str:
     """Say how many labels are wrong, and how that is known."""
     bins, found = fit.bins[0], fit.label_errors
-    rare = positive if bins.positive.sum() <= bins.negative.sum() else "the other class"
-    names = ("the other class", str(positive))
-    said = errors_sentence(found, "the label", names, (round(bins.rarer), str(rare)))
-    said = said.replace("“the label”", "the label").replace("“the other class”", "the other class")
+    is_rare = bins.positive.sum() <= bins.negative.sum()
+    rare = label(positive) if is_rare else "the other class"
+    names = ("the other class", label(positive))
+    said = errors_sentence(found, "the label", names, (round(bins.rarer), rare))
     if found.is_given or fit.state in ("no_signal", "small"):
         return said
     return f"{said} {_by_class(found)}{_assumed(fit)}{_by_score(fit)}"
@@ -100,10 +103,20 @@ def _by_score(fit: FitResult) -> str:
     return f" Errors are systematic: of the {side}, {hard}, and {easy}."
 
 
+def models_phrase(
+    weights: Mapping[str, float], negatives: str = "negatives", positives: str = "positives"
+) -> str:
+    """Name the models of the errors that were weighed, and how much each counts."""
+    return "; ".join(
+        f"{_MODEL_WORDS[name].format(negatives=negatives, positives=positives)} {percent(share)}"
+        for name, share in weights.items()
+        if share > LEAST_SHARE
+    )
+
+
 def _assumed(fit: FitResult) -> str:
     """Say which models of the errors were weighed, and how much each counts."""
-    weights = {name: share for name, share in (fit.posterior.models or {}).items() if share > 0.005}
-    shown = "; ".join(f"{MODEL_WORDS[name]} {percent(share)}" for name, share in weights.items())
+    shown = models_phrase(fit.posterior.models or {})
     said = f" Error models, by posterior weight: {shown}." if shown else ""
     told = fit.options.prevalence
     if told is not None:

@@ -119,7 +119,7 @@ def learn_columns(
 def _without_counters(
     blocks: list[Any], columns: list[str], categorical: Sequence[str], notes: list[str]
 ) -> list[str]:
-    """Leave out columns that number the rows, as exports often have: they say nothing of them."""
+    """Leave out columns that number the rows, as exports often have: they describe nothing."""
     counters = [
         name
         for name in columns
@@ -134,7 +134,7 @@ def _without_counters(
 
 
 def _whole_numbers(column: Any) -> NDArray[np.int64] | None:
-    """Return a column as whole numbers, or None if it is none or has gaps."""
+    """Return a column as whole numbers; None if it holds anything else, or has gaps."""
     if column.null_count or not len(column):
         return None
     try:
@@ -160,7 +160,7 @@ def _counts(arrow: Any, rows: NDArray[Any], name: str) -> bool:
 
 
 def _note_names(blocks: list[Any], columns: list[str], notes: list[str]) -> None:
-    """Notice numbers that are called like names of rows, and differ on every row."""
+    """Note columns of numbers that are named like identifiers and differ on every row."""
     for name in columns:
         if not _NAMES.search(name):
             continue

@@ -141,7 +141,7 @@ class Decisions:
 
 
 def more_decisions(data: AuditData, best: Candidate, grid: NDArray[np.float64]) -> Decisions:
-    """Return what holds beyond one cost and all rows; segments are evaluated by the best model.
+    """Answer what was asked of capacity, cost ranges and segments, by the best model.
 
     `grid` has the shares of the cost that a false alarm bears.
     """
@@ -355,7 +355,7 @@ def _range(data: AuditData, name: str) -> RangeFound:
 def _turns(
     grid: NDArray[np.float64], chosen: Sequence[str]
 ) -> tuple[tuple[float, float, str], ...]:
-    """Return where answers turn along prices; turns back and forth between two are one.
+    """Return the prices at which the answer changes; going back and forth between two counts once.
 
     Examples
     --------

@@ -176,7 +176,7 @@ def _shuffled(
     count: Callable[[Array, Places], Array] | None,
     looked: Sequence[int],
 ) -> dict[str, Array]:
-    """Return how calls move with each column: counts with its values shuffled, less theirs."""
+    """Return how shuffling each column changes the counts of flags."""
     if count is None:
         return {}
     places = np.arange(len(cells))
@@ -282,7 +282,7 @@ def column_places(encoder: Encoder) -> list[Places]:
 
 
 def _settings(column: Column, values: Array) -> list[tuple[str, Any]]:
-    """Return the values that a column is moved between, with how to call them."""
+    """Return the values that a column is moved between, with their names."""
     known = values[~np.isnan(values).any(axis=1)]
     if not known.size:
         return []

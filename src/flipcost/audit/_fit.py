@@ -103,7 +103,7 @@ class EvaluationRows:
 
     @property
     def checked(self) -> CheckedRows | None:
-        """Those among them whose right label is known."""
+        """The rows whose right label is known."""
         return self.scored.checked
 
     @cached_property
@@ -139,13 +139,13 @@ class EvaluationRows:
         return cell_design(cells, self.groups, self.weight, self.level)
 
     def number_of(self, probability: NDArray[Any]) -> float:
-        """Return how many rows of the table something is expected of, given its probabilities."""
+        """Return the expected number of rows of the table, given a probability for each row."""
         if self.stands_for is None:
             return float(probability.sum())
         return float(self.stands_for @ probability)
 
     def typical(self, rng: np.random.Generator) -> NDArray[np.intp]:
-        """Return places of rows as common as in the table: the weighted ones are drawn by it."""
+        """Return places of rows as common as in the table: weighted rows are drawn again."""
         everywhere = np.arange(len(self.positive))
         if self.stands_for is None:
             return everywhere
@@ -426,7 +426,7 @@ def _dependence(frame: Any, options: AuditOptions, where: str) -> dict[str, Any]
 
 
 def _check_prices(prices: RowCosts | None, positive: Flags, target: str) -> None:
-    """Refuse a price that gives the label away: it is not known where the label is not.
+    """Refuse a price that gives the label away: it would not be known when the decision is made.
 
     Examples
     --------

@@ -204,7 +204,7 @@ def _unrelated(
     target: str,
     labels: Labels,
 ) -> str | None:
-    """Return what to say of second labels that tell nothing; refuse those that say the opposite."""
+    """Return a warning of second labels that tell nothing; refuse those that say the opposite."""
     found = []
     for k, name in enumerate(names, start=1):
         cells = [

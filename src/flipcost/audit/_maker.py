@@ -145,7 +145,7 @@ class RowMaker:
         return self.features.transform(frame)
 
     def inputs(self, frame: Any, classifier: Any) -> Any:
-        """Return rows as the classifier reads them: columns, or features for another's scores."""
+        """Return rows as the classifier reads them: columns, or features for another model."""
         return self.encoder.frame(frame) if classifier.estimator is None else self.make(frame)
 
     def labels(self, frame: Any) -> NDArray[np.str_]:
@@ -167,13 +167,13 @@ class RowMaker:
 
     @property
     def added(self) -> tuple[str, ...]:
-        """Columns that rows have beside those of the table."""
+        """Columns that are added to those of the table."""
         return () if self.answers is None else (_CHECKED, _ROUND)
 
     def _with_answers(
         self, frame: Any, labels: NDArray[np.str_], positions: NDArray[Any], facts: TableFacts
     ) -> Any:
-        """Return the rows with what files say of them in columns of its own."""
+        """Return the rows with columns added that hold what files of answers say."""
         if self.answers is None:
             return frame
         ids, given = self.roles.id, None
@@ -196,7 +196,7 @@ class RowMaker:
         return codes, names, np.array([*names, ""])[codes]
 
     def _count_pairs(self, frame: Any, labels: NDArray[np.str_], facts: TableFacts) -> None:
-        """Count the labels of a row and its other ones, where there are any."""
+        """Count the pairs of each row's label and its second labels."""
         columns = (self.roles.trusted,) if self.roles.trusted else self.roles.second_label
         trusted = self.trusted(frame)
         if trusted is None and not columns:

@@ -159,7 +159,7 @@ def compare(data: AuditData, grid: Array, index: int) -> list[Candidate]:
 
 
 def is_fitted(model: Any) -> bool:
-    """Tell whether this is a model, not the name of one, and is fitted; a file holds no other."""
+    """Tell whether this is a fitted model, and not the name of one."""
     if isinstance(model, Formula):
         return True
     try:
@@ -188,7 +188,7 @@ class _Comparison:
             self.stakes = (np.maximum(parts[0], 0.0), np.maximum(parts[1], 0.0))
 
     def weighed(self, stake: Array) -> Array:
-        """Return the weights of rows that count by what is at stake on each."""
+        """Return the weights of rows, times what is at stake on each."""
         return stake if self.weight is None else stake * self.weight
 
     def candidate(
@@ -311,7 +311,7 @@ def _given(made: _Comparison) -> list[Candidate]:
 
 
 def _rotated(candidate: Candidate, axes: Array) -> Candidate:
-    """Return a candidate that learned from rotated features as one of features."""
+    """Return a candidate that learned from rotated features as one that takes plain features."""
     predict = candidate.predict
     return replace(
         candidate, predict=lambda test, costs: predict(replace(test, X=test.X @ axes), costs)
@@ -470,7 +470,7 @@ def _design(
 
 
 def _tested(data: AuditData, candidate: Candidate) -> Interval | None:
-    """Return what flags cost by labels that are known to be right, if there are any."""
+    """Return what flags cost by labels known to be right; None without such labels."""
     rows, test = data.rows, data.test
     if data.truth is not None:
         sums = cost_sums(data.truth, candidate.called, rows.costs, rows.weight)

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from functools import cached_property
 from numbers import Real
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 from flipcost._options import COSTS, KNOWN, LARGE, MODEL, TABLE, documented, option
 from flipcost.exceptions import FlipCostError, TableError
@@ -23,7 +23,6 @@ if TYPE_CHECKING:
 
 MODELS = ("auto", "linear", "boosting")
 SCORE_KINDS = ("score", "probability")
-NOISE_MODELS = ("auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional")
 # A cost that is this many times the other leaves nothing to weigh up.
 _MOST_UNEVEN = 1e9
 # Attributes of a model that name columns it reads.
@@ -247,8 +246,10 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
-        if self.noise_model not in NOISE_MODELS:
-            known = ", ".join(NOISE_MODELS)
+        from flipcost.core.noise_posterior import NoiseModel  # noqa: PLC0415 - help waits for nothing
+
+        if self.noise_model not in get_args(NoiseModel):
+            known = ", ".join(get_args(NoiseModel))
             msg = f"`noise_model` must be one of {known}; got {self.noise_model!r}."
             raise FlipCostError(msg)
         if self.prevalence is not None:

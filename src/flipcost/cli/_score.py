@@ -163,7 +163,7 @@ class RowScorer:
             yield pa.RecordBatch.from_pydict(columns)
 
     def _spilled(self, scored: Iterator[pa.RecordBatch], spill: Path) -> Counter[str]:
-        """Write scored rows aside; return how many there are of each group."""
+        """Write scored rows to a temporary file; return how many there are of each group."""
         groups, writer = Counter[str](), None
         try:
             for batch in scored:

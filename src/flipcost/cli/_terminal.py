@@ -47,7 +47,7 @@ def echo(text: str = "", *, err: bool = False, strong: bool = False) -> None:
 
 
 def readable_name(path: Path) -> str:
-    """Return the name of a file as text that can be written, whatever bytes it is of.
+    """Return the name of a file as text that can be printed, whatever bytes it holds.
 
     Examples
     --------
@@ -58,7 +58,7 @@ def readable_name(path: Path) -> str:
 
 
 def say(text: str, *, strong: bool = False) -> None:
-    """Print a paragraph, as wide as is read well."""
+    """Print a paragraph, wrapped to a readable width."""
     from flipcost.words import on_screen, unbroken
 
     terminal = shutil.get_terminal_size().columns if sys.stdout.isatty() else WIDTH

@@ -310,7 +310,7 @@ def check_table(table: Any, cost: Any = None) -> None:
 
 
 def check_positive(table: Any, positive: Any, pos_label: Any) -> None:
-    """Refuse another positive label than the one that the table has."""
+    """Refuse a positive label other than the one the table has."""
     if table.positive is not None and table.positive != positive:
         msg = (
             f"`pos_label` must be the positive label of the table, {table.positive!r}; got "

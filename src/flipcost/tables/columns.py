@@ -156,7 +156,7 @@ def text_kind(distinct: Any) -> tuple[str, Any]:
 
 
 def _number_style(distinct: Any) -> str | None:
-    """Return the style that all cells are numbers of, if there is one."""
+    """Return the style in which all cells are numbers, if there is one."""
     if not pc.all(pc.match_substring_regex(distinct, r"\d")).as_py():
         return None
     for style, (mark, decimal) in NUMBER_STYLES.items():
@@ -267,7 +267,7 @@ def _read_iso(column: Any, *, strict: bool = True) -> Any:
 
 
 def _read_dates(column: Any, written: str, *, strict: bool = True) -> Any:
-    """Read dates by a format; days that no month has are none: refused, or null if not strict."""
+    """Read dates by a format; days such as 31 June are refused, or null if not strict."""
     moments = pc.strptime(column, written, "s", error_is_null=not strict)
     # `strptime` takes 30 February for 2 March.
     date = written.split("T", maxsplit=1)[0].split(" ", maxsplit=1)[0]

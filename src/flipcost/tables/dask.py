@@ -314,7 +314,7 @@ def _guarded(parts: list[Any], compute: Callable[[], Any]) -> Any:
 
 
 def _blame(parts: list[Any], error: Exception) -> SourceError:
-    """Find the partition that could not be made: the error came from a task that makes it."""
+    """Find the partition that could not be computed, from the task that failed."""
     for k, part in enumerate(parts):
         try:
             part.compute()

@@ -66,7 +66,7 @@ class Column:
 
     @property
     def cell_names(self) -> tuple[str, ...]:
-        """Names of the cells: five for a date, none for what does not vary."""
+        """Names of the cells: five for a date, none for a column that does not vary."""
         if self.kind == "date":
             return tuple(f"{self.name} {part}" for part in DATE_PARTS)
         return () if self.kind in ("constant", "empty") else (self.name,)

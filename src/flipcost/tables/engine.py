@@ -110,7 +110,7 @@ class Engine(ABC):
         return f"CAST('{value:.16e}' AS {self.double})"
 
     def literal(self, value: Any) -> str:
-        """Return a label or a level as SQL has it."""
+        """Return a label or a level as an SQL literal."""
         if isinstance(value, bool):
             return "TRUE" if value else "FALSE"
         if isinstance(value, str):
@@ -118,7 +118,7 @@ class Engine(ABC):
         return self.number(value) if isinstance(value, float) else f"({value})"
 
     def is_nan(self, value: str) -> str:
-        """Return whether a floating number is none."""
+        """Return SQL that tests whether a floating number is NaN."""
         return f"isnan({value})"
 
     def layered(self, *layers: Mapping[str, str], first_rows: int | None = None) -> str:

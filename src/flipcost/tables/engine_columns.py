@@ -154,7 +154,7 @@ class EngineColumns:
         return f"CASE {cases} ELSE {value} END"
 
     def is_infinite(self, value: str) -> str:
-        """Return whether a floating number is beyond all others."""
+        """Return SQL that tests whether a floating number is infinite."""
         largest = float(np.finfo(float).max)
         low, high = self.engine.number(-largest), self.engine.number(largest)
         return f"({value} > {high} OR {value} < {low})"
@@ -165,7 +165,7 @@ class EngineColumns:
         return self.label_of(self.layout.target or "")
 
     def label_of(self, name: str) -> str:
-        """Return the labels that a column holds; an empty text is none."""
+        """Return the labels that a column holds; empty text counts as missing."""
         kind, column = self.kind(name), self.engine.name(name)
         words = {
             "text": f"NULLIF({self._text(name)}, '')",

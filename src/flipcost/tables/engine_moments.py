@@ -69,7 +69,7 @@ class _Sums:
 
     @property
     def safe_weight(self) -> Array:
-        """What a group weighs, 1 where that is nothing."""
+        """Weight of each group, with 1 in place of 0."""
         return np.where(self.weight > 0, self.weight, 1.0)
 
     def about(self, shifts: Array) -> tuple[Array, Array]:
@@ -183,7 +183,7 @@ class _Sums:
         )
 
     def _blame(self) -> SourceError:
-        """Find the column that is not finite or missing somewhere."""
+        """Find the column with a value that is missing or not finite."""
         columns, engine = self._columns, self._columns.engine
         names = {f"x{j}": name for j, name in enumerate(columns.layout.feature_names)}
         if columns.is_weighted:
@@ -221,5 +221,5 @@ def _blocks(d: int, most: int) -> Iterator[list[tuple[int, int]]]:
 
 
 def _plain(value: Any) -> float:
-    """Return an answer as a number; a sum of nothing is 0."""
+    """Return an answer as a number; the sum of no rows is 0."""
     return 0.0 if value is None else float(value)

@@ -302,7 +302,7 @@ class EngineTable(Table):
         return Piece(self._engine.where, start, frame, places=places.astype(np.uint64))
 
     def _check_drawn(self, found: int, expected: float) -> None:
-        """Refuse a draw to which far too few rows came: names that many rows share spoil it."""
+        """Refuse a draw of far too few rows, which comes of identifiers that many rows share."""
         if found < _LEAST_DRAWN * expected:
             msg = (
                 f"{self._engine.where}: {int(expected):,} rows were to be drawn by the hash of "

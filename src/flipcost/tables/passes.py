@@ -282,6 +282,6 @@ class DrawTask:
 
 
 def cluster_module() -> Any:
-    """Return the module that knows Dask, which is an extra."""
+    """Return the module for Dask, an optional package."""
     require("dask")
     return require("flipcost.tables.dask")

@@ -114,7 +114,7 @@ def _inside(path: str) -> list[str]:
 
 
 def _once(paths: list[str]) -> list[str]:
-    """Return files without those that links name a second time."""
+    """Return each file once, whatever links name it."""
     chosen: dict[str, str] = {}
     for path in paths:
         real = os.path.realpath(path)

@@ -191,7 +191,7 @@ class Boosting:
         return read_tree(grown, np.arange(len(bins.ends)), self._levels)
 
     def _grown_in_public(self, n_trees: int) -> tuple[Tree, ...]:
-        """Grow on by the public class, which bins codes anew each time."""
+        """Grow on with the public class, which bins codes anew each time."""
         bins, options = self._bins, self._options
         cells = np.where(self._codes == bins.missing, np.nan, self._codes)
         # It cannot bin a column in which nothing is known; one that is constant is not split.

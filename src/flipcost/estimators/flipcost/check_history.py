@@ -61,7 +61,7 @@ def check_history(
 
 
 def only_checked(rows: ScoredRows, kept: NDArray[np.bool_]) -> ScoredRows:
-    """Return the same rows with some of the checked ones only."""
+    """Return the same rows with only some of the checked ones."""
     checked = rows.checked
     if checked is None or not kept.any():
         return replace(rows, checked=None, bins=tuple(replace(b, checked=None) for b in rows.bins))

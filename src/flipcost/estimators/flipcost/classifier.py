@@ -485,7 +485,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         time: Any,
         given: GivenScores | None,
     ) -> tuple[LabeledRows, Dependence, Any, Array, list[str | None]]:
-        """Return rows to judge by, their folds, what scores others, their scores, what to say."""
+        """Return rows to evaluate on, their folds, the scorer, their scores and warnings."""
         X, positive, checked, learned = rows.X, rows.positive, rows.checked, rows.positive
         learner, simple = self._learners(given)
         if checked is not None:
@@ -604,7 +604,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         return FitOptions(share, self.noise_rate, self.noise_model, level, unit, by_row, prevalence)
 
     def _store(self, result: FitResult, scorer: Any) -> None:
-        """Keep what a fit found, and nothing of a former one."""
+        """Keep what a fit found, and nothing of an earlier one."""
         # The attributes that not every fit gives.
         for name in ("regret_", "sample_", "groups_", "folds_"):
             self.__dict__.pop(name, None)
@@ -632,7 +632,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         self.cost_share_, self.cost_unit_ = options.cost, options.unit
 
     def _validated(self, X: Any, *, reset: bool) -> Any:
-        """Check X as far as what scores it does not."""
+        """Check X, but for what the scorer checks itself."""
         if self.estimator is not None or (isinstance(self.features, str) and is_mixed(X)):
             return validate_data(self, X, reset=reset, skip_check_array=True)
         plain = not isinstance(self.features, str)

@@ -111,7 +111,7 @@ class Dependence:
         )
 
     def note(self, n_effective: float, score: Array, positive: Flags) -> str | None:
-        """Return what to say of rows that count for this many, or None if there is nothing."""
+        """Return what to warn of, given how many rows these count for; None if nothing."""
         n_rows = len(self.folds)
         counted = f"they count for {n_effective:,.0f} in all intervals"
         if self.groups is None:
@@ -140,7 +140,7 @@ class Dependence:
 def read_dependence(
     X: Any, learned: Flags, groups: Any, time: Any, cv: Any, rng: np.random.Generator
 ) -> Dependence:
-    """Return which rows depend on each other: by groups, by time, or since they repeat others."""
+    """Return which rows depend on each other: by groups, by time, or because they are copies."""
     if groups is not None and time is not None:
         msg = "Give `groups` or `time`, not both: folds follow one of them."
         raise FlipCostError(msg)
@@ -181,7 +181,7 @@ def _by_time(learned: Flags, order: Indices, cv: Any) -> Dependence:
 
 
 def _copies(X: Any) -> Indices | None:
-    """Return numbers of rows, the same for copies, where X is of numbers or can be made so."""
+    """Return a number for each row, the same for copies; None if X cannot be read as numbers."""
     if sparse.issparse(X):
         return repeated_rows(X)
     if is_mixed(X):

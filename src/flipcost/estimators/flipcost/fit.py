@@ -87,7 +87,7 @@ def _rate_source(rate: str, prevalence: PrevalencePrior | None, n_clean: int) ->
 
 
 def _check_model(bins: ScoreBins, noise_model: NoiseModel) -> None:
-    """Refuse a noise model that checked rows contradict: under it they cannot be."""
+    """Refuse a noise model that checked rows contradict."""
     sides = {"missed_positives": ("negative", bins.flips[0, 1]),
              "wrong_negatives": ("positive", bins.flips[1, 0])}  # fmt: skip
     side, wrong = sides.get(noise_model, ("", 0.0))
@@ -241,7 +241,7 @@ def _by_recorded_labels(
 
 
 def _nothing_is_known(rows: ScoredRows, options: FitOptions, posterior: RatePosterior) -> bool:
-    """Whether the labels alone speak of their errors, and the scores of the labels."""
+    """Whether only the labels tell of their errors, and the scores predict labels."""
     told = rows.checked is not None or options.prevalence is not None
     return (
         not told
@@ -263,7 +263,7 @@ def _wrong_by_label(posterior: RatePosterior, share: float) -> tuple[float, floa
 def _least_regret(
     rows: ScoredRows, calibration: Calibration, posterior: RatePosterior, options: FitOptions
 ) -> tuple[Answer, int, Regret]:
-    """Return the answer whose worst regret is least, the rate whose rule that is, and regrets."""
+    """Return the minimax-regret answer, the rate whose rule it is, and all regrets."""
     share = posterior.weight
     likely = np.flatnonzero(share > _PLAUSIBLE * share.max())
     states = RatePosterior(posterior.rates[likely], share[likely] / share[likely].sum())
@@ -356,7 +356,7 @@ def _by_score(
 def _value_of_rate(
     rows: ScoredRows, calibration: Calibration, posterior: RatePosterior, cost: float
 ) -> float:
-    """Find what not knowing the rate costs a row, from some of the rows."""
+    """Estimate what not knowing the rate costs a row, from a subset of the rows."""
     step = max(1, len(rows.positive) // _VALUE_ROWS)
     sample = [s[::step] for s in rows.scores]
     share = posterior.weight

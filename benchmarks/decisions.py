@@ -33,7 +33,7 @@ from sklearn.preprocessing import StandardScaler
 from flipcost import FlipCostClassifier, datasets
 from flipcost.core.costs import RowCosts
 from flipcost.core.gains import gains_curve
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.noise import flip_labels, rate_from_trusted
 
 RATES = (0.0, 0.1, 0.2, 0.3)

@@ -13,7 +13,7 @@ from flipcost.audit import audit
 from flipcost.cli import main
 from flipcost.core.clean_means import cost_sums, paired_saving
 from flipcost.core.costs import RowCosts
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.report.headline import headline
 from flipcost.report.render import render_report

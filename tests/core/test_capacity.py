@@ -14,7 +14,7 @@ from flipcost.core.gains import (
     read_capacities,
     saving_order,
 )
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 
 
 def call_within(gain, capacity, groups=None):

@@ -14,7 +14,7 @@ from flipcost.core.clean_means import (
     unbiased_mean,
 )
 from flipcost.core.costs import RowCosts
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 
 
 def test_the_mean_over_all_flips_is_the_clean_mean():

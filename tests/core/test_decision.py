@@ -17,7 +17,7 @@ from flipcost.core.decision import (
     minimax_regret,
     saves_enough,
 )
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 
 POSTERIOR = RatePosterior(np.array([[0.1, 0.1], [0.3, 0.3]]), np.array([0.6, 0.4]))
 

@@ -14,7 +14,7 @@ from flipcost.core.feasible import (
     rows_to_identify,
     why_uninformative,
 )
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.rates import NoiseRate
 
 

@@ -9,7 +9,7 @@ from flipcost.core.costs import RowCosts
 from flipcost.core.decision import value_of_knowing_rate
 from flipcost.core.label_errors import probability_wrong
 from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.rates import labels_needed, rate_of_disagreement
 
 KNOWN = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))

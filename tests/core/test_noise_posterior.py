@@ -13,14 +13,12 @@ from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import (
     PrevalencePrior,
     RateGrid,
-    RatePosterior,
     free_rates,
     integrate_rates,
-    mixture_interval,
     model_prior,
     rate_posterior,
-    weighted_interval,
 )
+from flipcost.core.rate_posterior import RatePosterior, mixture_interval, weighted_interval
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.9])

@@ -7,7 +7,7 @@ from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import net_benefit_curve, price_curve
 from flipcost.core.decision import bayes_calls
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 
 CLEAN = RatePosterior(np.zeros((1, 2)), np.ones(1))
 FACTORS = np.array([4.0, 0.1, 1.0, 0.5, 30.0])

@@ -9,7 +9,7 @@ import pytest
 from flipcost import CostRange, Costs
 from flipcost.core.costs import RowCosts, price_weights, prices_of, read_prices, share_and_unit
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 
 AMOUNT = np.array([10.0, 500.0, 3.0])
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from flipcost.core.costs import RowCosts
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.segments import pool_normal, segment_figures
 
 KNOWN = RatePosterior(np.array([[0.15, 0.15]]), np.ones(1))

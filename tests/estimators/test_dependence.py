@@ -10,7 +10,7 @@ from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import clean_cost
 from flipcost.core.dependence import mean_design
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.datasets import make_syn3d
 from flipcost.exceptions import DependenceWarning, FlipCostError
 from flipcost.metrics import cost_scorer

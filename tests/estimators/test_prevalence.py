@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost import FlipCostClassifier
-from flipcost.core.noise_posterior import clean_share
+from flipcost.core.rate_posterior import clean_share
 from flipcost.noise import NoiseRate
 
 COST = 0.2

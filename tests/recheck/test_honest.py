@@ -7,7 +7,7 @@ from scipy.special import expit
 from flipcost import FlipCostClassifier
 from flipcost.core.checked_rows import CheckedRows, given_label
 from flipcost.core.costs import RowCosts
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.recheck import draw_rows, spread_order, value_checks
 from flipcost.metrics import weighted_cost
 from flipcost.recheck import next_rows

@@ -17,7 +17,7 @@ from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import Costs
 from flipcost.core.curves import confusion_cells, per_row_cost
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.report.charts import BOTTOM, TOP, calibration_bins
 from flipcost.report.parts import make_price
 from flipcost.report.payload import make_payload

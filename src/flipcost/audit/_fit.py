@@ -17,7 +17,7 @@ from flipcost.core.costs import RowCosts
 from flipcost.core.curves import area_under_curve
 from flipcost.core.decision import bayes_calls, count_calls
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.estimators import flipcost
 from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import FlipCostError, TableError

@@ -47,7 +47,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._fit import AuditData, CleanRows, EvaluationRows
-    from flipcost.core.noise_posterior import RatePosterior
+    from flipcost.core.rate_posterior import RatePosterior
 
     Array = NDArray[np.float64]
     Flags = NDArray[np.bool_]

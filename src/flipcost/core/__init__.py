@@ -29,7 +29,8 @@ Losses and costs
 Probabilities
 -------------
 - `calibration`: scores to clean probabilities, for given noise rates
-- `noise_posterior`: the posterior over noise rates, and what it leaves in doubt
+- `noise_posterior`: models of the noise, the search over their rates, and the prevalence prior
+- `rate_posterior`: the posterior over noise rates, estimates and intervals from it
 - `priors`: constants that shape a statistical result
 - `checked_rows`: what checked rows tell of cells of label and score, of rates, and of costs
 - `correction`: a score that checked rows correct where errors follow the columns

@@ -20,7 +20,7 @@ from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.feasible import clip_interval, clip_intervals
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-from flipcost.core.noise_posterior import RatePosterior, mixture_intervals
+from flipcost.core.rate_posterior import RatePosterior, mixture_intervals
 
 
 @dataclass(frozen=True, eq=False)

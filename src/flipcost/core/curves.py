@@ -24,7 +24,7 @@ from flipcost.core.confusion import ConfusionCounts, feasible_counts, smoothed
 from flipcost.core.costs import CostLike, RowCosts, cost_share
 from flipcost.core.feasible import not_identified
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 
 
 def confusions_at_costs(

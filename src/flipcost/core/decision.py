@@ -26,7 +26,7 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from flipcost.core.checked_rows import CheckedRows
-    from flipcost.core.noise_posterior import RatePosterior
+    from flipcost.core.rate_posterior import RatePosterior
 
     Array = NDArray[np.float64]
     CallSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
@@ -173,7 +173,7 @@ def decide(
 
     Examples
     --------
-    >>> from flipcost.core.noise_posterior import RatePosterior
+    >>> from flipcost.core.rate_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> decide(labels, eta, 0.2, known).chosen, decide(labels, eta, 0.05, known).chosen
@@ -233,7 +233,7 @@ def choose_at_factors(
     Examples
     --------
     >>> from flipcost.core.checked_rows import CheckedRows
-    >>> from flipcost.core.noise_posterior import RatePosterior
+    >>> from flipcost.core.rate_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> checked = CheckedRows(np.arange(20), labels[:20])
@@ -324,7 +324,7 @@ def clean_cost(
 
     Examples
     --------
-    >>> from flipcost.core.noise_posterior import RatePosterior
+    >>> from flipcost.core.rate_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels = np.tile([True, False], 50)
     >>> prices = RowCosts(np.full(100, 8.0), np.full(100, 2.0))
@@ -434,7 +434,7 @@ def saves_enough(
 
     Examples
     --------
-    >>> from flipcost.core.noise_posterior import RatePosterior
+    >>> from flipcost.core.rate_posterior import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> costs, every = RowCosts.of(0.2), np.ones(100, bool)
@@ -534,7 +534,7 @@ def decide_minimax(
 
     Examples
     --------
-    >>> from flipcost.core.noise_posterior import RatePosterior
+    >>> from flipcost.core.rate_posterior import RatePosterior
     >>> states = RatePosterior(np.array([[0.1, 0.1], [0.2, 0.2]]), np.array([0.7, 0.3]))
     >>> labels, costs = np.tile([True, False], 50), RowCosts.of(0.5)
     >>> rules = [cost_sums(labels, labels, costs), cost_sums(labels, ~labels, costs)]

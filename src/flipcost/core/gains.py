@@ -28,7 +28,7 @@ from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.feasible import clip_intervals
 from flipcost.core.folds import hash_keys
-from flipcost.core.noise_posterior import RatePosterior, mixture_intervals
+from flipcost.core.rate_posterior import RatePosterior, mixture_intervals
 
 MEASURES = ("precision", "recall", "lift", "profit")
 # Rows on either side of the cut that tell what rows at the margin bring, as a share of all.

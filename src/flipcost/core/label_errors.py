@@ -19,7 +19,7 @@ from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.rates import NoiseRate
 
 # Rates that weigh less than this share of the heaviest change no digit.

@@ -1,4 +1,4 @@
-r"""The posterior over unknown noise rates: models of the noise, the search, what stays in doubt.
+r"""Inference of unknown noise rates: models of the noise, the search, what widens intervals.
 
 Five models of how labels go wrong are pooled by their evidence: "none", "symmetric" (one rate for
 both classes), "missed_positives", "wrong_negatives" and "class_conditional" (a rate for each
@@ -27,7 +27,7 @@ from typing import Any, Literal, TypeAlias, get_args
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.special import betaln, expit, logit, ndtr, ndtri
+from scipy.special import betaln, expit, logit, ndtri
 
 from flipcost.core import priors
 from flipcost.core.arrays import Array, Flags, Indices
@@ -43,17 +43,11 @@ from flipcost.core.calibration import (
     light_evidence,
     log_sum,
 )
-from flipcost.core.confusion import (
-    Interval,
-)
-from flipcost.core.feasible import clip_interval, not_identified
-from flipcost.core.noise import clean_eta, unmixing_matrices
+from flipcost.core.rate_posterior import REACH, RatePosterior, clean_share
 
 NoiseModel: TypeAlias = Literal[
     "auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional"
 ]
-# Rates stop short of the bound, where the classes could not be distinguished at all.
-_REACH = 0.98
 # Cells of a line, and of the sides of a square. Coarse grids are for tempered labels, whose
 # posterior is never narrow.
 _POINTS = {False: (13, (10, 8)), True: (7, (6, 5))}
@@ -70,8 +64,6 @@ _PEAK_POINTS = 7
 _PEAK_STEPS = 6
 # A grid is fine enough when no cell of it holds more than this share of its posterior.
 _COARSE = {1: 0.35, 2: 0.2}
-# Rates with less of the posterior than this move no probability that is shown.
-_MINOR_RATE = 1e-6
 # Models with less of the posterior than this are not integrated.
 _MINOR_MODEL = 1e-3
 # Models this many nats behind on the first grid are not refined.
@@ -128,7 +120,7 @@ class RateGrid:
     def whole(cls, model: str, label_share: float, *, coarse: bool = False) -> RateGrid:
         """Return the grid of all rates that a model allows."""
         n = {"none": 0, "class_conditional": 2}.get(model, 1)
-        return cls(model, label_share, (0.0,) * n, (_REACH,) * n, coarse)
+        return cls(model, label_share, (0.0,) * n, (REACH,) * n, coarse)
 
     @property
     def _axes(self) -> list[Array]:
@@ -173,7 +165,7 @@ class RateGrid:
             return np.asarray(np.exp(power * np.log1p(-self._bounds * u)))
 
         inside = above(self.relative - steps / 2) - above(self.relative + steps / 2)
-        whole = 1 - above(np.full(len(steps), _REACH))
+        whole = 1 - above(np.full(len(steps), REACH))
         return np.asarray(np.log(inside / whole).sum(axis=1))
 
     @property
@@ -195,15 +187,8 @@ class RateGrid:
         inside = self.relative[share > _THIN * share.max()]
         step = np.array([axis[1] - axis[0] for axis in self._axes])
         low = np.maximum(inside.min(axis=0) - 1.5 * step, 0.0)
-        high = np.minimum(inside.max(axis=0) + 1.5 * step, _REACH)
+        high = np.minimum(inside.max(axis=0) + 1.5 * step, REACH)
         return replace(self, low=tuple(low.tolist()), high=tuple(high.tolist()))
-
-
-def clean_share(rates: Array, label_share: float) -> Array:
-    """Return the share of truly positive rows at each pair of rates."""
-    kept = 1 - rates.sum(axis=1)
-    kept = np.where(np.abs(kept) < 1e-9, 1e-9, kept)
-    return np.asarray(np.clip((label_share - rates[:, 1]) / kept, 0.0, 1.0))
 
 
 def free_rates(label_share: float, *, fine: bool = False) -> tuple[Array, Array]:
@@ -213,8 +198,8 @@ def free_rates(label_share: float, *, fine: bool = False) -> tuple[Array, Array]
     hundreds of right answers leave only the smallest.
     """
     n = _FINE if fine else _POINTS[False][1][0]
-    edges = _REACH * np.linspace(0, 1, n + 1) ** (2 if fine else 1)
-    axis, log_mass = (edges[1:] + edges[:-1]) / 2, np.log(np.diff(edges) / _REACH)
+    edges = REACH * np.linspace(0, 1, n + 1) ** (2 if fine else 1)
+    axis, log_mass = (edges[1:] + edges[:-1]) / 2, np.log(np.diff(edges) / REACH)
     pairs = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
     rates = pairs * np.array([1 - label_share, label_share])
     return np.asarray(rates), np.add.outer(log_mass, log_mass).ravel()
@@ -347,7 +332,7 @@ def _profile_evidence(bins: BinStack, share: float, *, coarse: bool) -> Array:
     models with one rate: shapes that need missed positives, or none, have theirs there. Coarse is
     a first look, which will do for tempered labels.
     """
-    lines = np.array([[min(share, 1 - share)] * 2, [1 - share, 0.0], [0.0, share]]) * _REACH
+    lines = np.array([[min(share, 1 - share)] * 2, [1 - share, 0.0], [0.0, share]]) * REACH
     first = np.linspace(0, 1, _LINE_POINTS)
     grid = np.concatenate([np.zeros((1, 2)), *(first[1:, None] * line for line in lines)])
     modes = find_modes(bins, grid)
@@ -655,285 +640,3 @@ def _mixed(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, F
         np.concatenate([share * weight for _, weight, share in parts]),
         np.repeat([*(False for _ in parts[1:]), True], [len(rates) for rates, _, _ in parts]),
     )
-
-
-def weighted_interval(values: Array, weight: Array, level: float) -> tuple[float, float]:
-    """Return the central interval of a weighted sample, interpolated between its points."""
-    order = np.argsort(values)
-    share = weight[order] / weight.sum()
-    middle = np.cumsum(share) - share / 2
-    low, high = np.interp([(1 - level) / 2, (1 + level) / 2], middle, values[order])
-    return float(low), float(high)
-
-
-def mixture_interval(means: Array, sds: Array, weight: Array, level: float) -> tuple[float, float]:
-    """Return the central interval of a mixture of normal distributions."""
-    low, high = mixture_intervals(means[None], sds[None], weight, level)
-    return float(low[0]), float(high[0])
-
-
-@dataclass(frozen=True, eq=False)
-class RatePosterior:
-    """Posterior over pairs of noise rates, on a grid.
-
-    Attributes
-    ----------
-    rates : ndarray of shape (R, 2)
-        Pairs ``(rho_pos, rho_neg)``; equal when noise is symmetric.
-    weight : ndarray of shape (R,)
-        Posterior probabilities, adding up to one. Estimates and decisions are means over these.
-    wide_rates, wide_weight : ndarray of shape (W, 2) and (W,), or None
-        The same for intervals, which also count that the model may be wrong; as above when None.
-    anything : ndarray of bool, shape (W,), or None
-        Which of these are rates of mistakes that may lie anywhere among the rows of a label, rather
-        than of the rows of a class.
-    models : dict
-        Posterior weight of each noise model.
-    is_measured : bool
-        Whether the rates for intervals are what checked rows leave: estimates are then their means.
-    """
-
-    rates: Array
-    weight: Array
-    wide_rates: Array | None = None
-    wide_weight: Array | None = None
-    anything: Flags | None = None
-    models: Mapping[str, float] | None = None
-    is_measured: bool = False
-
-    def measured(self, drawn: Array) -> RatePosterior:
-        """Return the same with rates, shape (n, 2), that were drawn given checked rows.
-
-        Errors may lie anywhere among the rows of a label: only there were they counted.
-        """
-        n = len(drawn)
-        return replace(
-            self,
-            wide_rates=drawn,
-            wide_weight=np.full(n, 1 / n),
-            anything=np.ones(n, dtype=bool),
-            is_measured=True,
-        )
-
-    @property
-    def _wide(self) -> tuple[Array, Array, Flags]:
-        if self.wide_rates is None or self.wide_weight is None or self.anything is None:
-            return self.rates, self.weight, np.zeros(len(self.weight), dtype=bool)
-        used = self.wide_weight > 1e-6
-        return self.wide_rates[used], self.wide_weight[used], self.anything[used]
-
-    def unmixings(self, label_share: float, *, wide: bool) -> tuple[Array, Array]:
-        """Return what labels say of clean counts at each rate, and the weights of the rates."""
-        if not wide:
-            return unmixing_matrices(self.rates), self.weight
-        rates, weight, anything = self._wide
-        return _unmixing(rates, label_share, anything), weight
-
-    def clean(self, observed: ArrayLike) -> Array:
-        """Return the probability that the right label is positive from that of the recorded one.
-
-        Examples
-        --------
-        >>> RatePosterior(np.array([[0.2, 0.2]]), np.ones(1)).clean([0.1, 0.5, 0.8]).round(3)
-        array([0. , 0.5, 1. ])
-        """
-        grid = np.linspace(0, 1, 1001)
-        each = zip(self.weight.tolist(), self.rates.tolist(), strict=True)
-        means = np.zeros(len(grid))
-        for weight, pair in each:
-            if weight > _MINOR_RATE:
-                means += weight * clean_eta(grid, tuple(pair))
-        return np.asarray(np.interp(np.asarray(observed, dtype=float), grid, means))
-
-    @property
-    def if_random(self) -> RatePosterior:
-        """The posterior if errors are random: without the doubt that its model may be wrong."""
-        return replace(self, wide_rates=None, wide_weight=None, anything=None, is_measured=False)
-
-    @property
-    def mean(self) -> Array:
-        """Mean of ``(rho_pos, rho_neg)`` in the model that decisions follow."""
-        return np.asarray(self.weight @ self.rates)
-
-    @property
-    def estimated(self) -> tuple[Array, Array]:
-        """Rates whose mean is the best estimate, and their weights."""
-        return self._wide[:2] if self.is_measured else (self.rates, self.weight)
-
-    @property
-    def estimate(self) -> Array:
-        """Best estimate of ``(rho_pos, rho_neg)``, whose sum is below one.
-
-        Checked rows can find labels that tell nothing, or the opposite, where nothing is estimable.
-        """
-        rates, weight = self.estimated
-        found = np.asarray(weight @ rates)
-        return found * min(1.0, _REACH / max(float(found.sum()), _REACH))
-
-    @property
-    def is_known(self) -> bool:
-        """Whether the rates were taken as known: nothing was integrated over."""
-        return len(self.weight) == 1
-
-    @property
-    def has_no_signal(self) -> bool:
-        """Whether the scores most likely say nothing about the labels."""
-        return (self.models or {}).get("no_signal", 0.0) > 0.5
-
-    @property
-    def is_symmetric(self) -> bool:
-        """Whether the two rates are equal at every point of the grid."""
-        return bool(np.all(self.rates[:, 0] == self.rates[:, 1]))
-
-    def interval(self, level: float = 0.95) -> tuple[tuple[float, float], tuple[float, float]]:
-        """Return intervals of ``rho_pos`` and ``rho_neg``, which contain the means."""
-        rates, weight, _ = self._wide
-        ends = []
-        for k in (0, 1):
-            low, high = weighted_interval(*_marginal(rates[:, k], weight), level)
-            mean = float(self.estimate[k])
-            ends.append((min(low, mean), max(high, mean)))
-        return ends[0], ends[1]
-
-    def why_uninformative(self, n_rows: float) -> str | None:
-        """Return why a rate that is taken as known identifies nothing; None where it does."""
-        return not_identified(tuple(self.rates[0]), n_rows) if self.is_known else None
-
-    def wrong_share(
-        self, label_share: float, level: float = 0.95, n_rows: float | None = None
-    ) -> Interval:
-        """Return the share of all labels that are wrong."""
-        rates, weight, _ = self._wide
-        likely, likely_weight = self.estimated
-        value = float(likely_weight @ wrong_share_at(likely, label_share))
-        low, high = weighted_interval(wrong_share_at(rates, label_share), weight, level)
-        if n_rows is not None and self.why_uninformative(n_rows) is not None:
-            low, high = self.rates.min(), self.rates.max()
-        return Interval(*clip_interval(value, low, high, 0.0, 1.0))
-
-    def prevalence(self, label_share: float, n_rows: float, level: float = 0.95) -> Interval:
-        """Return the share of truly positive rows, of which this many are a sample."""
-        rates, weight, _ = self._wide
-        likely, likely_weight = self.estimated
-        sd = np.sqrt(label_share * (1 - label_share) / n_rows)
-        sds = sd / np.maximum(1 - rates.sum(axis=1), 1e-9)
-        clean = clean_share(rates, label_share)
-        low, high = mixture_intervals(clean[None], sds[None], weight, level)
-        value = float(likely_weight @ clean_share(likely, label_share))
-        return Interval(*clip_interval(value, float(low[0]), float(high[0]), 0.0, 1.0))
-
-
-def wrong_share_at(rates: Array, label_share: float) -> Array:
-    """Return the share of wrong labels at each pair of rates."""
-    clean = clean_share(rates, label_share)
-    return np.asarray(clean * rates[:, 0] + (1 - clean) * rates[:, 1])
-
-
-def _unmixing(rates: Array, label_share: float, anything: Flags | None) -> Array:
-    unmix = unmixing_matrices(rates)
-    if anything is not None and anything.any():
-        unmix[anything] = _unmixing_anywhere(rates[anything], label_share)
-    return unmix
-
-
-def _unmixing_anywhere(rates: Array, label_share: float) -> Array:
-    """Return what labels say of clean counts when mistakes are spread over the rows of a label.
-
-    Errors that follow the features need not lie where the rule looks for them. Spread evenly over
-    all rows with the same label, they cost the rule most, short of adversarial placement.
-    """
-    clean = clean_share(rates, label_share)
-    missed = np.clip(clean * rates[:, 0] / max(1 - label_share, 1e-9), 0.0, 1.0)
-    false = np.clip((1 - clean) * rates[:, 1] / max(label_share, 1e-9), 0.0, 1.0)
-    rows = [[1 - missed, false], [missed, 1 - false]]
-    return np.moveaxis(np.asarray(rows), -1, 0)
-
-
-def _marginal(values: Array, weight: Array) -> tuple[Array, Array]:
-    points, place = np.unique(values, return_inverse=True)
-    return points, np.asarray(np.bincount(place, weight), dtype=float)
-
-
-# Steps at most, and the width, in smallest standard deviations or parts of the range, to stop at.
-_STEPS, _CLOSE = 100, 1e-10
-_ROOT_2PI = float(np.sqrt(2 * np.pi))
-
-
-def mixture_intervals(means: Array, sds: Array, weight: Array, level: float) -> tuple[Array, Array]:
-    """Return the central intervals of mixtures of normal distributions.
-
-    Parameters
-    ----------
-    means, sds : ndarray of shape (K, W)
-        Means and standard deviations of the parts of each mixture.
-    weight : ndarray of shape (W,)
-        Weights of the parts, the same for all mixtures.
-    level : float
-        Level of the intervals.
-
-    Returns
-    -------
-    low, high : ndarray of shape (K,)
-
-    Notes
-    -----
-    Newton steps on the distribution functions, kept inside brackets that are halved where a step
-    would leave them or does not close in.
-
-    Examples
-    --------
-    >>> low, high = mixture_intervals(np.zeros((2, 1)), np.array([[1.0], [2.0]]), np.ones(1), 0.95)
-    >>> low.round(2), high.round(2)
-    (array([-1.96, -3.92]), array([1.96, 3.92]))
-    """
-    share = weight / weight.sum()
-    kept = share > 0
-    share, means = share[kept], means[:, kept]
-    sds = np.maximum(sds[:, kept], 1e-12)
-    mean = means @ share
-    spread = np.sqrt((sds**2 + (means - mean[:, None]) ** 2) @ share)
-    first, last = (means - 10 * sds).min(axis=1), (means + 10 * sds).max(axis=1)
-    # Both ends at once: a step takes hardly longer for two rows than for one.
-    target = np.array([[(1 - level) / 2], [(1 + level) / 2]])
-    start = np.clip(mean + spread * ndtri(target), first, last)
-    ends = _solve(
-        np.tile(means, (2, 1)),
-        np.tile(sds, (2, 1)),
-        share,
-        np.repeat(target, len(mean)),
-        start.ravel(),
-        np.tile(first, 2),
-        np.tile(last, 2),
-    )
-    return ends[: len(mean)], ends[len(mean) :]
-
-
-def _solve(
-    means: Array, sds: Array, share: Array, target: Array, x: Array, low: Array, high: Array
-) -> Array:
-    """Return where each distribution function reaches its target."""
-    found, open_ = x.copy(), np.arange(len(x))
-    close = _CLOSE * np.maximum(sds.min(axis=1), 1e-6 * (high - low))
-    step = before = high - low
-    for _ in range(_STEPS):
-        z = (x[:, None] - means) / sds
-        off = ndtr(z) @ share - target
-        low, high = np.where(off < 0, x, low), np.where(off < 0, high, x)
-        density = (np.exp(-0.5 * z**2) / sds) @ share / _ROOT_2PI
-        with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
-            newton = -off / density
-        # An end of the bracket may be what is looked for, to the last digit: it is not left.
-        inside = (x + newton >= low) & (x + newton <= high)
-        newton = np.where(
-            inside & (np.abs(newton) <= np.abs(before) / 2), newton, (low + high) / 2 - x
-        )
-        before, step, x = step, newton, x + newton
-        found[open_] = x
-        left = ~(np.abs(newton) <= close)
-        if not left.any():
-            break
-        if not left.all():
-            open_, means, sds, target = open_[left], means[left], sds[left], target[left]
-            x, low, high, close = x[left], low[left], high[left], close[left]
-            before, step = before[left], step[left]
-    return found

@@ -32,7 +32,7 @@ from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
 from flipcost.core.label_errors import probability_wrong
 from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -133,7 +133,7 @@ def value_checks(
 
     Examples
     --------
-    >>> from flipcost.core.noise_posterior import RatePosterior
+    >>> from flipcost.core.rate_posterior import RatePosterior
     >>> rng = np.random.default_rng(0)
     >>> eta = rng.random(1000)
     >>> labels = (rng.random(1000) < eta) ^ (rng.random(1000) < 0.1)

@@ -29,7 +29,7 @@ from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.feasible import clip_interval
 from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.noise_posterior import (
+from flipcost.core.rate_posterior import (
     RatePosterior,
     mixture_interval,
     weighted_interval,

@@ -302,7 +302,7 @@ def reasons(
 
     Examples
     --------
-    >>> from flipcost.core.noise_posterior import RatePosterior
+    >>> from flipcost.core.rate_posterior import RatePosterior
     >>> from flipcost.core.recheck import value_checks
     >>> known = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
     >>> choice = value_checks([True, False] * 50, [0.05, 0.1] * 50, known, 0.3, 10)

@@ -14,7 +14,7 @@ import pyarrow.parquet as pq
 
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.confusion import Interval
-from flipcost.core.noise_posterior import RatePosterior
+from flipcost.core.rate_posterior import RatePosterior
 from flipcost.core.recheck import draw_rows, spread_order, value_checks
 from flipcost.exceptions import TableError
 from flipcost.recheck._files import RowToCheck

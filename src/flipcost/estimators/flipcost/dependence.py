@@ -28,7 +28,7 @@ from flipcost.tables.encoder import Encoder, is_mixed
 
 if TYPE_CHECKING:
     from flipcost.core.arrays import Array, Flags, Indices
-    from flipcost.core.noise_posterior import RatePosterior
+    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators.flipcost.rows import ScoredRows
 
 # Forward folds when no one says, and rows of each label that the first one is learned from.

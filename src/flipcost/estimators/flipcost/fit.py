@@ -29,12 +29,8 @@ from flipcost.core.decision import (
 )
 from flipcost.core.label_errors import break_even_errors
 from flipcost.core.noise import rate_pair
-from flipcost.core.noise_posterior import (
-    RatePosterior,
-    clean_share,
-    integrate_rates,
-    rate_posterior,
-)
+from flipcost.core.noise_posterior import integrate_rates, rate_posterior
+from flipcost.core.rate_posterior import RatePosterior, clean_share
 from flipcost.core.rates import NoiseRate, purest_tail
 from flipcost.estimators.flipcost.result import SOURCES, FitOptions, FitResult, ScoreCurves
 from flipcost.exceptions import FlipCostError

@@ -27,7 +27,8 @@ if TYPE_CHECKING:
     from flipcost.core.correction import Correction
     from flipcost.core.decision import Answer, Regret
     from flipcost.core.label_errors import BreakEven
-    from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior, RatePosterior
+    from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
+    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators.flipcost.rows import ScoredRows
 
 # What may be said in place of a rate, and where the rate then comes from.

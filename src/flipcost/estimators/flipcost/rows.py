@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.costs import RowCosts
-    from flipcost.core.noise_posterior import RatePosterior
+    from flipcost.core.rate_posterior import RatePosterior
 
 
 def read_trusted(

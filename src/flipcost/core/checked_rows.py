@@ -37,7 +37,7 @@ from flipcost.core.feasible import agreement, clip_interval
 from flipcost.core.noise_posterior import PrevalencePrior
 
 N_SCORE_BINS = 16
-# What a normal distribution is summed at.
+# Nodes and weights of Gauss-Hermite quadrature.
 _NODES, _MASSES = np.polynomial.hermite_e.hermegauss(21)
 _MASSES /= _MASSES.sum()
 _DRAWS = 2_000
@@ -182,7 +182,7 @@ class ScoreCells:
 
 @dataclass(frozen=True, eq=False)
 class CellPosterior:
-    """What is known of the shares of true positives in cells.
+    """Posterior of the shares of true positives in cells.
 
     Attributes
     ----------
@@ -427,7 +427,7 @@ class CheckedRows:
         """
         ours, theirs = (np.asarray(calls, bool) for calls in (called, rival_called))
         rows = _weights(sample_weight, len(ours))
-        # A row weighs what both mistakes on it cost, and is compared with its own threshold.
+        # A row weighs the cost of a miss plus a false alarm, and has its own threshold.
         unit = sum(costs.mean(rows))
         told, both, alarms = self, (costs.miss + costs.alarm) / unit, rows * costs.alarm / unit
         weight = rows * both
@@ -478,7 +478,7 @@ class CheckedRows:
         drawn = found.draws(_DRAWS, in_doubt=in_doubt)
         if self.prevalence is None:
             return drawn
-        # Draws count by how likely their share of positives is: of each as many copies.
+        # Resample the draws by how likely their share of positives is under the prior.
         log_density = self.prevalence.log_density(drawn @ cells.share)
         return np.asarray(drawn[_resampled(log_density, _DRAWS)])
 
@@ -600,7 +600,7 @@ def rates_by_score_band(
     """Return both noise rates in bands of the score."""
     labels, place = np.asarray(positive, dtype=bool), np.asarray(score, dtype=float)
     cells = ScoreCells.from_rows(labels, place, expected, sample_weight)
-    # Where rates change along the score, the model of constant ones is off: with its usual doubt
+    # Where rates change along the score, the model of constant ones is off: with its usual prior
     # the band of the lowest scores was covered in 29 of 40 draws.
     true = checked.drawn_shares(cells, sample_weight, in_doubt=True) * cells.share
     false = cells.share - true

@@ -319,7 +319,7 @@ def cost_sums(
     sample_weight: ArrayLike | None = None,
     table: ConfusionCounts | None = None,
 ) -> LabelSums:
-    """Sum up what decisions cost above right ones.
+    """Return sums of what decisions cost above right ones.
 
     Where all rows cost the same, counts tell everything: `table`, of labels against decisions, when
     these were counted already.
@@ -378,7 +378,7 @@ def saving_sums(
     costs: RowCosts,
     sample_weight: ArrayLike | None = None,
 ) -> LabelSums:
-    """Sum up what decisions save over those of a rival on the same rows.
+    """Return sums of what decisions save over those of a rival on the same rows.
 
     Examples
     --------
@@ -434,7 +434,7 @@ def paired_saving(
     at_ours, at_theirs = (sums.by_rate(posterior) @ posterior.weight for sums in (ours, theirs))
     unmix, share = posterior.unmixings(both.label_share, wide=True)
     (own, _), (rival, _) = (sums.smooth().at(unmix) for sums in (ours, theirs))
-    # No saving is larger than what both mistakes cost on all rows that the two decide differently.
+    # No saving exceeds the cost of a miss plus a false alarm on every row decided differently.
     apart = float((both.reach[..., 1] - both.reach[..., 0]).sum() / both.first[..., 0].sum())
     values = np.clip(rival - own, -apart, apart)
     errors = np.minimum(both.at(unmix)[1], apart / 2)

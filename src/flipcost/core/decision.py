@@ -1,4 +1,4 @@
-r"""The one place where it is decided what to answer: by the rule, or always the same.
+r"""The one place that decides what to answer: by the Bayes rule, or with a constant.
 
 The Bayes rule flags a row where the clean probability exceeds the row's threshold, which follows
 from its costs (`bayes_calls`). Beside it stand two constants, "all negative" and "all positive".
@@ -45,7 +45,7 @@ _CHECKED_ROWS = 100.0
 
 @dataclass(frozen=True, eq=False)
 class Decision:
-    """What was decided at one cost, and between what.
+    """The decision at one cost, and the alternatives.
 
     Attributes
     ----------

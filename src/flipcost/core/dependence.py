@@ -37,7 +37,7 @@ _BEYOND_CHANCE = 20.0
 _COMMON, _COMMON_ROWS = 0.05, 20
 # Rows that the chance of coincidence is estimated on, by columns.
 _LOOK_ROWS = 2_000
-# Columns that are looked at first.
+# Columns that are tried first.
 _TELLING = 3
 # Spans of time that are taken for groups, and rows of each at least.
 _SPANS, _SPAN_ROWS = 20, 10

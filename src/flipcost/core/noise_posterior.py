@@ -68,7 +68,7 @@ _COARSE = {1: 0.35, 2: 0.2}
 _MINOR_MODEL = 1e-3
 # Models this many nats behind on the first grid are not refined.
 _HIDDEN = 50.0
-# Shapes of scores this many nats behind at a first look are not looked at again.
+# Shapes of scores this many nats behind at a first look are dropped at once.
 _OUT_OF_REACH = 200.0
 # Shapes of scores this many nats behind the best, each at its own rate, are dropped.
 _FAR_BEHIND = 10.0
@@ -455,7 +455,7 @@ class _Search:
         return self._modes(scores, parts, starts)
 
     def _log_prior(self, grid: RateGrid) -> Array:
-        """Log prior mass of each cell, and what is known of its rate besides."""
+        """Log prior of each cell, by its mass and by what else is known of its rates."""
         rates = grid.rates
         log_prior = np.log(self._models[grid.model]) + grid.log_mass
         if self._rate_prior is not None:
@@ -611,7 +611,7 @@ def rate_posterior(
     doubt = tempered_posterior(lead, priors.DOUBT_ROWS, noise_model, prevalence)
     doubted = doubt.weight.sum(axis=0)
     # How much better noise explains the curve than none, tempered: evidence against "anything".
-    # Where the share of positives is told, what rules "none" out is not the curve.
+    # With a known prevalence it is not the curve that rules "none" out.
     clean = doubted[np.array([m == "none" for m in doubt.models])].sum()
     odds = max(1.0, model_prior(noise_model, lead.rarer)["none"] / max(clean, 1e-300))
     share = (

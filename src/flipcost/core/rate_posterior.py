@@ -33,7 +33,7 @@ class RatePosterior:
     wide_rates, wide_weight : ndarray of shape (W, 2) and (W,), or None
         The same for intervals, which also count that the model may be wrong; as above when None.
     anything : ndarray of bool, shape (W,), or None
-        Which of these are rates of mistakes that may lie anywhere among the rows of a label, rather
+        Which of these are rates of errors that may lie anywhere among the rows of a label, rather
         than of the rows of a class.
     models : dict
         Posterior weight of each noise model.
@@ -95,7 +95,7 @@ class RatePosterior:
 
     @property
     def if_random(self) -> RatePosterior:
-        """The posterior if errors are random: without the doubt that its model may be wrong."""
+        """The posterior if errors are random: the intervals then trust the model."""
         return replace(self, wide_rates=None, wide_weight=None, anything=None, is_measured=False)
 
     @property
@@ -192,7 +192,7 @@ def _unmixing(rates: Array, label_share: float, anything: Flags | None) -> Array
 
 
 def _unmixing_anywhere(rates: Array, label_share: float) -> Array:
-    """Return what labels say of clean counts when mistakes are spread over the rows of a label.
+    """Return what labels say of clean counts when errors are spread over the rows of a label.
 
     Errors that follow the features need not lie where the rule looks for them. Spread evenly over
     all rows with the same label, they cost the rule most, short of adversarial placement.
@@ -224,7 +224,8 @@ def mixture_interval(means: Array, sds: Array, weight: Array, level: float) -> t
     return float(low[0]), float(high[0])
 
 
-# Steps at most, and the width, in smallest standard deviations or parts of the range, to stop at.
+# Newton steps at most, and the step to stop at, relative to the smallest standard deviation or to a
+# millionth of the bracket.
 _STEPS, _CLOSE = 100, 1e-10
 _ROOT_2PI = float(np.sqrt(2 * np.pi))
 
@@ -292,7 +293,7 @@ def _solve(
         density = (np.exp(-0.5 * z**2) / sds) @ share / _ROOT_2PI
         with np.errstate(divide="ignore", invalid="ignore", over="ignore"):
             newton = -off / density
-        # An end of the bracket may be what is looked for, to the last digit: it is not left.
+        # An end of the bracket may be the root to the last digit: steps may stay on it.
         inside = (x + newton >= low) & (x + newton <= high)
         newton = np.where(
             inside & (np.abs(newton) <= np.abs(before) / 2), newton, (low + high) / 2 - x

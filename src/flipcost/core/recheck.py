@@ -47,7 +47,7 @@ _DECISIONS, _COST, _WRONG, _ANYWHERE = 0.4, 0.2, 0.05, 0.35
 _DRAWS = 4_000
 # Checks are dealt to cells in this many steps: one at a time, a single one may be worth nothing.
 _STEPS = 12
-# Of the rates that count, this many at most are looked at.
+# At most this many rates are used, sampled by weight.
 _MOST_RATES = 60
 _SUREST = 0.002
 # Features that spread the draw, and levels of each.
@@ -288,7 +288,7 @@ def leading_directions(X: Array, n_directions: int = 3, most_rows: int = 4_000) 
 
 
 def _rate_doubt(cells: ScoreCells, eta: Array, posterior: RatePosterior) -> Array:
-    """Return the covariance of log-odds in cells that not knowing the rates makes."""
+    """Return the covariance of log-odds in cells that comes from not knowing the rates."""
     rates, weight = posterior.rates, posterior.weight
     if posterior.wide_rates is not None and not posterior.is_measured:
         rates, weight = posterior.wide_rates, np.asarray(posterior.wide_weight)
@@ -410,7 +410,7 @@ def _saving(cells: ScoreCells, drawn: Array, cost: float, wanted: Array, level: 
     saved = ((after != before) * np.where(after, truth - cost, cost - truth)) @ total
     moved = np.einsum("bc,cd,bd->b", by_bin, predict @ covariance[used], by_bin)
     value = float(total @ _loss(by_bin @ mean - cost, np.sqrt(np.maximum(moved, 0.0))))
-    # Nothing can be saved that is not paid.
+    # No more can be saved than is paid.
     most = float(np.minimum((1 - cost) * truth, cost * (1 - truth)).mean(axis=0) @ total)
     paid = np.where(before, cost * (1 - truth), (1 - cost) * truth) @ total
     value = min(value, float(paid.mean()))
@@ -421,7 +421,7 @@ def _saving(cells: ScoreCells, drawn: Array, cost: float, wanted: Array, level: 
 
 
 def _distinct(chosen: NDArray[np.intp], chance: Array) -> NDArray[np.intp]:
-    """Replace rows that were met twice by the nearest ones that were not."""
+    """Replace rows that were drawn twice by rows that were not drawn."""
     unique = np.unique(chosen)
     if len(unique) == len(chosen):
         return chosen

@@ -39,9 +39,9 @@ from flipcost.core.rate_posterior import (
 # Moves of the log-odds of the rates, and widths of their distribution.
 _MOVES = np.linspace(-3.0, 3.0, 31)
 _WIDTHS = np.array([0.1, 0.2, 0.35, 0.6, 1.0, 1.7])
-# Rates of the table that are looked at, at most: those that weigh most.
+# At most this many rates of the table are used.
 _RATES = 24
-# No rate is taken to be less than this: parts may have mistakes where the table has none.
+# No rate is taken to be less than this: parts may have label errors where the table has none.
 _LEAST_RATE = 0.005
 _LARGEST_SUM = 0.95
 _TAUS = 60

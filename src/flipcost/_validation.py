@@ -16,8 +16,7 @@ from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
-from flipcost.core.arrays import Flags, Indices
-from flipcost.core.feasible import check_total_weight, vanishing_column
+from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.exceptions import FlipCostError, PositiveLabelWarning, positive_doubt
 
 __all__ = [
@@ -29,6 +28,7 @@ __all__ = [
     "assert_all_finite",
     "check_is_fitted",
     "check_sizes",
+    "check_total_weight",
     "check_weights",
     "encode_labels",
     "fit_context",
@@ -37,7 +37,13 @@ __all__ = [
     "validate_data",
     "validate_rows",
     "value_codes",
+    "vanishing_column",
 ]
+
+# What weights may add up to: fewer rows than the one say nothing, more than the other no one has.
+_LEAST_WEIGHT, _MOST_WEIGHT = 1e-3, 1e12
+# The squares of smaller numbers lose digits, or vanish; and rows to look at for larger ones.
+_SMALLEST, _LOOK_ROWS = 1e-140, 1_000
 
 
 def validate_rows(estimator: Any, X: Any, *, reset: bool) -> Any:
@@ -75,6 +81,33 @@ def check_weights(sample_weight: ArrayLike | None, X: Any) -> Any:
     if sample_weight is None:
         return None
     return _check_sample_weight(sample_weight, X, dtype=np.float64, ensure_non_negative=True)
+
+
+def check_total_weight(total: float, what: str) -> None:
+    """Refuse weights that add up to a number of rows that no one has; a weight of 2 is two rows."""
+    if not _LEAST_WEIGHT <= total <= _MOST_WEIGHT:
+        msg = (
+            f"{what} must add up to between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g} rows, since a "
+            f"weight of 2 counts as two rows; got {total:g}. Divide all by their mean."
+        )
+        raise ValueError(msg)
+
+
+def vanishing_column(X: Array) -> tuple[int, float] | None:
+    """Return the first column whose values are too small for their squares, and the largest of it.
+
+    NaN is passed over.
+    """
+    # A look at some rows rules most columns out: the others are read whole.
+    look = np.abs(X[:_LOOK_ROWS])
+    with np.errstate(invalid="ignore"):
+        small = ~(look >= _SMALLEST).any(axis=0)
+    for column in np.flatnonzero(small):
+        values = np.abs(X[:, column])
+        largest = float(np.max(values, where=~np.isnan(values), initial=0.0))
+        if 0 < largest < _SMALLEST:
+            return int(column), largest
+    return None
 
 
 def check_sizes(X: Any, weight: Any, l2s: Any) -> None:

@@ -7,7 +7,7 @@ import pytest
 from flipcost.audit import audit, audit_files
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import Costs
-from flipcost.core.rates import PRECISION, labels_needed
+from flipcost.core.noise import PRECISION, labels_needed
 from flipcost.words import share_span, span
 from tests.audit.helpers import noisy_table
 

@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from flipcost.core import additive
-from flipcost.core.additive import AdditiveScores, CurveTables, HingeBasis
+from flipcost.core import scoring
+from flipcost.core.scoring import AdditiveScores, CurveTables, HingeBasis
 
 
 @pytest.fixture
@@ -29,7 +29,7 @@ def test_scores_are_those_of_expanded_rows(rows, scores):
 def test_a_row_gets_the_same_bytes_whichever_rows_come_with_it(rows, scores, by_sum, monkeypatch):
     """Neither its place nor its company matters, whichever product is used."""
     if by_sum:
-        monkeypatch.setattr(additive, "_product", lambda *_, **__: additive._by_sum)
+        monkeypatch.setattr(scoring, "_product", lambda *_, **__: scoring._by_sum)
     together = scores.score(rows)
     for part in (slice(0, 1), slice(1, 2), slice(17, 3000), slice(4999, 5000)):
         np.testing.assert_array_equal(scores.score(rows[part]), together[:, part])
@@ -42,12 +42,12 @@ def test_a_product_that_rounds_by_place_is_not_used(monkeypatch):
         np.dot(slopes, columns, out=out)
         out[:, -3:] = slopes[:, ::-1] @ columns[::-1, -3:]
 
-    monkeypatch.setattr(additive, "_by_blas", uneven)
-    additive._product.cache_clear()
+    monkeypatch.setattr(scoring, "_by_blas", uneven)
+    scoring._product.cache_clear()
     try:
-        assert additive._product(2, 50, 64, is_lying=True) is additive._by_sum
+        assert scoring._product(2, 50, 64, is_lying=True) is scoring._by_sum
     finally:
-        additive._product.cache_clear()
+        scoring._product.cache_clear()
 
 
 def test_a_product_that_forgets_what_is_no_number_is_not_used(monkeypatch):
@@ -56,12 +56,12 @@ def test_a_product_that_forgets_what_is_no_number_is_not_used(monkeypatch):
     def lazy(slopes, columns, out):
         np.dot(slopes[:, 1:], columns[1:], out=out)
 
-    monkeypatch.setattr(additive, "_by_blas", lazy)
-    additive._product.cache_clear()
+    monkeypatch.setattr(scoring, "_by_blas", lazy)
+    scoring._product.cache_clear()
     try:
-        assert additive._product(2, 50, 64, is_lying=False) is additive._by_sum
+        assert scoring._product(2, 50, 64, is_lying=False) is scoring._by_sum
     finally:
-        additive._product.cache_clear()
+        scoring._product.cache_clear()
 
 
 @pytest.mark.parametrize("n_knots", [0, 3])
@@ -80,7 +80,7 @@ def test_what_is_not_finite_is_mended(rows, n_knots, n_scores):
         return np.where(np.isfinite(block), block, 0.0)
 
     np.testing.assert_array_equal(scores.score(damaged, mend), expected)
-    assert mended == [len(rows) % additive._block_rows(basis.n_columns, len(basis.knot))]
+    assert mended == [len(rows) % scoring._block_rows(basis.n_columns, len(basis.knot))]
 
 
 def test_rows_that_lie_in_memory_get_the_same_bytes(rows):
@@ -110,7 +110,7 @@ def test_wide_rows_come_in_small_blocks():
     basis = HingeBasis(10_000, np.empty(0, np.intp), np.empty(0))
     found = AdditiveScores(basis, np.ones((1, 10_000)), np.zeros(1)).score(X)
     np.testing.assert_allclose(found[0], X.sum(axis=1), atol=1e-10)
-    assert additive._block_rows(10_000) == 64
+    assert scoring._block_rows(10_000) == 64
 
 
 def test_tables_are_interpolated():

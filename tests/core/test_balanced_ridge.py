@@ -7,7 +7,6 @@ from sklearn.linear_model import Ridge
 
 from flipcost.core import ClassMoments
 from flipcost.core import balanced_ridge as module
-from flipcost.core.additive import HingeBasis
 from flipcost.core.balanced_ridge import (
     is_wide,
     krylov_path,
@@ -19,6 +18,7 @@ from flipcost.core.balanced_ridge import (
 )
 from flipcost.core.dependence import training_rows
 from flipcost.core.moments import fold_moments
+from flipcost.core.scoring import HingeBasis
 from flipcost.core.solve import solve_path
 from flipcost.estimators.flipcost import FlipCostClassifier
 

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flipcost.core.crowds import calibrate, fit_crowd
+from flipcost.core.annotators import calibrate, fit_crowd
 
 DRAWS = 12
 

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from flipcost.core.expressions import parse_expression
+from flipcost.core.costs import parse_expression
 
 COLUMNS = {"a": np.array([1.0, -2.0, 3.5]), "b c": np.array([4.0, 5.0, 6.0])}
 

@@ -5,17 +5,11 @@ import pytest
 
 from flipcost.core.checked_rows import contradict
 from flipcost.core.clean_means import LabelSums
-from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.confusion import ConfusionCounts, clip_interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import confusion_cells
-from flipcost.core.feasible import (
-    clip_interval,
-    not_identified,
-    rows_to_identify,
-    why_uninformative,
-)
+from flipcost.core.noise import NoiseRate, not_identified, why_uninformative
 from flipcost.core.rate_posterior import RatePosterior
-from flipcost.core.rates import NoiseRate
 
 
 def test_limits_contain_what_is_cut():
@@ -48,7 +42,7 @@ def test_intervals_of_measures_contain_them():
 
 def test_a_rate_that_leaves_nothing_identifies_nothing():
     """Where the standard error of a share passes a quarter, intervals are all that can be."""
-    assert rows_to_identify((0.6, 0.39)) == 40_000
+    assert "40,000 would be needed" in str(not_identified((0.6, 0.39), 39_999))
     assert not_identified((0.6, 0.39), 40_000) is None
     assert "not" not in str(not_identified(0.2, 5))  # few rows, not a useless rate
     counts = np.array([[350.0, 250.0], [200.0, 200.0]])

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flipcost.core.additive import HingeBasis
+from flipcost.core.scoring import HingeBasis
 
 
 @pytest.mark.parametrize("n_knots", [0, 1, 3])

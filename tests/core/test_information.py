@@ -8,9 +8,8 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import value_of_knowing_rate
 from flipcost.core.label_errors import probability_wrong
-from flipcost.core.noise import clean_eta, noisy_eta
+from flipcost.core.noise import clean_eta, labels_needed, noisy_eta, rate_of_disagreement
 from flipcost.core.rate_posterior import RatePosterior
-from flipcost.core.rates import labels_needed, rate_of_disagreement
 
 KNOWN = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
 UNSURE = RatePosterior(

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from flipcost.core.judge import count_judged, difference_interval, judge_strata
+from flipcost.core.annotators import count_judged, difference_interval, judge_strata
 
 N, DRAWS = 3000, 150
 

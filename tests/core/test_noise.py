@@ -7,7 +7,6 @@ from hypothesis import strategies as st
 
 from flipcost.core.noise import (
     clean_eta,
-    clean_marginal,
     clean_threshold,
     flip,
     noisy_eta,
@@ -45,8 +44,6 @@ def test_thresholds_and_marginals_move_as_probabilities_do(noise_rate, values):
     np.testing.assert_array_equal(noisy_marginal(values, noise_rate), expected)
     unclipped = clean_eta(values, noise_rate, clip=False)
     np.testing.assert_array_equal(clean_threshold(values, noise_rate), unclipped)
-    np.testing.assert_array_equal(clean_marginal(values, noise_rate, clip=False), unclipped)
-    np.testing.assert_array_equal(clean_marginal(values, noise_rate), np.clip(unclipped, 0, 1))
 
 
 @given(noise_rates, st.floats(0, 1, allow_subnormal=False))

@@ -6,7 +6,7 @@ import polars as pl
 import pytest
 from scipy.special import expit
 
-from flipcost.core.rates import clopper_pearson
+from flipcost.core.noise import clopper_pearson
 from flipcost.noise import (
     NoiseRate,
     flip_labels,

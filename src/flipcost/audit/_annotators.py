@@ -15,7 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from flipcost.core import priors
-from flipcost.core.rates import NoiseRate
+from flipcost.core.noise import NoiseRate
 from flipcost.exceptions import FlipCostError, TableError, shorten, unknown_column
 from flipcost.noise import CrowdLabels
 from flipcost.tables.arrow import as_arrow, as_text, take_column

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
+from flipcost._validation import vanishing_column
 from flipcost.audit._maker import RowMaker
 from flipcost.audit._scores import describe_scores, read_scores, score_columns
-from flipcost.core.feasible import vanishing_column
 from flipcost.exceptions import TableError, shorten, unknown_column
 from flipcost.recheck import CheckedAnswers
 from flipcost.tables.arrow import concatenate, take_column

@@ -9,11 +9,10 @@ import numpy as np
 
 from flipcost.audit._options import read_capacity
 from flipcost.core.clean_means import cost_sums, saving_sums
-from flipcost.core.confusion import Interval
+from flipcost.core.confusion import Interval, clip_interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import BandCurve, price_curve
 from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.feasible import clip_interval
 from flipcost.core.gains import (
     MEASURES,
     Capacity,

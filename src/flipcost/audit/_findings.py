@@ -30,8 +30,8 @@ if TYPE_CHECKING:
     from flipcost.core.costs import Costs
     from flipcost.core.curves import LabelBins
     from flipcost.core.label_errors import BreakEven, LabelErrors, State
+    from flipcost.core.noise import NoiseRate
     from flipcost.core.rate_posterior import RatePosterior
-    from flipcost.core.rates import NoiseRate
 
 SCHEMA_VERSION = 1
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]

@@ -7,7 +7,8 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.core.feasible import agreement, check_total_weight
+from flipcost._validation import check_total_weight
+from flipcost.core.confusion import agreement
 from flipcost.core.noise import rate_pair
 from flipcost.estimators.flipcost.fit import check_possible
 from flipcost.exceptions import TableError, positive_doubt, shorten
@@ -21,7 +22,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
-    from flipcost.core.rates import NoiseRate
+    from flipcost.core.noise import NoiseRate
 
     Pairs = Mapping[tuple[str, ...], int]
     Labels = tuple[str, str]

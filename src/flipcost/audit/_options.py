@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
     from flipcost.core.costs import Costs
     from flipcost.core.gains import Capacity
-    from flipcost.core.rates import NoiseRate
+    from flipcost.core.noise import NoiseRate
     from flipcost.recheck import CheckedRow
     from flipcost.tables.roles import Roles
 

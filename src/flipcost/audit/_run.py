@@ -35,7 +35,7 @@ from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory
 from flipcost.core.arrays import largest_first
 from flipcost.core.curves import LabelBins, per_row_cost
 from flipcost.core.label_errors import probability_wrong
-from flipcost.core.rates import PRECISION, labels_needed
+from flipcost.core.noise import PRECISION, labels_needed
 from flipcost.estimators import FlipCostClassifier
 from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import (

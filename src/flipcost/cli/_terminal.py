@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import json
+import math
 import os
 import shutil
 import sys
@@ -89,9 +90,16 @@ def print_json(found: Any) -> None:
 
 def as_json(found: Any, *, ensure_ascii: bool = False) -> str:
     """Return plain data as text."""
-    from flipcost.core.feasible import finite_only
+    return json.dumps(_finite_only(found), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
 
-    return json.dumps(finite_only(found), indent=1, ensure_ascii=ensure_ascii, allow_nan=False)
+
+def _finite_only(value: Any) -> Any:
+    """Return plain data with None in place of numbers that are not finite, which JSON has not."""
+    if isinstance(value, dict):
+        return {key: _finite_only(item) for key, item in value.items()}
+    if isinstance(value, list | tuple):
+        return [_finite_only(item) for item in value]
+    return None if isinstance(value, float) and not math.isfinite(value) else value
 
 
 def print_audit(result: Findings, folder: Path) -> None:

@@ -5,9 +5,8 @@ Rows and moments
 - `moments`: class moments, from rows, merged, denoised, in files
 - `solve`: the closed form, at one point or along whole paths, with one cost or costs by row
 - `folds`: which row is held out when: in order, at random, by a hash
-- `scoring`: rows scored by classifiers that have not seen them
+- `scoring`: rows scored by classifiers that have not seen them; linear splines; new rows fast
 - `balanced_ridge`: ridge regression on labels of -1 and 1, from moments, rows or steps
-- `additive`: linear splines, and new rows scored fast
 - `trees`: sums of small trees, for many rows at once
 - `dependence`: rows that depend on each other, and their design effect
 - `system`: how much memory there is, and whole files that may come from anyone
@@ -15,15 +14,13 @@ Rows and moments
 
 Noise
 -----
-- `noise`: what flips do to labels, probabilities, thresholds and counts, and back
-- `rates`: noise rates from trusted or repeated labels, with intervals
-- `judge`: rates of wrong answers of a judge, from rows that people labelled too
-- `crowds`: true labels and error rates of several annotators
+- `noise`: what flips do to labels, probabilities, thresholds and counts, and back; noise rates from
+  trusted or repeated labels, with intervals
+- `annotators`: true labels and error rates, of several annotators or of a judge beside people
 
 Losses and costs
 ----------------
-- `costs`: what wrong decisions cost, for all rows or each, and the thresholds that follow
-- `expressions`: costs written as arithmetic of columns
+- `costs`: what wrong decisions cost, for all rows or each, as numbers or arithmetic of columns
 - `losses`: the weighted 0-1 and the uneven squared loss
 
 Probabilities
@@ -39,13 +36,12 @@ Probabilities
 
 Decisions
 ---------
-- `confusion`: counts of labels against decisions; measures with intervals
+- `confusion`: counts of labels against decisions; measures with intervals, clipped to what can be
 - `clean_means`: means of what depends on the clean label, costs by row among it
 - `curves`: calibration, ROC, precision and recall, net benefit, and cost
 - `gains`: which rows to flag when their number is limited, and what the best rows bring
 - `segments`: figures of segments of a table, partially pooled
 - `decision`: the rule, the constants, the fallback to these, minimax regret
-- `feasible`: estimates and intervals kept to their feasible range
 
 Names
 -----

@@ -31,11 +31,10 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import eigh
 
-from flipcost.core.additive import HingeBasis
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.dependence import training_rows
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
-from flipcost.core.scoring import fold_scores
+from flipcost.core.scoring import HingeBasis, fold_scores
 from flipcost.core.solve import penalty_value, solve_path
 from flipcost.core.system import usable_memory
 

@@ -31,9 +31,8 @@ from scipy.special import expit, log_expit, logit
 
 from flipcost.core import priors
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.confusion import Interval
+from flipcost.core.confusion import Interval, agreement, clip_interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import agreement, clip_interval
 from flipcost.core.noise_posterior import PrevalencePrior
 
 N_SCORE_BINS = 16

@@ -16,9 +16,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array
-from flipcost.core.confusion import ConfusionCounts, Interval
+from flipcost.core.confusion import ConfusionCounts, Interval, clip_interval, clip_intervals
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import clip_interval, clip_intervals
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.rate_posterior import RatePosterior, mixture_intervals
 

@@ -18,6 +18,10 @@ method needs no centring (by Euler's theorem :math:`\sum h C = 0`):
 :math:`\operatorname{var} g \approx \sum h^2 Q`, where :math:`Q` sums the squared weights of each
 cell. Centre and variance are taken at counts with half a row added to each cell, so that an empty
 cell does not pass for certainty.
+
+Inverting noise is unbiased, and so can leave the range of what it estimates: a cost below nothing,
+more positives than rows. Every estimate that is shown is clipped to its feasible range, and every
+interval contains its estimate (`clip_interval`).
 """
 
 from __future__ import annotations
@@ -31,8 +35,7 @@ from scipy.special import ndtri
 
 from flipcost.core.arrays import Array, as_flags
 from flipcost.core.costs import CostLike, cost_share, margin_value
-from flipcost.core.feasible import clip_interval, not_identified
-from flipcost.core.noise import NoiseRateLike, unmixing_matrix
+from flipcost.core.noise import NoiseRateLike, not_identified, unmixing_matrix
 
 Measure: TypeAlias = Literal["accuracy", "am", "f", "cost"]
 MEASURES: tuple[Measure, ...] = ("accuracy", "am", "f", "cost")
@@ -325,3 +328,46 @@ def smoothed(table: ConfusionCounts) -> tuple[Array, Array]:
     """
     typical = float(table.squares.sum() / table.counts.sum())
     return table.counts + 0.5 * typical, table.squares + 0.5 * typical**2
+
+
+def clip_interval(
+    value: float, low: float, high: float, least: float = -np.inf, most: float = np.inf
+) -> tuple[float, float, float]:
+    """Return an estimate clipped to its feasible range, and limits that contain it."""
+    v, lo, hi = (np.asarray(x, dtype=float) for x in (value, low, high))
+    value, low, high = clip_intervals(v, lo, hi, least, most).tolist()
+    return value, low, high
+
+
+def clip_intervals(
+    value: Array, low: Array, high: Array, least: ArrayLike, most: ArrayLike
+) -> Array:
+    """Return estimates clipped to their feasible range, and limits that contain them, last axis 3.
+
+    Limits that are not numbers are the feasible ones.
+
+    Examples
+    --------
+    >>> clip_intervals(np.array([-0.1]), np.array([0.2]), np.array([np.nan]), [0.0], [0.8])
+    array([[0. , 0. , 0.8]])
+    """
+    least, most = np.asarray(least, dtype=float), np.asarray(most, dtype=float)
+    low, high = np.where(np.isnan(low), least, low), np.where(np.isnan(high), most, high)
+    cut = [np.minimum(np.maximum(x, least), most) for x in (value, low, high)]
+    return np.stack([cut[0], np.fmin(cut[1], cut[0]), np.fmax(cut[2], cut[0])], axis=-1)
+
+
+def agreement(table: ArrayLike) -> float:
+    """Return how much two labels of the same rows agree, in standard errors from chance.
+
+    Of the log odds ratio of a table of shape (2, 2): about 0 when neither tells of the other, below
+    when they disagree.
+
+    Examples
+    --------
+    >>> round(agreement([[40, 10], [10, 40]]), 1), round(agreement([[10, 40], [40, 10]]), 1)
+    (5.5, -5.5)
+    """
+    # Haldane's half a row more makes the odds ratio and its standard error finite.
+    (a, b), (c, d) = np.asarray(table, dtype=float) + 0.5
+    return float(np.log(a * d / (b * c)) / np.sqrt(1 / a + 1 / b + 1 / c + 1 / d))

@@ -22,8 +22,7 @@ from flipcost.core.arrays import Array, Flags
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts, feasible_counts, smoothed
 from flipcost.core.costs import CostLike, RowCosts, cost_share
-from flipcost.core.feasible import not_identified
-from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
+from flipcost.core.noise import NoiseRateLike, not_identified, rate_pair, unmixing_matrix
 from flipcost.core.rate_posterior import RatePosterior
 
 

@@ -24,9 +24,8 @@ from numpy.typing import ArrayLike
 
 from flipcost.core.arrays import Array, Flags, Indices, Keys
 from flipcost.core.clean_means import LabelSums
-from flipcost.core.confusion import Interval
+from flipcost.core.confusion import Interval, clip_intervals
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import clip_intervals
 from flipcost.core.folds import hash_keys
 from flipcost.core.rate_posterior import RatePosterior, mixture_intervals
 

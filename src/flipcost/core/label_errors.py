@@ -18,9 +18,8 @@ from scipy.special import ndtri
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.noise import clean_eta, noisy_eta
+from flipcost.core.noise import NoiseRate, clean_eta, noisy_eta
 from flipcost.core.rate_posterior import RatePosterior
-from flipcost.core.rates import NoiseRate
 
 # Rates that weigh less than this share of the heaviest change no digit.
 _NO_WEIGHT = 1e-15

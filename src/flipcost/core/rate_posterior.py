@@ -10,9 +10,8 @@ from numpy.typing import ArrayLike
 from scipy.special import ndtr, ndtri
 
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.confusion import Interval
-from flipcost.core.feasible import clip_interval, not_identified
-from flipcost.core.noise import clean_eta, unmixing_matrices
+from flipcost.core.confusion import Interval, clip_interval
+from flipcost.core.noise import clean_eta, not_identified, unmixing_matrices
 
 # Rates stop short of the bound, where the classes could not be distinguished at all.
 REACH = 0.98

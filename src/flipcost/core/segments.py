@@ -25,9 +25,8 @@ from scipy.special import expit, logit
 
 from flipcost.core.arrays import Array
 from flipcost.core.clean_means import LabelSums, cost_sums
-from flipcost.core.confusion import Interval
+from flipcost.core.confusion import Interval, clip_interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import clip_interval
 from flipcost.core.noise import clean_eta, noisy_eta
 from flipcost.core.rate_posterior import (
     RatePosterior,

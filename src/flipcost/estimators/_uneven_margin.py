@@ -24,8 +24,7 @@ from flipcost.core.confusion import MEASURES, Measure, measure
 from flipcost.core.costs import Costs, cost_share, margin_value, prices_of
 from flipcost.core.losses import uneven_squared
 from flipcost.core.moments import ClassMoments, merge_others
-from flipcost.core.noise import rate_pair, unmixing_matrix
-from flipcost.core.rates import NoiseRate
+from flipcost.core.noise import NoiseRate, rate_pair, unmixing_matrix
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import PricedMoments, denoised_systems, path_of_systems, row_moments
 from flipcost.estimators.base import (

@@ -22,12 +22,11 @@ from flipcost._validation import (
     positive_index,
     validate_data,
 )
-from flipcost.core.additive import AdditiveScores, HingeBasis
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.costs import Costs, takes_prices
 from flipcost.core.folds import group_folds, random_folds, stratified_folds
-from flipcost.core.rates import NoiseRate
-from flipcost.core.scoring import row_scores
+from flipcost.core.noise import NoiseRate
+from flipcost.core.scoring import AdditiveScores, HingeBasis, row_scores
 from flipcost.tables.scan import scan_dask
 from flipcost.tables.source import Table
 

@@ -20,8 +20,7 @@ from flipcost.core.clean_means import cost_sums, denoised_mean, unbiased_costs, 
 from flipcost.core.confusion import ConfusionCounts, Interval, Measure, feasible_counts, measure
 from flipcost.core.costs import CostLike, Costs, RowCosts, cost_share, prices_of, takes_prices
 from flipcost.core.dependence import cell_design, design_effect, mean_design
-from flipcost.core.feasible import not_identified
-from flipcost.core.noise import NoiseRateLike, rate_pair
+from flipcost.core.noise import NoiseRateLike, not_identified, rate_pair
 from flipcost.exceptions import DenoisingWarning
 
 

@@ -9,9 +9,9 @@ import numpy as np
 from scipy.special import expit
 
 from flipcost._threads import thread_limits
-from flipcost.core.additive import AdditiveScores, CurveTables, HingeBasis
 from flipcost.core.arrays import Array, Indices
 from flipcost.core.losses import uneven_squared
+from flipcost.core.scoring import AdditiveScores, CurveTables, HingeBasis
 
 if TYPE_CHECKING:
     from flipcost.model.schema import FormulaData, Number

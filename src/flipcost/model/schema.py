@@ -15,8 +15,7 @@ from typing import Annotated, Any, Literal, TypeAlias
 import numpy as np
 from msgspec import Meta, Struct
 
-from flipcost.core.costs import Costs
-from flipcost.core.expressions import Expression, parse_expression
+from flipcost.core.costs import Costs, Expression, parse_expression
 from flipcost.core.trees import MOST_LEAVES, OTHER_CODE, Tree, TreeSum
 from flipcost.tables.columns import DATE_FORMATS, ISO_FORMAT, NUMBER_STYLES
 

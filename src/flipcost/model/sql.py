@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.core.arrays import Array
-from flipcost.core.expressions import Expression
+from flipcost.core.costs import Expression
 from flipcost.exceptions import ExportError, LargeQueryWarning
 from flipcost.model.convert import formula_to_write
 from flipcost.model.dialects import TRANSPILED, Dialect, DialectName, dialect_of

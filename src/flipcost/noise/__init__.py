@@ -1,6 +1,6 @@
 """Label errors: flipping labels on purpose, and estimating how many are wrong."""
 
-from flipcost.core.rates import NoiseRate
+from flipcost.core.noise import NoiseRate
 from flipcost.noise._crowds import CrowdLabels, WorkerRates, rate_of_patterns
 from flipcost.noise._judge import JudgedRows, judge, judge_difference
 from flipcost.noise._rates import (

@@ -10,7 +10,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from flipcost._validation import positive_index
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.rates import NoiseRate
+from flipcost.core.noise import NoiseRate
 
 
 def read_columns(

@@ -11,15 +11,10 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from flipcost.core.annotators import CrowdFit, calibrate, fit_crowd
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.confusion import Interval
-from flipcost.core.crowds import CrowdFit, calibrate, fit_crowd
-from flipcost.core.rates import (
-    NoiseRate,
-    check_level,
-    clopper_pearson,
-    rate_of_disagreement,
-)
+from flipcost.core.noise import NoiseRate, check_level, clopper_pearson, rate_of_disagreement
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import FlipCostError, shorten
 from flipcost.noise._columns import is_missing, noise_rate, read_columns

@@ -8,15 +8,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from flipcost.core.annotators import JudgeCounts, count_judged, difference_interval, judge_strata
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.confusion import Interval
-from flipcost.core.judge import (
-    JudgeCounts,
-    count_judged,
-    difference_interval,
-    judge_strata,
-)
-from flipcost.core.rates import check_level
+from flipcost.core.noise import check_level
 from flipcost.exceptions import FlipCostError
 from flipcost.noise._columns import read_columns
 
@@ -113,8 +108,8 @@ def judge(
 
     Notes
     -----
-    See `flipcost.core.judge` for the method. Shares are those of the population that the rows are
-    a sample of. With fewer than 30 human labels intervals are wide.
+    See `flipcost.core.annotators` for the method. Shares are those of the population that the rows
+    are a sample of. With fewer than 30 human labels intervals are wide.
 
     Examples
     --------

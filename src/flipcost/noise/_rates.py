@@ -14,10 +14,11 @@ from sklearn.utils import column_or_1d
 
 from flipcost._validation import positive_index
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.noise import NoiseRateLike, flip
-from flipcost.core.rates import (
+from flipcost.core.noise import (
     NoiseRate,
+    NoiseRateLike,
     clopper_pearson,
+    flip,
     purest_tail,
     quantile_interval,
     tail_counts,

@@ -27,8 +27,7 @@ from scipy.special import chdtri
 from flipcost._validation import Interval, StrOptions, fit_context
 from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, RowCosts, cost_share, log_odds, prices_of
-from flipcost.core.noise import rate_pair
-from flipcost.core.rates import NoiseRate
+from flipcost.core.noise import NoiseRate, rate_pair
 from flipcost.paper.logistic import PricedLinearClassifier
 from flipcost.paper.losses import Design, LinearFit, forward_rate_slope, forward_rows
 

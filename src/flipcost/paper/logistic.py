@@ -29,7 +29,7 @@ from flipcost.core.costs import (
     log_odds,
     prices_of,
 )
-from flipcost.core.noise import clean_eta, clean_marginal, noisy_threshold, rate_pair
+from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
 from flipcost.estimators.base import COST_AND_RATE, LinearClassifier, PricedScoreMixin
 from flipcost.exceptions import DenoisingWarning
 from flipcost.paper.losses import (
@@ -572,7 +572,7 @@ class WeightedLogisticClassifier(PricedLinearClassifier):
 
 def _check_possible(noisy_share, noise_rate):
     """Raise when the rate leaves no clean row of a class."""
-    share = float(clean_marginal(noisy_share, noise_rate, clip=False))
+    share = float(clean_eta(noisy_share, noise_rate, clip=False))
     if not 0 < share < 1:
         msg = (
             f"`noise_rate` must be possible for the labels; got {noise_rate}, under which "

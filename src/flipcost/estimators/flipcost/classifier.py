@@ -25,8 +25,8 @@ from flipcost._validation import (
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.costs import Costs, check_known, log_odds, prices_of, share_and_unit
 from flipcost.core.decision import CONSTANTS, bayes_calls
+from flipcost.core.noise import NoiseRate, check_level
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
-from flipcost.core.rates import NoiseRate, check_level
 from flipcost.estimators.base import (
     BinaryClassifier,
     PricedScoreMixin,

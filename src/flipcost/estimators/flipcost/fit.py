@@ -28,10 +28,9 @@ from flipcost.core.decision import (
     value_of_knowing_rate,
 )
 from flipcost.core.label_errors import break_even_errors
-from flipcost.core.noise import rate_pair
+from flipcost.core.noise import NoiseRate, purest_tail, rate_pair
 from flipcost.core.noise_posterior import integrate_rates, rate_posterior
 from flipcost.core.rate_posterior import RatePosterior, clean_share
-from flipcost.core.rates import NoiseRate, purest_tail
 from flipcost.estimators.flipcost.result import SOURCES, FitOptions, FitResult, ScoreCurves
 from flipcost.exceptions import FlipCostError
 

@@ -8,14 +8,13 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost.core import priors
-from flipcost.core.additive import CurveTables
 from flipcost.core.arrays import Array
 from flipcost.core.calibration import TABLE
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
-from flipcost.core.feasible import why_uninformative
 from flipcost.core.label_errors import LabelErrors, State, most_wrong
-from flipcost.core.rates import NoiseRate
+from flipcost.core.noise import NoiseRate, why_uninformative
+from flipcost.core.scoring import CurveTables
 
 if TYPE_CHECKING:
     from collections.abc import Mapping

@@ -22,11 +22,10 @@ from sklearn.utils.validation import has_fit_parameter
 
 from flipcost._threads import moment_threads, thread_limits
 from flipcost._validation import assert_all_finite, take_rows
-from flipcost.core.additive import AdditiveScores, CurveTables, HingeBasis
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.balanced_ridge import ridge_scores
 from flipcost.core.dependence import training_rows
-from flipcost.core.scoring import row_scores
+from flipcost.core.scoring import AdditiveScores, CurveTables, HingeBasis, row_scores
 from flipcost.estimators.flipcost.boosting import allows_trees, boosting_scores
 from flipcost.exceptions import FlipCostError
 from flipcost.tables.encoder import Encoder

@@ -41,7 +41,7 @@ from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.losses import weighted_zero_one
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
-from flipcost.core.noise import NoiseRateLike, clean_marginal
+from flipcost.core.noise import NoiseRateLike, clean_eta
 from flipcost.core.scoring import fold_confusions
 from flipcost.core.solve import solve_path
 from flipcost.estimators import FlipCostClassifier
@@ -516,7 +516,7 @@ def _fit(X: Any, noisy: Flags, method: str, rho: float, name: str, l2: float) ->
         model = WeightedLogisticClassifier(noise_rate=rho, target=target, l2=penalty)
     else:
         rate = possible_rate(rho, noisy)
-        cost = 0.5 if name == "Acc" else float(clean_marginal(float(noisy.mean()), rate))
+        cost = 0.5 if name == "Acc" else float(clean_eta(float(noisy.mean()), rate))
         model = UnbiasedLogisticClassifier(cost=cost, noise_rate=rate, l2=penalty)
     with warnings.catch_warnings():
         # The unbiased loss of few rows can fall almost without end under the smallest penalties;

@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 
 from flipcost.core import scoring
 from flipcost.core.scoring import AdditiveScores, CurveTables, HingeBasis
@@ -50,37 +51,25 @@ def test_a_product_that_rounds_by_place_is_not_used(monkeypatch):
         scoring._product.cache_clear()
 
 
-def test_a_product_that_forgets_what_is_no_number_is_not_used(monkeypatch):
-    """The trial notices a product that leaves out what is multiplied by zero."""
-
-    def lazy(slopes, columns, out):
-        np.dot(slopes[:, 1:], columns[1:], out=out)
-
-    monkeypatch.setattr(scoring, "_by_blas", lazy)
-    scoring._product.cache_clear()
-    try:
-        assert scoring._product(2, 50, 64, is_lying=False) is scoring._by_sum
-    finally:
-        scoring._product.cache_clear()
-
-
 @pytest.mark.parametrize("n_knots", [0, 3])
-@pytest.mark.parametrize("n_scores", [1, 3, 6])
-def test_what_is_not_finite_is_mended(rows, n_knots, n_scores):
-    """A block with a gap is mended whatever its column is multiplied by, and no other block is."""
+def test_blocks_are_read_before_they_are_scored(rows, n_knots):
+    """What makes the columns of rows is applied block by block."""
     basis = HingeBasis.from_rows(rows, n_knots)
-    slopes = np.random.default_rng(1).normal(size=(n_scores, basis.n_columns))
-    slopes[:, [2, *(6 + np.flatnonzero(basis.feature == 2))]] = 0.0
-    scores = AdditiveScores(basis, slopes, np.ones(n_scores))
-    expected, damaged, mended = scores.score(rows), rows.copy(), []
-    damaged[-7, 2], damaged[-9, 2] = np.nan, -np.inf
+    slopes = np.random.default_rng(1).normal(size=(3, basis.n_columns))
+    scores = AdditiveScores(basis, slopes, np.ones(3))
+    damaged = rows.copy()
+    damaged[-7, 2] = np.nan
+    found = scores.score(damaged, lambda block: np.where(np.isnan(block), 0.0, block))
+    np.testing.assert_array_equal(found, scores.score(np.nan_to_num(damaged)))
 
-    def mend(block):
-        mended.append(len(block))
-        return np.where(np.isfinite(block), block, 0.0)
 
-    np.testing.assert_array_equal(scores.score(damaged, mend), expected)
-    assert mended == [len(rows) % scoring._block_rows(basis.n_columns, len(basis.knot))]
+def test_sparse_rows_get_the_same_scores(rows):
+    """Sparse rows are never made dense, and are scored as dense ones are."""
+    slopes = np.random.default_rng(1).normal(size=(5, 6))
+    scores = AdditiveScores(HingeBasis.linear(6), slopes, np.arange(5.0))
+    rows[rows < 0] = 0.0
+    found = scores.score(sparse.coo_array(rows))
+    np.testing.assert_allclose(found, scores.score(rows), rtol=0, atol=1e-13)
 
 
 def test_rows_that_lie_in_memory_get_the_same_bytes(rows):

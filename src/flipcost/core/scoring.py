@@ -3,7 +3,7 @@
 Out of fold, one loop over blocks of rows (`score_parts`) ends in counts (`fold_confusions`) or in
 the scores themselves (`fold_scores`).
 
-Of new rows (`AdditiveScores`, `row_scores`) one gets the same bytes whichever rows come with it.
+Of new rows (`AdditiveScores`) one gets the same bytes whichever rows come with it.
 Rows are put into blocks of one size, the last one filled up, so that every row meets the same
 arithmetic; that a product by BLAS rounds all places of such a block alike is tried first, and
 another sum takes its place where it does not.
@@ -77,23 +77,6 @@ def fold_scores(
     return scores
 
 
-def row_scores(
-    X: Any, coefficients: Array, expand: Callable[[Array], Array] | None = None
-) -> Array:
-    """Score new rows, shape (m, n); a row gets the same bytes whichever rows come with it."""
-    slopes = np.ascontiguousarray(coefficients[:, :-1])
-    if sparse.issparse(X):  # each row is summed on its own
-        return np.asarray((sparse.csr_array(X) @ slopes.T).T) + coefficients[:, -1:]
-    scores = np.empty((len(slopes), len(X)))
-    size = block_size(coefficients.shape[1])
-    for start in range(0, len(X), size):
-        part = slice(start, start + size)
-        block = np.ascontiguousarray(X[part] if expand is None else expand(X[part]))
-        # A product by BLAS rounds a row by its place in the block; this sum does not.
-        np.einsum("kd,nd->kn", slopes, block, out=scores[:, part])
-    return scores + coefficients[:, -1:]
-
-
 @dataclass(frozen=True, eq=False)
 class ScoredPart:
     """Rows of one fold in one block, the negative ones first, and where either label is.
@@ -134,7 +117,7 @@ def score_parts(
         order, bounds = sort_groups(group[start : start + size], 2 * n_folds)
         block = _take(rows[start : start + size], order, buffer)
         if expand is not None:
-            block = expand(block.toarray() if sparse.issparse(block) else block)
+            block = expand(block)
         for k, path in enumerate(coefficients):
             first, middle, last = (int(bound) for bound in bounds[2 * k : 2 * k + 3])
             if first < last:
@@ -249,10 +232,10 @@ class HingeBasis:
 
         return write
 
-    def expand(self, X: Array, out: Array | None = None) -> Array:
-        """Return rows with their hinges appended, shape (n, d + h), in ``out`` when it is given."""
+    def expand(self, X: Array) -> Array:
+        """Return rows with their hinges appended, shape (n, d + h)."""
         d = self.n_features
-        rows = np.empty((len(X), self.n_columns)) if out is None else out[: len(X)]
+        rows = np.empty((len(X), self.n_columns))
         rows[:, :d] = X
         # Whole runs need no copy.
         for run in self.runs():
@@ -324,20 +307,13 @@ class AdditiveScores:
         columns = np.concatenate([np.arange(d), d + bends])
         return cls(kept, np.ascontiguousarray(slopes[:, columns]), bias)
 
-    def score(
-        self, X: Any, mend: Callable[[Any], Any] | None = None, *, always: bool = False
-    ) -> Array:
-        """Return the scores of rows, shape (m, n).
+    def score(self, X: Any, read: Callable[[Any], Any] | None = None) -> Array:
+        """Return the scores of rows, shape (m, n); sparse ones where there are no hinges.
 
-        Parameters
-        ----------
-        X : array of n rows
-            Of as many columns as there are features, unless `mend` makes them.
-        mend : callable, optional
-            Applied to the rows of a block in which something is not finite.
-        always : bool, default=False
-            Apply it to all blocks.
+        Rows have as many columns as there are features, unless `read` makes these of a block.
         """
+        if sparse.issparse(X):  # each row is summed on its own
+            return np.asarray((sparse.csr_array(X) @ self.slopes.T).T) + self.bias[:, None]
         n_scores, n_columns = self.slopes.shape
         step = _block_rows(n_columns, len(self.basis.knot))
         lay = _Standing(step, n_columns) if not len(self.basis.knot) else _Lying(step, self.basis)
@@ -347,21 +323,12 @@ class AdditiveScores:
         bias = self.bias - self.slopes[:, self.basis.n_features :] @ self.basis.knot
         biases = np.repeat(bias[:, None], step, axis=1)
         scores, found = np.empty((len(slopes), step)), np.empty((n_scores, X.shape[0]))
-
-        def fill(start: int, made: Callable[[Any], Any] | None) -> None:
-            block = X[start : start + step]
-            product(slopes, lay.columns(block if made is None else made(block)), scores)
-            n = len(block)
-            np.add(scores[:n_scores, :n], biases[:, :n], out=found[:, start : start + n])
-
-        with np.errstate(all="ignore"):  # of what is mended below
+        with np.errstate(all="ignore"):  # what is not finite stays so
             for start in range(0, X.shape[0], step):
-                fill(start, mend if always else None)
-        # What is not finite in a row is so in all of its scores, whatever it is multiplied by.
-        if mend is not None and not always and not np.isfinite(found[0]).all():
-            for start in range(0, X.shape[0], step):
-                if not np.isfinite(found[0, start : start + step]).all():
-                    fill(start, mend)
+                block = X[start : start + step]
+                product(slopes, lay.columns(block if read is None else read(block)), scores)
+                n = len(block)
+                np.add(scores[:n_scores, :n], biases[:, :n], out=found[:, start : start + n])
         return found
 
 
@@ -432,23 +399,15 @@ def _by_blas(slopes: Array, columns: Array, out: Array) -> None:
 def _product(
     n_scores: int, n_columns: int, step: int, *, is_lying: bool
 ) -> Callable[[Array, Array, Array], None]:
-    """Return the product by BLAS if it rounds all rows of a block alike, which most do.
-
-    And if it keeps what is no number, though it be multiplied by zero.
-    """
+    """Return the product by BLAS if it rounds all rows of a block alike, which most do."""
     rng = np.random.default_rng(0)
     for _ in range(_TRIALS):
         slopes = _rounded_up(rng.normal(size=(n_scores, n_columns)))
-        slopes[:, 0] = 0.0
         out = np.empty((len(slopes), step))
         columns = np.tile(rng.normal(size=n_columns), (step, 1)).T
         columns = np.ascontiguousarray(columns) if is_lying else columns
         _by_blas(slopes, columns, out)
         if not np.array_equal(out, np.broadcast_to(out[:, :1], out.shape)):
-            return _by_sum
-        columns[0] = np.nan
-        _by_blas(slopes, columns, out)
-        if not np.isnan(out[:n_scores]).all():
             return _by_sum
     return _by_blas
 

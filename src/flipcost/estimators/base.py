@@ -8,7 +8,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 from sklearn.base import BaseEstimator, ClassifierMixin, MetaEstimatorMixin
 from sklearn.metrics import accuracy_score
 from sklearn.model_selection import check_cv
@@ -26,7 +25,7 @@ from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.costs import Costs, takes_prices
 from flipcost.core.folds import group_folds, random_folds, stratified_folds
 from flipcost.core.noise import NoiseRate
-from flipcost.core.scoring import AdditiveScores, HingeBasis, row_scores
+from flipcost.core.scoring import AdditiveScores, HingeBasis
 from flipcost.tables.scan import scan_dask
 from flipcost.tables.source import Table
 
@@ -101,8 +100,6 @@ class LinearClassifier(BinaryClassifier, ABC):
         """
         check_is_fitted(self)
         X = validate_data(self, X, reset=False, accept_sparse="csr", dtype="numeric")
-        if sparse.issparse(X):
-            return row_scores(X, np.column_stack([self.coef_, self.intercept_]))[0]
         # A row gets the same score whichever rows come with it.
         basis = HingeBasis.linear(X.shape[1])
         return AdditiveScores(basis, self.coef_, self.intercept_).score(X)[0]

@@ -135,7 +135,7 @@ class Evaluation:
 
     def _scores(self, cells: Array) -> Array:
         if len(self.terms.place):
-            scores = self.additive.score(cells, self.terms.read, always=True)
+            scores = self.additive.score(cells, self.terms.read)
         else:
             scores = np.repeat(self.additive.bias[:, None], len(cells), axis=1)
         for place, n_levels, values in self.levels:

@@ -25,7 +25,7 @@ from flipcost._validation import assert_all_finite, take_rows
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.balanced_ridge import ridge_scores
 from flipcost.core.dependence import training_rows
-from flipcost.core.scoring import AdditiveScores, CurveTables, HingeBasis, row_scores
+from flipcost.core.scoring import AdditiveScores, CurveTables, HingeBasis
 from flipcost.estimators.flipcost.boosting import allows_trees, boosting_scores
 from flipcost.exceptions import FlipCostError
 from flipcost.tables.encoder import Encoder
@@ -177,11 +177,8 @@ class PooledScores:
     def score(self, X: Any, which: Indices) -> Array:
         """Return the chosen scores of rows, shape (len(which), n)."""
         (coefficients, share), cells = self.collapsed(which), self.cells(X)
-        numbers, d = self.numbers(cells), self.basis.n_features
-        if coefficients[:, d:-1].any():
-            scores = row_scores(numbers, coefficients, self.basis.expand)
-        else:
-            scores = row_scores(numbers, coefficients[:, [*range(d), -1]])
+        smooth = AdditiveScores.used(self.basis, coefficients[:, :-1], coefficients[:, -1])
+        scores = smooth.score(self.numbers(cells))
         if self.boosting is not None and share.any():
             scores = scores + share[:, None] * self.boosting.score(cells)
         return scores
@@ -420,7 +417,7 @@ class PooledRule:
         with thread_limits(1, "blas"):
             for start in range(0, len(cells), _PART_ROWS):
                 part = cells[start : start + _PART_ROWS]
-                places = self.places.score(part, numbers, always=True)
+                places = self.places.score(part, numbers)
                 if boosting is not None:
                     own = boosting.score(part)
                     for line, share in zip(places, self.boosting_share, strict=True):

@@ -12,7 +12,6 @@ from flipcost.recheck._files import (
     read_checked,
     rows_as_text,
     unused_batches,
-    write_new,
 )
 from flipcost.recheck._match import CheckedAnswers, FoundRows, match_checked
 from flipcost.recheck._next import NextRows, expected_saving, next_rows
@@ -41,5 +40,4 @@ __all__ = [
     "read_checked",
     "rows_as_text",
     "unused_batches",
-    "write_new",
 ]

@@ -1,14 +1,10 @@
-"""Files of rows to check: written once and whole, and read back with what was filled in."""
+"""Files of rows to check: as text to write, and read back with what was filled in."""
 
 from __future__ import annotations
 
-import contextlib
 import csv
 import io
 import json
-import os
-import tempfile
-import time
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -93,8 +89,6 @@ _OURS = ("row", "id", "label", "inclusion_probability", "reason", "checked")
 # Others call their own tasks `id`: then the name of the row is in the first of these, and the
 # second tells that it is so.
 _THEIRS = ("row_id", "annotation_id")
-# Files that are being written, and after how many seconds one has no writer any more.
-_ASIDE, _FORGOTTEN = ".flipcost-", 3600.0
 
 
 def rows_as_text(
@@ -180,79 +174,6 @@ def _csv(rows: Sequence[RowToCheck], columns: Sequence[str]) -> str:
     return text.getvalue()
 
 
-def write_new(path: Any, text: str) -> None:
-    """Write a file that must not be there yet: whole or not at all, and never over another.
-
-    It is written aside, forced to the disk and then given its name, which fails if someone else
-    has taken it in the meantime.
-
-    Parameters
-    ----------
-    path : path-like
-        The file.
-    text : str
-        What it holds.
-
-    Examples
-    --------
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     write_new(Path(folder, "a.csv"), "row,checked")
-    ...     write_new(Path(folder, "a.csv"), "other")
-    Traceback (most recent call last):
-        ...
-    FileExistsError: ...
-    """
-    path = Path(path)
-    _clear_leftovers(path.parent)
-    handle, aside = tempfile.mkstemp(prefix=_ASIDE, dir=path.parent)
-    try:
-        with os.fdopen(handle, "w", encoding="utf-8", newline="") as file:
-            file.write(text)
-            file.flush()
-            os.fchmod(file.fileno(), 0o666 & ~_umask())
-            os.fsync(file.fileno())
-        _name(aside, path)
-        _sync_folder(path.parent)
-    finally:
-        with contextlib.suppress(FileNotFoundError):
-            Path(aside).unlink()
-
-
-def _clear_leftovers(folder: Path) -> None:
-    """Remove what a killed writer left in a folder an hour ago or before."""
-    with contextlib.suppress(OSError):
-        for path in folder.glob(f"{_ASIDE}*"):
-            if path.is_file() and time.time() - path.stat().st_mtime > _FORGOTTEN:
-                path.unlink()
-
-
-def _name(aside: str, path: Path) -> None:
-    """Give a file its name, unless another has it."""
-    try:
-        os.link(aside, path)
-    except FileExistsError:
-        raise
-    except OSError:  # a file system without links
-        if path.exists():
-            raise FileExistsError(str(path)) from None
-        Path(aside).rename(path)
-
-
-def _sync_folder(folder: Path) -> None:
-    with contextlib.suppress(OSError):  # not every file system can
-        place = os.open(folder, os.O_RDONLY)
-        try:
-            os.fsync(place)
-        finally:
-            os.close(place)
-
-
-def _umask() -> int:
-    mask = os.umask(0)
-    os.umask(mask)
-    return mask
-
-
 def next_name(folder: Any, suffix: str = ".csv", without: Collection[Path] = ()) -> Path:
     """Return the first of ``recheck.csv``, ``recheck-2.csv``, ... that a folder does not have.
 
@@ -261,6 +182,7 @@ def next_name(folder: Any, suffix: str = ".csv", without: Collection[Path] = ())
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     Path(folder, "recheck.csv").touch()
     ...     print(next_name(folder).name, next_name(folder, ".json").name)
@@ -279,6 +201,7 @@ def batch_files(folder: Any) -> list[Path]:
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name in ("recheck-10.csv", "recheck.csv", "recheck-2.json", "recheck-old.csv"):
     ...         Path(folder, name).touch()
@@ -311,6 +234,7 @@ def unused_batches(folder: Any, inputs: Iterable[Path] = ()) -> list[Path]:
     Examples
     --------
     >>> head = "row,age,label,inclusion_probability,reason,checked\n"
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, answer in (("recheck.csv", "yes"), ("recheck-2.csv", "")):
     ...         text = f"{head}7,50,no,0.25,its label looks wrong,{answer}\n"
@@ -365,6 +289,7 @@ def read_checked(path: Any, *, unanswered: bool = False) -> list[CheckedRow]:
 
     Examples
     --------
+    >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     path = Path(folder, "recheck.csv")
     ...     _ = path.write_text("row,age,label,checked\n7,50,no,yes\n9,31,no,\n")
@@ -517,7 +442,16 @@ def label_studio_tasks(rows: Sequence[RowToCheck], columns: Sequence[str]) -> li
     >>> label_studio_tasks([row], ["age"])[0]["data"]["columns"]
     {'age': '50'}
     """
-    return [{"data": _facts(row) | {"columns": _ordered(row, columns)}} for row in rows]
+    tasks = []
+    for row in rows:
+        data: dict[str, Any] = {"row": row.row, "label": row.label, "reason": row.reason}
+        if row.id is not None:
+            data["row_id"] = row.id
+        if row.probability is not None:
+            data["inclusion_probability"] = float(f"{row.probability:.6g}")
+        first = {name: row.cells.get(name, "") for name in columns}
+        tasks.append({"data": data | {"columns": first | dict(row.cells)}})
+    return tasks
 
 
 def label_studio_config(labels: tuple[str, str]) -> str:
@@ -563,17 +497,3 @@ def from_label_studio(task: dict[str, Any], where: str = "the task") -> list[dic
     for given in found.answers:
         answers += given.choices().get("checked", [])
     return [found.data | {"checked": answer} for answer in answers or [None]]
-
-
-def _facts(row: RowToCheck) -> dict[str, Any]:
-    facts: dict[str, Any] = {"row": row.row, "label": row.label, "reason": row.reason}
-    if row.id is not None:
-        facts["row_id"] = row.id
-    if row.probability is not None:
-        facts["inclusion_probability"] = float(f"{row.probability:.6g}")
-    return facts
-
-
-def _ordered(row: RowToCheck, columns: Sequence[str]) -> dict[str, str]:
-    first = {name: row.cells.get(name, "") for name in columns}
-    return first | {name: cell for name, cell in row.cells.items() if name not in first}

@@ -144,16 +144,15 @@ def next_rows(
     >>> len(set(more.rows) & set(found.rows)), more.saving < found.saving
     (0, True)
     """
-    asked = _ask(model, X, y, n, trusted, sample_weight, random=random)
-    features = _directions(asked.classifier, asked.X)
-    order = spread_order(asked.choice.cells.cell, features, random_state)
-    rows = draw_rows(asked.choice.chance, order, random_state)
-    saving = asked.saving
+    classifier, X, names, choice = _choose(model, X, y, n, trusted, sample_weight, random=random)
+    order = spread_order(choice.cells.cell, _directions(classifier, X), random_state)
+    rows = draw_rows(choice.chance, order, random_state)
+    saving = choice.saving.times(classifier.cost_unit_)
     return NextRows(
         rows=rows,
-        probability=asked.choice.chance[rows],
-        suspicion=asked.choice.suspicion[rows],
-        reason=reasons(asked.choice, rows, asked.cost, asked.names, random=random),
+        probability=choice.chance[rows],
+        suspicion=choice.suspicion[rows],
+        reason=reasons(choice, rows, classifier.cost_share_, names, random=random),
         saving=saving.value,
         saving_interval=(saving.low, saving.high),
     )
@@ -192,28 +191,14 @@ def expected_saving(
     >>> bool(0 <= few.low <= few.value < many.value)
     True
     """
-    return _ask(model, X, y, n, trusted, sample_weight, random=random).saving
+    classifier, *_, choice = _choose(model, X, y, n, trusted, sample_weight, random=random)
+    return choice.saving.times(classifier.cost_unit_)
 
 
-@dataclass(frozen=True, eq=False)
-class _Asked:
-    """What was asked, checked, and what checks are worth."""
-
-    classifier: FlipCostClassifier
-    X: Any
-    choice: CellChoice
-    cost: float
-    names: tuple[Any, Any]
-
-    @property
-    def saving(self) -> Interval:
-        """What the checks save a row, in the units of the classifier's costs."""
-        return self.choice.saving.times(self.classifier.cost_unit_)
-
-
-def _ask(
+def _choose(
     model: Any, X: Any, y: Any, n: Any, trusted: Any, sample_weight: Any, *, random: bool
-) -> _Asked:
+) -> tuple[FlipCostClassifier, Any, tuple[Any, Any], CellChoice]:
+    """Check what is asked; return the classifier, its rows, both labels, and what checks bring."""
     if isinstance(n, bool) or not isinstance(n, Integral) or n < 1:
         msg = f"`n` must be a whole number of rows, at least 1; got {n!r}."
         raise ValueError(msg)
@@ -252,7 +237,7 @@ def _ask(
         paid=classifier.cost_estimate_ / classifier.cost_unit_,
     )
     names = classes.tolist()
-    return _Asked(classifier, X, choice, classifier.cost_share_, (names[1 - index], names[index]))
+    return classifier, X, (names[1 - index], names[index]), choice
 
 
 def _directions(classifier: FlipCostClassifier, X: Any) -> Array | None:

@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated, Any
 
 import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from flipcost.core.arrays import Array, Flags
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.confusion import Interval
 from flipcost.core.rate_posterior import RatePosterior
@@ -26,16 +27,14 @@ if TYPE_CHECKING:
 
     from flipcost.recheck._files import CheckedRow
 
-    Array = NDArray[np.float64]
-
 POOL_FILE = "recheck-pool.parquet"
 # Of a larger table this many rows can be chosen from.
 POOL_ROWS = 5_000
-_VERSION = 2
-_KEY = b"flipcost"
+# What the facts are called in the file: another form of them gets another name.
+_KEY = b"flipcost pool 3"
 # Any number of the file is smaller.
 _LARGE = 1e100
-_Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
+_Between = Annotated[float, msgspec.Meta(gt=0, lt=1)]
 _DIRECTION = "direction "
 _CELL = "cell "
 
@@ -71,13 +70,13 @@ class PoolFacts:
     labels: tuple[str, str]
     target: str
     posterior: RatePosterior
-    cost: float
-    unit: float
-    level: float
-    n_rows: int
+    cost: _Between
+    unit: Annotated[float, msgspec.Meta(gt=0, lt=_LARGE)]
+    level: _Between
+    n_rows: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
     columns: tuple[str, ...]
-    seed: int = 0
-    paid: float | None = None
+    seed: Annotated[int, msgspec.Meta(ge=0, le=2**53)] = 0
+    paid: Annotated[float, msgspec.Meta(ge=0, lt=_LARGE)] | None = None
 
 
 @dataclass(frozen=True, eq=False)
@@ -317,60 +316,26 @@ def _numbers(column: Any, least: float = -_LARGE, most: float = _LARGE) -> Array
     return np.asarray(values, dtype=float)
 
 
-class _Posterior(msgspec.Struct, forbid_unknown_fields=True):
-    """A posterior over error rates as data."""
-
-    rates: list[tuple[_Share, _Share]]
-    weight: list[_Share]
-    wide_rates: list[tuple[_Share, _Share]] | None
-    wide_weight: list[_Share] | None
-    is_measured: bool
-
-    def __post_init__(self) -> None:
-        """Check that there is a weight for each pair of rates."""
-        pairs = [(self.rates, self.weight), (self.wide_rates or [], self.wide_weight or [])]
-        if not self.rates or any(len(rates) != len(weight) for rates, weight in pairs):
-            msg = "rates and weights differ in number"
-            raise ValueError(msg)
-
-    def posterior(self) -> RatePosterior:
-        """Return the posterior itself."""
-        wide = self.wide_rates is not None
-        return RatePosterior(
-            np.asarray(self.rates, dtype=float),
-            np.asarray(self.weight, dtype=float),
-            np.asarray(self.wide_rates, dtype=float) if wide else None,
-            np.asarray(self.wide_weight, dtype=float) if wide else None,
-            is_measured=self.is_measured,
-        )
-
-
-class _Facts(msgspec.Struct, forbid_unknown_fields=True):
-    """`PoolFacts` as data."""
-
-    labels: tuple[str, str]
-    target: str
-    posterior: _Posterior
-    cost: Annotated[float, msgspec.Meta(gt=0, lt=1)]
-    unit: Annotated[float, msgspec.Meta(gt=0, lt=_LARGE)]
-    level: Annotated[float, msgspec.Meta(gt=0, lt=1)]
-    n_rows: Annotated[int, msgspec.Meta(ge=1, le=2**53)]
-    columns: tuple[str, ...]
-    seed: Annotated[int, msgspec.Meta(ge=0, le=2**53)]
-    version: Literal[2]
-    paid: Annotated[float, msgspec.Meta(ge=0, lt=_LARGE)] | None = None
-
-
 def _as_json(facts: PoolFacts) -> bytes:
-    posterior = facts.posterior
-    arrays = ("rates", "weight", "wide_rates", "wide_weight")
-    found: dict[str, Any] = {name: getattr(posterior, name) for name in arrays}
-    found = {name: None if v is None else np.asarray(v).tolist() for name, v in found.items()}
-    told = vars(facts) | {"version": _VERSION}
-    return msgspec.json.encode(told | {"posterior": found | {"is_measured": posterior.is_measured}})
+    return msgspec.json.encode(facts, enc_hook=lambda array: array.tolist())
 
 
 def _from_json(data: bytes) -> PoolFacts:
-    read = msgspec.structs.asdict(msgspec.json.decode(data, type=_Facts))
-    del read["version"]
-    return PoolFacts(**read | {"posterior": read["posterior"].posterior()})
+    facts = msgspec.json.decode(data, type=PoolFacts, dec_hook=_shares)
+    found = facts.posterior
+    wide = (found.wide_rates, found.wide_weight, found.anything)
+    given = [array for array in wide if array is not None]
+    lengths = {len(array) for array in given}
+    if found.rates.shape != (len(found.weight), 2) or len(lengths) > 1 or len(given) not in (0, 3):
+        msg = "rates and weights differ in number"
+        raise ValueError(msg)
+    return facts
+
+
+def _shares(kind: Any, values: Any) -> Any:
+    """Return an array of shares, or of truths."""
+    found = np.array(values, dtype=bool if kind == Flags else float)
+    if not np.all((found >= 0) & (found <= 1)):
+        msg = "shares that cannot be"
+        raise ValueError(msg)
+    return found

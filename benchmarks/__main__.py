@@ -19,6 +19,7 @@ NAMES = (
     "dependence",
     "ordinary",
     "real_noise",
+    "leaks",
     "recheck",
     "judge",
     "crowds",

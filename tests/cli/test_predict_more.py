@@ -134,3 +134,22 @@ def test_an_empty_folder_is_named(model, tmp_path, capsys):
     (tmp_path / "none").mkdir()
     assert predict(model, tmp_path / "none", tmp_path / "out.csv") == 2
     assert "none" in capsys.readouterr().err
+
+
+def test_a_model_that_was_too_good_to_be_true_says_so(tmp_path, capsys):
+    """One line each time, after an audit found that a column gives the label away."""
+    rng = np.random.default_rng(0)
+    x, paid = rng.normal(size=(2, 300))
+    paid[x + rng.logistic(size=300) < 0.5] = np.nan
+    table = pa.table({"x": x, "paid": paid, "label": np.where(np.isnan(paid), "no", "yes")})
+    for name, columns in (("leaky", table), ("honest", table.drop_columns(["paid"]))):
+        data, out, model = (tmp_path / f"{name}{end}" for end in (".parquet", "", ".csv"))
+        pq.write_table(columns, data)
+        args = ["--target", "label", "--model", "linear", "--out", str(out), "--quiet"]
+        assert main(["audit", str(data), *args]) == 0
+        capsys.readouterr()
+        assert main(["predict", str(out / "model.json"), str(data), "--out", str(model)]) == 0
+        said = capsys.readouterr().err
+        assert said.count("\n") == (name == "leaky")
+        assert ("too good to be true: it learned from 'paid'" in said) == (name == "leaky")
+        assert fc.load(out / "model.json").leaks == ((1,) if name == "leaky" else ())

@@ -68,6 +68,7 @@ PARTS = {
     "curves": ((0.0, 0.2, 0.6), (0.0, 0.1, 0.4)),
     "link": None,
     "decision": Decision("probability", None, "2 * sum + 1", 3.0, 0.0, 0.0),
+    "leaks": (1,),
 }
 LINKED = PARTS | {
     "bias": (1.0,),
@@ -77,6 +78,7 @@ LINKED = PARTS | {
     "curves": None,
     "link": Link("uneven", 0.3, 1.0, 0.1, 0.9),
     "decision": Decision("score", 0.3, 7.0, 3.0, 0.0, 0.0),
+    "leaks": (),
 }
 # What takes the place of each value: wrong types, numbers beyond all ranges, and plausible ones.
 VALUES = [

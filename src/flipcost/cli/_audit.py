@@ -290,7 +290,7 @@ def _write(result: Findings, place: Path) -> None:
 
     (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
     (place / "summary.json").write_text(as_json(result.summary()), encoding="utf-8")
-    save(result.models.model, place / "model.json")
+    save(result, place / "model.json")
     heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
     with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)

@@ -14,7 +14,7 @@ from flipcost._staging import check_file, staged_file
 from flipcost.audit import read_capacity
 from flipcost.cli._command import MAX_BYTES, Results, command
 from flipcost.cli._terminal import echo
-from flipcost.exceptions import TableError, UserError
+from flipcost.exceptions import TableError, UserError, shorten
 
 ROWS, MODEL = "Rows", "Model"
 _SUFFIXES = (".csv", ".tsv", ".txt", ".parquet", ".pq", ".gz", ".bz2", ".zst", ".xz", ".zip")
@@ -91,6 +91,13 @@ def predict_command(asked: Predict) -> None:
         if scorer.unseen:
             counts = ", ".join(f"{name} ({n:,})" for name, n in scorer.unseen.most_common(5))
             echo(f"Rows with a level that the model has not seen, by column: {counts}")
+    leaks = [scorer.formula.columns[place].name for place in scorer.formula.leaks]
+    if leaks:
+        said = (
+            "flipcost: warning: the audit found this model too good to be true: it learned from "
+            f"{shorten(leaks)}, known only afterwards perhaps; if so, audit again without (--drop)."
+        )
+        echo(said, err=True)
     sys.stdout.flush()
 
 

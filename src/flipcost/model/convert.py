@@ -109,7 +109,10 @@ def formula_of(model: Any) -> Formula:
     if isinstance(model, Formula):
         return model
     if not hasattr(model, "fit") and hasattr(model, "model"):
-        return formula_of(model.model)
+        formula = formula_of(model.model)
+        leaks = {leak.column for leak in model.labels.leaks}
+        places = (k for k, column in enumerate(formula.columns) if column.name in leaks)
+        return msgspec.structs.replace(formula, leaks=tuple(places))
     if not isinstance(model, Pipeline):
         return _of_classifier(model, None)
     steps = [step for _, step in model.steps]
@@ -296,6 +299,7 @@ def _formula(
         None if curves is None else tuple(map(tuple, curves.tables().values.tolist())),
         link,
         decision,
+        leaks=(),
     )
 
 

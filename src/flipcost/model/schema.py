@@ -221,7 +221,10 @@ class Decision(_Data, frozen=True):
 
 
 class FormulaData(_Data, frozen=True, dict=True, eq=False):
-    """The content of a model file."""
+    """The content of a model file.
+
+    `leaks` are columns that the audit found to give the label away.
+    """
 
     format: Literal["flipcost.formula"]
     version: Literal[1]
@@ -237,12 +240,14 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
     curves: tuple[Floats, ...] | None
     link: Link | None
     decision: Decision
+    leaks: tuple[Index, ...]
 
     def __post_init__(self) -> None:
         m, n_columns = len(self.bias), len(self.columns)
         kinds = {type(label) for label in self.classes}
         _require(len(set(self.classes)) == 2 and len(kinds) == 1, "two labels of one kind")
         _require(kinds <= {str, bool, int, float}, "labels that are text, numbers, or yes and no")
+        _require(all(leak < n_columns for leak in self.leaks), "leaks of known columns")
         for number in self.numbers:
             _require(number.column < n_columns, "numbers of known columns")
             column, changes = self.columns[number.column], not number.is_plain

@@ -36,10 +36,16 @@ def rows():
     return table, encoder, encoder.cells(table), score
 
 
+def effects_of(encoder, cells, score, seed):
+    """Return effects where calls cost nothing."""
+    rng = np.random.default_rng(seed)
+    return column_effects(encoder, cells, score, rng, lambda *_: np.zeros((1, 2, 2)), np.sum)
+
+
 def test_effects_are_those_of_the_score(rows):
     """A number counts from its 10 % to its 90 % quantile, a category from least to largest."""
     _, encoder, cells, score = rows
-    effects = column_effects(encoder, cells, score, np.random.default_rng(1))
+    effects = effects_of(encoder, cells, score, 1)
     assert [effect.column for effect in effects] == ["age", "town", "noise"]
     age, town, noise = effects
     # Even steps of 0.05 from 20 to 70: the quantiles are 25 and 65.
@@ -53,7 +59,7 @@ def test_effects_are_those_of_the_score(rows):
 def test_shapes_of_categories_rise_from_start_to_end(rows):
     """Levels stand in the order of their probability, so that the ends are those that are named."""
     _, encoder, cells, score = rows
-    town = column_effects(encoder, cells, score, np.random.default_rng(1))[1]
+    town = effects_of(encoder, cells, score, 1)[1]
     assert [word for word, _ in town.shape] == ["Brest", "Lyon", "Nice"]
     assert np.all(np.diff([p for _, p in town.shape]) > 0)
 
@@ -95,13 +101,13 @@ def test_evidence_names_what_speaks_for_the_other_label(rows):
     typical = typical_cells(encoder, cells)
     young = int(np.argmin(cells[:, 0]))
     towards = np.ones(1)
-    (said,) = row_evidence(encoder, cells[[young]], typical, score, towards)
+    (said,) = row_evidence(encoder, cells[[young]], typical, score, towards, range(3))
     assert said.split(", ")[0] == "age = 20"
     assert "noise" not in said
     assert ("town = Nice" in said) == (table["town"][young].as_py() == "Nice")
-    (other,) = row_evidence(encoder, cells[[young]], typical, score, -towards)
+    (other,) = row_evidence(encoder, cells[[young]], typical, score, -towards, range(3))
     assert "age" not in other
-    assert row_evidence(encoder, cells[:0], typical, score, towards[:0]) == []
+    assert row_evidence(encoder, cells[:0], typical, score, towards[:0], range(3)) == []
 
 
 def test_missing_values_and_constants_have_no_effect():
@@ -113,10 +119,12 @@ def test_missing_values_and_constants_have_no_effect():
     def score(cells):
         return np.where(np.isnan(cells[:, 0]), 5.0, cells[:, 0])
 
-    effects = column_effects(encoder, cells, score, np.random.default_rng(0))
+    effects = effects_of(encoder, cells, score, 0)
     assert [effect.column for effect in effects] == ["x"]
     typical = typical_cells(encoder, cells)
-    assert row_evidence(encoder, cells[1:2], typical, score, np.ones(1)) == ["x = missing"]
+    assert row_evidence(encoder, cells[1:2], typical, score, np.ones(1), range(3)) == [
+        "x = missing"
+    ]
 
 
 def test_of_very_many_columns_those_that_matter_are_looked_at():
@@ -133,7 +141,7 @@ def test_of_very_many_columns_those_that_matter_are_looked_at():
     looked = columns_to_look_at(encoder, cells, score)
     assert len(looked) == 30
     assert 140 in looked
-    assert column_effects(encoder, cells, score, rng)[0].column == "c140"
+    assert effects_of(encoder, cells, score, 5)[0].column == "c140"
     towards = np.sign(cells[:2, 140])
     typical = typical_cells(encoder, cells)
     said = row_evidence(encoder, cells[:2], typical, score, towards, looked)

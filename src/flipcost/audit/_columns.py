@@ -1,4 +1,4 @@
-"""What the columns of a table hold, learned from a look at it."""
+"""What the columns of a table hold, learned from a look at it; or scores in their place."""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ import pyarrow as pa
 
 from flipcost._validation import vanishing_column
 from flipcost.audit._maker import RowMaker
-from flipcost.audit._scores import describe_scores, read_scores, score_columns
-from flipcost.exceptions import TableError, shorten, unknown_column
+from flipcost.estimators.flipcost.scores import GivenScores
+from flipcost.exceptions import FlipCostError, TableError, shorten, unknown_column
 from flipcost.recheck import CheckedAnswers
 from flipcost.tables.arrow import concatenate, take_column
 from flipcost.tables.columns import check_features, unusable_columns
@@ -28,6 +28,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._options import AuditOptions
     from flipcost.audit._sources import RowSource
+    from flipcost.core.arrays import Array
 
 # Rows from which on a rising column is taken for one that numbers them, and by how much it rises
 # from row to row, at most, on the whole.
@@ -204,3 +205,51 @@ def _usable(
     if rest:
         notes.append(f"Columns that cannot be used were left out: {shorten(rest)}.")
     return kept
+
+
+def usable_encoder(frame: Any, names: Sequence[str], categorical: Sequence[str] = ()) -> Encoder:
+    """Return what reads the columns that can be used."""
+    schema = describe(frame, names, categorical)
+    left_out = unusable_columns(schema, frame.num_rows)
+    return Encoder.of_described(frame, [one for one in schema if one["name"] not in left_out])
+
+
+def score_columns(
+    options: AuditOptions, columns: list[str], names: list[str], where: str
+) -> list[str]:
+    """Return the columns of scores; refuse those that are not there or are something else."""
+    for name in options.scores:
+        if name not in names:
+            raise unknown_column(name, names, where)
+        if name not in columns:
+            msg = f"Column {name!r} was given two roles; give each column one."
+            raise TableError(msg)
+    return list(dict.fromkeys(options.scores))
+
+
+def describe_scores(frame: Any, names: Sequence[str]) -> list[dict[str, Any]]:
+    """Describe columns of scores; refuse what is no number, or the same in all rows."""
+    schema = describe(frame, names)
+    for about in schema:
+        if about["kind"] != "number":
+            what = {"empty": "is empty", "constant": "is the same in every row"}
+            msg = (
+                f"Column {about['name']!r} {what.get(about['kind'], 'holds no numbers')}; scores "
+                "must be numbers that differ between rows."
+            )
+            raise TableError(msg)
+    return schema
+
+
+def read_scores(cells: Array, options: AuditOptions) -> Array:
+    """Return scores of rows, log-odds where they are probabilities; none may be missing."""
+    missing = np.isnan(cells).sum(axis=0)
+    for name, rows in zip(options.scores, missing.tolist(), strict=True):
+        if rows:
+            msg = f"Column {name!r} has no score in {rows:,} rows; score these, or leave them out."
+            raise TableError(msg)
+    try:
+        return GivenScores(options.score_kind).read(cells)
+    except FlipCostError as error:
+        named = str(error).replace("`scores`", f"Column {shorten(options.scores)}")
+        raise TableError(named.replace("kind='score'", "`score_kind='score'`")) from error

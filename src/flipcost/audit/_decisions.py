@@ -35,6 +35,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._fit import AuditData
     from flipcost.audit._models import Candidate
+    from flipcost.core.arrays import Array, Flags, Indices
 
 # Of more segments the smallest are shown together.
 _MOST_SEGMENTS = 50
@@ -139,7 +140,7 @@ class Decisions:
     ranges: list[RangeFound]
 
 
-def more_decisions(data: AuditData, best: Candidate, grid: NDArray[np.float64]) -> Decisions:
+def more_decisions(data: AuditData, best: Candidate, grid: Array) -> Decisions:
     """Answer what was asked of capacity, cost ranges and segments, by the best model.
 
     `grid` has the shares of the cost that a false alarm bears.
@@ -240,7 +241,7 @@ def _rows_of_each(data: AuditData, names: NDArray[Any]) -> dict[str, float]:
 
 
 def _flagged(
-    data: AuditData, group: str | None, places: NDArray[np.intp], n_rows: int, size: int
+    data: AuditData, group: str | None, places: Indices, n_rows: int, size: int
 ) -> FlaggedRows:
     """Return what flagging the best rows of a group brings."""
     rows, eta = data.rows, data.classifier.oof_probability_[places]
@@ -324,7 +325,7 @@ def _range(data: AuditData, name: str) -> RangeFound:
         paid = sums.thinned(rows.design(middle, at, posterior)).mean(posterior, rows.level)
         return paid.times(1 / unit)
 
-    def regret(price: float, best: NDArray[np.bool_]) -> Interval:
+    def regret(price: float, best: Flags) -> Interval:
         at = costs_at(price)
         sums = saving_sums(rows.positive, best, middle, at, rows.weight)
         design = rows.design(best, at, posterior, middle)
@@ -333,7 +334,7 @@ def _range(data: AuditData, name: str) -> RangeFound:
         limits = clip_interval(saved.value, saved.low, saved.high, least=0.0)
         return Interval(*limits).times(1 / unit)
 
-    def changed(best: NDArray[np.bool_]) -> float:
+    def changed(best: Flags) -> float:
         return float(np.average(best != middle, weights=rows.weight))
 
     grid = np.linspace(found.low, found.high, _RANGE_POINTS)
@@ -351,9 +352,7 @@ def _range(data: AuditData, name: str) -> RangeFound:
     )
 
 
-def _turns(
-    grid: NDArray[np.float64], chosen: Sequence[str]
-) -> tuple[tuple[float, float, str], ...]:
+def _turns(grid: Array, chosen: Sequence[str]) -> tuple[tuple[float, float, str], ...]:
     """Return the prices at which the answer changes; going back and forth between two counts once.
 
     Examples

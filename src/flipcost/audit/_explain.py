@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
@@ -16,10 +16,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._fit import AuditData
+    from flipcost.core.arrays import Array, Indices
     from flipcost.tables.encoder import Column, Encoder
 
-    Array: TypeAlias = NDArray[np.float64]
-    Places: TypeAlias = NDArray[np.intp]
     RowScore: TypeAlias = Callable[[Array], Array]
 
 _SAMPLE = 400
@@ -44,7 +43,7 @@ _GROUPS = 10
 _SURE = 0.001
 
 
-def moved(score: RowScore, rows: Array, changes: Sequence[tuple[Places, Any]]) -> list[Array]:
+def moved(score: RowScore, rows: Array, changes: Sequence[tuple[Indices, Any]]) -> list[Array]:
     """Return the scores of rows with some cells changed, for each of many changes.
 
     A change says which cells, and their values: alike on all rows, or for each row.
@@ -84,7 +83,7 @@ class Effect:
     shape : tuple of pairs
         Values along the column, and the mean probability of the positive label at each; levels of
         a category from the least probable to the most.
-    moved : ndarray of shape (K, 2, 2), optional
+    moved : ndarray of shape (K, 2, 2)
         By how much the shares of rows, by label and call, change when its values are shuffled, at
         each of the costs that were asked about.
     """
@@ -93,9 +92,9 @@ class Effect:
     change: float
     start: str
     end: str
-    importance: float = 0.0
-    shape: tuple[tuple[str, float], ...] = ()
-    moved: Array | None = field(default=None, repr=False, compare=False)
+    importance: float
+    shape: tuple[tuple[str, float], ...]
+    moved: Array
 
 
 def column_effects(
@@ -103,8 +102,8 @@ def column_effects(
     cells: Array,
     score: RowScore,
     rng: np.random.Generator,
-    count: Callable[[Array, Places], Array] | None = None,
-    worth: Callable[[Array], float] | None = None,
+    count: Callable[[Array, Indices], Array],
+    worth: Callable[[Array], float],
 ) -> list[Effect]:
     """Return the effects of the columns, the largest first; of very many, those of some.
 
@@ -118,11 +117,11 @@ def column_effects(
         From cells to log-odds of the positive class.
     rng : numpy.random.Generator
         Draws the rows over which effects are averaged.
-    count : callable, optional
+    count : callable
         From log-odds of rows, and where these are, to their shares by label and call at some costs,
         of shape (K, 2, 2).
-    worth : callable, optional
-        From changes of such shares to what they cost; importance needs both.
+    worth : callable
+        From changes of such shares to what they cost.
 
     Returns
     -------
@@ -136,10 +135,11 @@ def column_effects(
     places = column_places(encoder)
     settings = {j: _settings(encoder.columns[j], cells[:, places[j]]) for j in looked}
     settings = {j: found for j, found in settings.items() if len(found) > 1}
-    all_odds = _at_settings(rows, score, places, settings)
+    changes = [(places[j], values) for j, own in settings.items() for _, values in own]
+    all_odds = iter(moved(score, rows, changes))
     effects = []
     for j, own in settings.items():
-        column, odds = encoder.columns[j], all_odds[j]
+        column, odds = encoder.columns[j], [next(all_odds) for _ in own]
         means = [float(found.mean()) for found in odds]
         likely = [float(expit(found).mean()) for found in odds]
         order = np.arange(len(own))
@@ -147,25 +147,10 @@ def column_effects(
             order = np.argsort(means, kind="stable")
         first, last = order[0], order[-1]
         shape = tuple((own[k][0], likely[k]) for k in order)
-        shuffled = all_moved.get(column.name)
-        saved = 0.0 if shuffled is None or worth is None else worth(shuffled)
+        shuffled = all_moved[column.name]
         change, ends = means[last] - means[first], (own[first][0], own[last][0])
-        effects.append(Effect(column.name, change, *ends, saved, shape, shuffled))
+        effects.append(Effect(column.name, change, *ends, worth(shuffled), shape, shuffled))
     return sorted(effects, key=lambda effect: -abs(effect.change))
-
-
-def _at_settings(
-    rows: Array,
-    score: RowScore,
-    places: list[Places],
-    settings: dict[int, list[tuple[str, Any]]],
-) -> dict[int, list[Array]]:
-    """Return log-odds of the rows at each setting of each column."""
-    if not settings:
-        return {}
-    changes = [(places[j], values) for j, own in settings.items() for _, values in own]
-    odds = iter(moved(score, rows, changes))
-    return {j: [next(odds) for _ in own] for j, own in settings.items()}
 
 
 def _shuffled(
@@ -173,12 +158,10 @@ def _shuffled(
     cells: Array,
     score: RowScore,
     rng: np.random.Generator,
-    count: Callable[[Array, Places], Array] | None,
+    count: Callable[[Array, Indices], Array],
     looked: Sequence[int],
 ) -> dict[str, Array]:
     """Return how shuffling each column changes the counts of flags."""
-    if count is None:
-        return {}
     places = np.arange(len(cells))
     if len(cells) > _SHUFFLED:
         places = np.sort(rng.choice(len(cells), _SHUFFLED, replace=False))
@@ -213,7 +196,7 @@ def row_evidence(
     typical: Array,
     score: RowScore,
     towards: Array,
-    columns: Sequence[int] | None = None,
+    looked: Sequence[int],
 ) -> list[str]:
     """Return, for some rows, the columns that speak most for the other label, in words.
 
@@ -233,7 +216,7 @@ def row_evidence(
     towards : ndarray of shape (n,)
         +1 where the other label is positive, -1 where it is negative.
     columns : sequence of int, optional
-        Places of the columns to look at; all when None.
+        Indices of the columns to look at; all when None.
 
     Returns
     -------
@@ -242,7 +225,6 @@ def row_evidence(
     if not len(chosen):
         return []
     places = column_places(encoder)
-    looked = range(len(places)) if columns is None else columns
     usual = [(places[j], typical[places[j]]) for j in looked]
     base, odds = score(chosen), moved(score, chosen, usual)
     said = np.zeros((len(places), len(chosen)))
@@ -267,7 +249,7 @@ def log_odds(probability: Array) -> Array:
     return np.asarray(logit(np.clip(probability, 1e-6, 1 - 1e-6)))
 
 
-def column_places(encoder: Encoder) -> list[Places]:
+def column_places(encoder: Encoder) -> list[Indices]:
     """Return, for each column, which cells are of it.
 
     Examples

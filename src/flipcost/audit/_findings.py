@@ -18,14 +18,13 @@ from flipcost.core.noise import rate_pair
 from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    from flipcost.audit._annotators import PooledLabels
     from flipcost.audit._decisions import Decisions
     from flipcost.audit._explain import ColumnFacts, Effect, Suspect
+    from flipcost.audit._labels import PooledLabels
     from flipcost.audit._leaks import Leak
     from flipcost.audit._models import Candidate
     from flipcost.audit._recheck import Recheck
+    from flipcost.core.arrays import Array
     from flipcost.core.checked_rows import RateBand
     from flipcost.core.costs import Costs
     from flipcost.core.curves import LabelBins
@@ -130,7 +129,7 @@ class Priced:
     prices: Costs
     cost: float
     mean_prices: tuple[float, float]
-    costs: NDArray[np.float64]
+    costs: Array
     cost_index: int
     prices_are_assumed: bool
 
@@ -294,7 +293,7 @@ class Findings:
         """Return a candidate by its short name."""
         return next(c for c in self.models.candidates if c.key == key)
 
-    def cells(self, key: str = "flipcost", *, clean: bool) -> NDArray[np.float64]:
+    def cells(self, key: str = "flipcost", *, clean: bool) -> Array:
         """Return the four shares of a candidate with intervals, as observed or as denoised."""
         rate = rate_pair(self.labels.noise_rate) if clean else None
         return confusion_cells(self.candidate(key).table(self.priced.cost_index), rate, self.level)
@@ -515,7 +514,7 @@ def _candidate(candidate: Candidate, unit: float) -> dict[str, Any]:
     }
 
 
-def _cells(cells: NDArray[np.float64]) -> dict[str, Interval]:
+def _cells(cells: Array) -> dict[str, Interval]:
     names = (("true_negative", "false_positive"), ("false_negative", "true_positive"))
     return {names[i][j]: Interval(*cells[i, j]) for i in (0, 1) for j in (0, 1)}
 

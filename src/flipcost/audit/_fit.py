@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from flipcost._threads import thread_limits
-from flipcost.audit._scores import read_scores
+from flipcost.audit._columns import read_scores
 from flipcost.audit._sources import ScoreTask
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.clean_means import unbiased_costs
@@ -31,19 +31,18 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.audit._annotators import PooledLabels
+    from flipcost.audit._labels import PooledLabels
     from flipcost.audit._leaks import Leak
     from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
     from flipcost.audit._sources import RowSource
+    from flipcost.core.arrays import Array, Flags, Indices
     from flipcost.core.confusion import ConfusionCounts
     from flipcost.estimators import FlipCostClassifier
     from flipcost.estimators.flipcost.result import FitResult
     from flipcost.estimators.flipcost.rows import ScoredRows
     from flipcost.tables.sample import Drawn
 
-    Array = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
 AS_RECORDED = RatePosterior(np.zeros((1, 2)), np.ones(1))
 _FEW_ROWS = 50_000
@@ -93,11 +92,11 @@ class EvaluationRows:
     weight: Array | None
     stands_for: Array | None
     costs: RowCosts
-    rounds: NDArray[np.intp] | None
+    rounds: Indices | None
     scored: ScoredRows
     result: FitResult
-    groups: NDArray[np.intp] | None = None
-    folds: NDArray[np.intp] | None = None
+    groups: Indices | None = None
+    folds: Indices | None = None
     learned_by: Array | None = None
     forward: bool = False
 
@@ -132,7 +131,7 @@ class EvaluationRows:
         values = unbiased_costs(labels, called, costs, tuple(posterior.mean), rival)
         return mean_design(values, self.groups, self.weight, self.level)
 
-    def cell_design(self, cells: NDArray[np.intp]) -> float:
+    def cell_design(self, cells: Indices) -> float:
         """Return the design effect of the shares of rows in cells."""
         if self.groups is None:
             return 1.0
@@ -144,7 +143,7 @@ class EvaluationRows:
             return float(probability.sum())
         return float(self.stands_for @ probability)
 
-    def typical(self, rng: np.random.Generator) -> NDArray[np.intp]:
+    def typical(self, rng: np.random.Generator) -> Indices:
         """Return places of rows as common as in the table: weighted rows are drawn again."""
         everywhere = np.arange(len(self.positive))
         if self.stands_for is None:
@@ -366,7 +365,7 @@ def _with_others(
     if not getattr(source, "has_places", True):
         name = options.id
         known = np.array(pool.frame[name].cast("string").to_pylist(), dtype=object)
-    found = source.score(ScoreTask(maker, _Score(classifier), classifier.pos_label, known, name))
+    found = source.score(ScoreTask(maker, classifier, known, name))
     if found is None:
         return pool
     parts = [kept.sorted_out().parts[0] for kept in found.kept.values()]
@@ -376,18 +375,6 @@ def _with_others(
         np.concatenate([pool.positive, *(part.beside["positive"] for part in parts)]),
         np.concatenate([pool.probability, *(part.beside["probability"] for part in parts)]),
     )
-
-
-@dataclass(frozen=True)
-class _Score:
-    """The probability that rows are truly positive; can be sent to others."""
-
-    model: FlipCostClassifier
-
-    def __call__(self, maker: RowMaker, frame: Any) -> Any:
-        place = self.model.classes_.tolist().index(self.model.pos_label)
-        found = self.model.predict_proba(maker.inputs(frame, self.model))[:, place]
-        return self.model.clean_probability(found)
 
 
 def limited_threads(n_rows: int) -> Any:

@@ -1,4 +1,4 @@
-"""Columns that give the label away: copies of it, what is known only afterwards, row numbers.
+"""What is too good to be true: columns that give the label away, and scores in sample.
 
 A column is judged by the share of the label's log loss that it explains alone, each row by the
 others of its bin, beside what a model of the other columns explains. On 23 public tables no honest
@@ -20,15 +20,15 @@ from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.model_selection import StratifiedKFold, cross_val_predict
 
 from flipcost._threads import thread_limits
+from flipcost.audit._columns import usable_encoder
 from flipcost.core.curves import area_under_curve
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
-    from numpy.typing import NDArray
+    from flipcost.audit._options import AuditOptions
+    from flipcost.core.arrays import Array, Flags, Indices
 
-    Array = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
 # Shares of the log loss: explained alone, by a column with a telling name, and beyond the others.
 _ALONE, _NAMED_ALONE = 0.5, 0.2
@@ -51,6 +51,9 @@ _ORDERED, _BEYOND_CHANCE = 0.6, 5.0
 _DIFFERENT, _DENSE = 0.99, 3.0
 # Days between two dates are looked at for this number of dates.
 _MOST_DATES = 8
+# Out-of-fold scores of another model may be better than those of a quick one, but hardly ever by
+# this share of what is left to a perfect order, and this many standard errors.
+_MUCH_BETTER, _BEYOND_ERROR = 1 / 3, 3.0
 
 
 @dataclass(frozen=True)
@@ -171,9 +174,7 @@ def _share_of_log_loss(probability: Array, positive: Flags) -> float:
     return float(1 + np.log(sure).mean() / entropy)
 
 
-def learned_by_others(
-    cells: Array, is_category: Flags, positive: Flags
-) -> tuple[NDArray[np.intp], Array]:
+def learned_by_others(cells: Array, is_category: Flags, positive: Flags) -> tuple[Indices, Array]:
     """Return some rows, and what a model of some columns gives their labels, out of fold."""
     rows = np.random.default_rng(0).permutation(len(positive))[:_MODEL_ROWS]
     known = positive[rows]
@@ -193,6 +194,33 @@ def learned_by_others(
     with thread_limits(1, "openmp"):
         found = cross_val_predict(model, some, known, cv=folds, method="predict_proba")
     return rows, found[:, 1]
+
+
+def in_sample_doubt(
+    frame: Any, others: Sequence[str], cells: Array, positive: Flags, options: AuditOptions
+) -> list[str]:
+    """Warn of scores that order the labels better than the other columns can, out of fold."""
+    areas = [area_under_curve(score, positive) for score in cells.T]
+    best = int(np.argmax(areas))
+    said = f"The scores in {options.scores[best]!r} order the labels"
+    advice = (
+        "Are they of rows that the model was fitted on? Then all figures here are too good: give "
+        "out-of-fold scores."
+    )
+    if areas[best] == 1:
+        return [f"{said} without an error. {advice}"]
+    encoder = usable_encoder(frame, others)
+    rows, learned = learned_by_others(encoder.cells(frame), encoder.is_category, positive)
+    if not len(rows):
+        return []
+    theirs, ours = (area_under_curve(x, positive[rows]) for x in (learned, cells[rows, best]))
+    # Each area's standard error is at most this, of Mann and Whitney.
+    few = min(np.count_nonzero(positive[rows]), np.count_nonzero(~positive[rows]))
+    error = np.sqrt(theirs * (1 - theirs) / few)
+    if ours - theirs < max(_MUCH_BETTER * (1 - theirs), _BEYOND_ERROR * error):
+        return []
+    beside = f"an area under the curve of {ours:.2f}, boosting on the other columns"
+    return [f"{said} with {beside} with {theirs:.2f}. {advice}"]
 
 
 def _numbers_rows(values: Array, positive: Flags) -> bool:

@@ -16,6 +16,7 @@ from flipcost.tables.roles import label_codes, plain_labels, read_numbers
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from flipcost.core.arrays import Array, Indices
     from flipcost.recheck import CheckedAnswers
     from flipcost.tables.encoder import Encoder
     from flipcost.tables.roles import Roles
@@ -74,7 +75,7 @@ class MadePiece:
     frame: Any
     places: NDArray[Any]
     labels: NDArray[np.str_]
-    weight: NDArray[np.float64] | None
+    weight: Array | None
     trusted: NDArray[np.str_] | None
     facts: TableFacts
 
@@ -140,7 +141,7 @@ class RowMaker:
         """What reads the columns."""
         return self.features.encoder
 
-    def make(self, frame: Any) -> NDArray[np.float64]:
+    def make(self, frame: Any) -> Array:
         """Return the features of rows."""
         return self.features.transform(frame)
 
@@ -159,7 +160,7 @@ class RowMaker:
         column = self.roles.trusted
         return None if column is None else self._labels(frame, column)[2]
 
-    def rounds(self, frame: Any) -> NDArray[np.intp] | None:
+    def rounds(self, frame: Any) -> Indices | None:
         """Return in which file rows were checked, -1 where in none; None without files."""
         if self.answers is None:
             return None
@@ -211,7 +212,7 @@ class RowMaker:
             facts.pairs[tuple(kind)] += n
 
 
-def given_weight(frame: Any, roles: Roles, where: str) -> NDArray[np.float64] | None:
+def given_weight(frame: Any, roles: Roles, where: str) -> Array | None:
     """Return the weights that a column gives, if one does."""
     name = roles.sample_weight
     if name is None:

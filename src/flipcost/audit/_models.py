@@ -47,10 +47,9 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._fit import AuditData, CleanRows, EvaluationRows
+    from flipcost.core.arrays import Array, Flags
     from flipcost.core.rate_posterior import RatePosterior
 
-    Array = NDArray[np.float64]
-    Flags = NDArray[np.bool_]
 
 # Penalties of the closed form, on standardised features.
 _L2S = (0.001, 0.01, 0.1, 1.0, 10.0)

@@ -23,10 +23,9 @@ from flipcost.recheck import (
 from flipcost.tables.arrow import as_text, take_column
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
     from flipcost.audit._explain import Effect, Suspect
     from flipcost.audit._fit import AuditData, EvaluationRows
+    from flipcost.core.arrays import Indices
     from flipcost.estimators.flipcost import CheckRound
 
 # Columns that files of rows to check show.
@@ -77,7 +76,7 @@ def plan_recheck(
     return Recheck(way, batch, _whole(data, suspects), pool, options.cost_check)
 
 
-def _rounds(rows: EvaluationRows) -> NDArray[np.intp]:
+def _rounds(rows: EvaluationRows) -> Indices:
     """Return in which round each checked row was checked; those of a column before all files."""
     if rows.checked is None:
         return np.empty(0, dtype=np.intp)

@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 
-from flipcost.audit._annotators import pool_labels
 from flipcost.audit._columns import find_columns, learn_columns
 from flipcost.audit._decisions import more_decisions
 from flipcost.audit._explain import column_effects, column_facts, find_suspects, log_odds
@@ -25,12 +24,11 @@ from flipcost.audit._findings import (
     TableFound,
 )
 from flipcost.audit._fit import AuditData, CleanRows, fit, limited_threads
-from flipcost.audit._known import find_labels, known_rate, label_warnings
-from flipcost.audit._leaks import find_leaks
+from flipcost.audit._labels import find_labels, known_rate, label_warnings, pool_labels
+from flipcost.audit._leaks import find_leaks, in_sample_doubt
 from flipcost.audit._models import compare, cost_grid, is_fitted
 from flipcost.audit._options import AuditOptions
 from flipcost.audit._recheck import plan_recheck
-from flipcost.audit._scores import in_sample_doubt
 from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory
 from flipcost.core.arrays import largest_first
 from flipcost.core.curves import LabelBins, per_row_cost
@@ -62,14 +60,13 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.audit._annotators import PooledLabels
     from flipcost.audit._explain import Effect, RowScore
+    from flipcost.audit._labels import PooledLabels
     from flipcost.audit._maker import RowMaker
     from flipcost.audit._models import Candidate
     from flipcost.audit._sources import RowSource
+    from flipcost.core.arrays import Array
     from flipcost.core.costs import CostLike
-
-    Array = NDArray[np.float64]
 
 
 def audit(

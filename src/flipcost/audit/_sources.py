@@ -31,6 +31,8 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import MadePiece, RowMaker
     from flipcost.audit._options import AuditOptions
+    from flipcost.core.arrays import Array
+    from flipcost.estimators import FlipCostClassifier
     from flipcost.tables.engine import Engine
     from flipcost.tables.files import FileSet
     from flipcost.tables.passes import Progress
@@ -115,13 +117,12 @@ def sample_of(made: MadePiece, size: int, seed: int) -> LabelSample:
 class ScoreTask:
     """Find the rows of a piece whose label is most suspicious, but for those of the sample.
 
-    `score` gives the probability that rows are positive; `known` are the places of the sample, or
-    the names of its rows in the column `id` where rows have no places.
+    `known` are the places of the sample, or the names of its rows in the column `id` where rows
+    have no places.
     """
 
     maker: RowMaker
-    score: Callable[[RowMaker, Any], NDArray[np.float64]]
-    positive: str
+    model: FlipCostClassifier
     known: NDArray[Any]
     id: str | None = None
 
@@ -136,7 +137,7 @@ class ScoreTask:
             return None
         # Rows are scored before some are left out: copying them takes longer than scoring them.
         probability = self._probability(made.frame, piece)
-        positive = made.labels == self.positive
+        positive = made.labels == self.model.pos_label
         keys = (np.where(positive, probability, 1 - probability) * _FINE).astype(np.int64)
         beside = {"positive": positive, "probability": probability}
         rows = Rows(made.frame, made.places.astype(np.int64), keys, beside)
@@ -147,12 +148,14 @@ class ScoreTask:
         }
         return LabelSample(kept)
 
-    def _probability(self, frame: Any, piece: Piece) -> NDArray[np.float64]:
+    def _probability(self, frame: Any, piece: Piece) -> Array:
+        model = self.model
         try:
-            return self.score(self.maker, frame)
+            found = model.predict_proba(self.maker.inputs(frame, model))
         except TableError as error:
             msg = f"{piece.where}: {error} If the rows that were drawn misled, give `categorical`."
             raise SourceError(msg) from error
+        return model.clean_probability(found[:, model.classes_.tolist().index(model.pos_label)])
 
 
 class TableInMemory:

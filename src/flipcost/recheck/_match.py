@@ -17,6 +17,7 @@ from flipcost.tables.roles import are_numbers, plain_labels
 if TYPE_CHECKING:
     from numpy.typing import NDArray
 
+    from flipcost.core.arrays import Indices
     from flipcost.recheck._files import CheckedRow
 
 
@@ -35,7 +36,7 @@ class FoundRows:
     """
 
     right: NDArray[Any]
-    round: NDArray[np.intp]
+    round: Indices
     found: Counter[int]
 
 

@@ -23,9 +23,7 @@ from flipcost.estimators import FlipCostClassifier
 from flipcost.estimators.flipcost.rows import read_trusted
 
 if TYPE_CHECKING:
-    from numpy.typing import NDArray
-
-    Array = NDArray[np.float64]
+    from flipcost.core.arrays import Array, Indices
 
 
 @dataclass(frozen=True, eq=False)
@@ -58,7 +56,7 @@ class NextRows:
     ['row', 'inclusion_probability', 'probability_wrong', 'reason']
     """
 
-    rows: NDArray[np.intp]
+    rows: Indices
     probability: Array
     suspicion: Array
     reason: tuple[str, ...]
@@ -261,7 +259,7 @@ _LIKELY_WRONG = 0.4
 
 def reasons(
     choice: CellChoice,
-    rows: NDArray[np.intp],
+    rows: Indices,
     cost: float,
     names: tuple[Any, Any],
     *,

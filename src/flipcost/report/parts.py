@@ -261,11 +261,7 @@ def _model(result: Findings) -> dict[str, Any] | None:
         }
         for e in shown
     ]
-    moved = [
-        [[float(f"{x:.10g}") for x in table.ravel()] for table in e.moved]
-        for e in shown
-        if e.moved is not None
-    ]
+    moved = [[[float(f"{x:.10g}") for x in table.ravel()] for table in e.moved] for e in shown]
     return {"rows": rows, "data": moved}
 
 

@@ -30,7 +30,6 @@ import hashlib
 import math
 import os
 import re
-import secrets
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import reduce
@@ -44,7 +43,7 @@ from scipy import sparse
 
 from flipcost.core.arrays import Array, Indices, as_flags
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-from flipcost.core.system import read_regular, usable_memory
+from flipcost.core.system import read_regular, usable_memory, write_aside
 
 _FIELDS = ("n_rows", "weight", "mean", "scatter")
 # Moments of either kind: `ClassMoments`, or those of rows with costs of their own.
@@ -375,7 +374,7 @@ class ClassMoments:
         what was gathered, and denoise after loading.
         """
         self.check()
-        d, target = self.n_features, Path(path)
+        d = self.n_features
         if d > MOST_FEATURES:
             msg = f"Moments of at most {MOST_FEATURES:,} features can be saved; got {d:,}."
             raise ValueError(msg)
@@ -386,17 +385,10 @@ class ClassMoments:
         digest = hashlib.sha256()
         for part in parts:
             digest.update(part.data)
-        # Not a file of `tempfile`, which only its owner may read.
-        aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-        try:
-            with aside.open("xb") as stream:
-                stream.write(f"{FORMAT} {VERSION} {d} {digest.hexdigest()}\n".encode())
-                for part in parts:
-                    stream.write(part.data)
-            aside.replace(target)
-        except BaseException:
-            aside.unlink(missing_ok=True)
-            raise
+        with write_aside(path) as stream:
+            stream.write(f"{FORMAT} {VERSION} {d} {digest.hexdigest()}\n".encode())
+            for part in parts:
+                stream.write(part.data)
 
     @classmethod
     def load(cls, path: str | Path) -> ClassMoments:

@@ -4,9 +4,12 @@ from __future__ import annotations
 
 import importlib
 import os
+import secrets
 import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 # Where a container's limit is found, in the second version of control groups and in the first.
 _GROUP_LIMITS = ("/sys/fs/cgroup/memory.max", "/sys/fs/cgroup/memory/memory.limit_in_bytes")
@@ -69,6 +72,20 @@ def read_regular(path: str | Path, most: int) -> bytes:
         msg = "changes while it is read"
         raise ValueError(msg)
     return data
+
+
+@contextmanager
+def write_aside(path: str | Path) -> Iterator[BinaryIO]:
+    """Yield a file to write that then takes the path's name: a crash leaves the old one or none."""
+    target = Path(path)
+    # Not a file of `tempfile`, which only its owner may read.
+    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
+    try:
+        with aside.open("xb") as stream:
+            yield stream
+        aside.replace(target)
+    finally:
+        aside.unlink(missing_ok=True)
 
 
 def require(name: str) -> Any:

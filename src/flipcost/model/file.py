@@ -4,14 +4,12 @@ from __future__ import annotations
 
 import contextlib
 import os
-import secrets
-from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from flipcost._version import __version__
-from flipcost.core.system import read_regular
+from flipcost.core.system import read_regular, write_aside
 from flipcost.exceptions import ExportError, ModelFileError, clean_text
 from flipcost.model.formula import Formula
 from flipcost.model.schema import FORMAT, VERSION
@@ -50,8 +48,7 @@ def save(model: Any, path: Any) -> None:
     Examples
     --------
     >>> import tempfile
-    >>> from pathlib import Path
-    >>> import flipcost as fc
+    >>>     >>> import flipcost as fc
     >>> model = fc.UnevenMarginClassifier().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     fc.save(model, Path(folder) / "model.json")
@@ -63,14 +60,8 @@ def save(model: Any, path: Any) -> None:
     from flipcost.model.convert import formula_of  # noqa: PLC0415
 
     data = to_bytes(formula_of(model))
-    target = Path(path)
-    # `tempfile` would make a file that only its owner may read.
-    aside = target.with_name(f".{target.name}.{secrets.token_hex(8)}.part")
-    try:
-        aside.write_bytes(data)
-        aside.replace(target)
-    finally:
-        aside.unlink(missing_ok=True)
+    with write_aside(path) as stream:
+        stream.write(data)
 
 
 def to_bytes(formula: Formula) -> bytes:

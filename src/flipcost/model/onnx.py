@@ -14,7 +14,7 @@ from flipcost.model.steps import Steps
 
 if TYPE_CHECKING:
     from flipcost.model.formula import Formula
-    from flipcost.model.schema import Forest, TreeData
+    from flipcost.model.schema import Forest
 
 # Versions with `TreeEnsemble` in double precision; onnxruntime has it since 1.20.
 _OPSET, _ML_OPSET, _IR = 17, 5, 9
@@ -197,19 +197,15 @@ class _Graph(Steps[str]):
     def _scores(self) -> str:
         """Return all scores, shape (n, m)."""
         formula, m = self.formula, len(self.formula.bias)
-        columns, slopes = [], []
-        for term in formula.number_terms:
-            z = self.standard(term.number)
-            columns.append(z)
-            slopes.append(np.array([term.slopes]))
-            if term.knots:
-                above = self.node("Sub", z, self.constant([term.knots]))
-                columns.append(self.node("Max", above, self.constant(0.0)))
-                slopes.append(np.array(term.bends))
-        parts = []
-        if columns:
-            block = self._block(columns)
-            parts.append(self.node("MatMul", block, self.constant(np.concatenate(slopes))))
+        parts, additive = [], formula.additive
+        if formula.number_terms:
+            block = self._block([self.standard(term.number) for term in formula.number_terms])
+            if len(additive.basis.knot):
+                which = self.constant(additive.basis.feature, np.int64)
+                bent = self.node("Gather", block, which, axis=1)
+                above = self.apply("-", bent, self.constant([additive.basis.knot]))
+                block = self._block([block, self.apply("max", above, self.constant(0.0))])
+            parts.append(self.node("MatMul", block, self.constant(additive.slopes.T)))
         parts += [
             self.looked_up(term.column, np.array(term.values)) for term in formula.level_terms
         ]
@@ -277,87 +273,62 @@ class _Graph(Steps[str]):
 
     def _forest(self, forest: Forest) -> str:
         """Return the sum of trees, shape (n, 1)."""
-        trees = _FlatTrees(self.formula)
+        # The inputs of splits: a number, or a category with the flags of its levels.
+        inputs: dict[Any, int] = {}
+        baseline, roots, leaves = forest.baseline, list[int](), list[float]()
+        nodes: list[tuple[float, ...]] = []
         for tree in forest.trees:
-            trees.add(tree)
-        columns = []
-        for key in trees.columns:
-            if isinstance(key, int):
-                columns.append(self.standard(key))
-            else:  # flags: 0 goes left
-                number, flags = key
-                right = 1.0 - np.array(flags, dtype=float)[:, None]
-                columns.append(self.looked_up(self.formula.numbers[number].column, right))
+            inner = [k for k, left in enumerate(tree.left) if left]
+            if not inner:
+                baseline += tree.value[0]
+                continue
+            ends = [k for k, left in enumerate(tree.left) if not left]
+            place = {k: len(nodes) + rank for rank, k in enumerate(inner)}
+            place |= {k: len(leaves) + rank for rank, k in enumerate(ends)}
+            roots.append(len(nodes))
+            leaves += [tree.value[k] for k in ends]
+            for k in inner:
+                goes, left, right = tree.goes.get(k), tree.left[k], tree.right[k]
+                key: Any = tree.number[k] if goes is None else (tree.number[k], goes)
+                split = tree.threshold[k] if goes is None else 0.5
+                below = place[left], not tree.left[left], place[right], not tree.left[right]
+                feature = inputs.setdefault(key, len(inputs))
+                nodes.append((split, feature, tree.missing_left[k], *below))
+        if not nodes:
+            return self.constant(baseline)
+        splits, *fields = zip(*nodes, strict=True)
+        names = (
+            "nodes_featureids",
+            "nodes_missing_value_tracks_true",
+            "nodes_truenodeids",
+            "nodes_trueleafs",
+            "nodes_falsenodeids",
+            "nodes_falseleafs",
+        )
         convert = self.onnx.numpy_helper.from_array
         options: dict[str, Any] = {
-            "nodes_modes": convert(np.zeros(len(trees.splits), np.uint8)),  # at most the threshold
-            "nodes_splits": convert(np.array(trees.splits)),
-            "leaf_weights": convert(np.array(trees.leaves)),
+            name: [int(value) for value in field] for name, field in zip(names, fields, strict=True)
         }
         found = self.node(
             "TreeEnsemble",
-            self._block(columns or [self.formula.columns[self.formula.used[0]].name]),
+            self._block([self._split_input(key) for key in inputs]),
             domain="ai.onnx.ml",
             n_targets=1,
             aggregate_function=1,  # the sum
             post_transform=0,
-            leaf_targetids=[0] * len(trees.leaves),
-            **(trees.fields | options),
+            tree_roots=roots,
+            nodes_modes=convert(np.zeros(len(nodes), np.uint8)),  # at most the threshold
+            nodes_splits=convert(np.array(splits)),
+            leaf_targetids=[0] * len(leaves),
+            leaf_weights=convert(np.array(leaves)),
+            **options,
         )
-        return self.node("Add", found, self.constant(forest.baseline))
+        return self.node("Add", found, self.constant(baseline))
 
-
-class _FlatTrees:
-    """Trees as the lists of integers that `TreeEnsemble` takes."""
-
-    def __init__(self, formula: Formula) -> None:
-        self.formula = formula
-        # Keys are the inputs of splits: a number, or a category with the flags of its levels.
-        self.columns: dict[int | tuple[int, tuple[bool, ...]], int] = {}
-        self.splits: list[float] = []
-        self.leaves: list[float] = []
-        self.fields: dict[str, list[int]] = {
-            name: []
-            for name in (
-                "tree_roots",
-                "nodes_featureids",
-                "nodes_truenodeids",
-                "nodes_trueleafs",
-                "nodes_falsenodeids",
-                "nodes_falseleafs",
-                "nodes_missing_value_tracks_true",
-            )
-        }
-
-    def add(self, tree: TreeData) -> None:
-        """Add a tree; one without splits becomes a split with the same leaf on either side."""
-        self.fields["tree_roots"].append(len(self.splits))
-        self._split(tree, 0)
-
-    def _split(self, tree: TreeData, node: int) -> int:
-        place, feature, threshold, missing_left = len(self.splits), 0, 0.0, True
-        if tree.left[node]:
-            key: Any = tree.number[node]
-            threshold, missing_left = tree.threshold[node], tree.missing_left[node]
-            if node in tree.goes:
-                key, threshold = (key, tree.goes[node]), 0.5
-            elif self.formula.numbers[key].fill is not None:
-                missing_left = False
-            feature = self.columns.setdefault(key, len(self.columns))
-        self.splits.append(threshold)
-        self.fields["nodes_featureids"].append(feature)
-        self.fields["nodes_missing_value_tracks_true"].append(int(missing_left))
-        for side in ("true", "false"):
-            self.fields[f"nodes_{side}nodeids"].append(0)
-            self.fields[f"nodes_{side}leafs"].append(0)
-        for side, below in (("true", tree.left), ("false", tree.right)):
-            child = below[node] or node
-            is_leaf = not tree.left[child]
-            self.fields[f"nodes_{side}leafs"][place] = int(is_leaf)
-            found = self._leaf(tree.value[child]) if is_leaf else self._split(tree, child)
-            self.fields[f"nodes_{side}nodeids"][place] = found
-        return place
-
-    def _leaf(self, value: float) -> int:
-        self.leaves.append(value)
-        return len(self.leaves) - 1
+    def _split_input(self, key: Any) -> str:
+        """Return what a split compares: a number, or 0 for levels that go left and 1 for others."""
+        if isinstance(key, int):
+            return self.standard(key)
+        number, flags = key
+        right = 1.0 - np.array(flags, dtype=float)[:, None]
+        return self.looked_up(self.formula.numbers[number].column, right)

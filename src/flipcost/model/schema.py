@@ -10,12 +10,14 @@ from __future__ import annotations
 
 import math
 from functools import cached_property
+from itertools import accumulate
 from typing import Annotated, Any, Literal, TypeAlias
 
 import numpy as np
 from msgspec import Meta, Struct
 
 from flipcost.core.costs import Costs, Expression, parse_expression
+from flipcost.core.scoring import AdditiveScores, HingeBasis
 from flipcost.core.trees import MOST_LEAVES, OTHER_CODE, Tree, TreeSum
 from flipcost.tables.columns import DATE_FORMATS, ISO_FORMAT, NUMBER_STYLES
 
@@ -285,6 +287,39 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
         _require(rises, "curves that rise from 0 at least")
         _require(math.fsum(curves[:, -1]) <= 1 + _ROUNDING, "curves up to a probability of 1")
 
+    @property
+    def labels(self) -> tuple[str, str]:
+        """The negative label and the positive one, as text."""
+        return str(self.classes[1 - self.positive]), str(self.classes[self.positive])
+
+    @property
+    def decides_by_costs(self) -> bool:
+        """Whether decisions need the costs of each row."""
+        return self.decision.is_by_row and self.decision.by == "probability"
+
+    @property
+    def cost_columns(self) -> tuple[str, ...]:
+        """Columns that the costs of a row are computed from."""
+        names = (name for found in self.decision.expressions for name in found.columns)
+        return tuple(dict.fromkeys(names))
+
+    @cached_property
+    def additive(self) -> AdditiveScores:
+        """The scores without levels and trees, of the numbers of `number_terms` in their order."""
+        terms = self.number_terms
+        # Ordered by rank within each number, as `HingeBasis` keeps quantiles.
+        hinges = sorted(
+            (rank, j) for j, term in enumerate(terms) for rank in range(len(term.knots))
+        )
+        basis = HingeBasis(
+            len(terms),
+            np.array([j for _, j in hinges], np.intp),
+            np.array([terms[j].knots[rank] for rank, j in hinges]),
+        )
+        slopes = [*(term.slopes for term in terms), *(terms[j].bends[rank] for rank, j in hinges)]
+        columns = np.array(slopes, dtype=float).reshape(-1, len(self.bias)).T
+        return AdditiveScores(basis, np.ascontiguousarray(columns), np.array(self.bias))
+
     @cached_property
     def trees(self) -> tuple[TreeSum, ...]:
         """The forests as they are evaluated."""
@@ -303,6 +338,12 @@ class FormulaData(_Data, frozen=True, dict=True, eq=False):
                 numbers |= {n for n, left in zip(tree.number, tree.left, strict=True) if left}
         found = {self.numbers[number].column for number in numbers}
         return tuple(sorted(found | {term.column for term in self.level_terms}))
+
+    @cached_property
+    def place(self) -> dict[int, int]:
+        """Where the cells of each column that is used begin: a date has five."""
+        sizes = [5 if self.columns[k].kind == "date" else 1 for k in self.used]
+        return dict(zip(self.used, accumulate(sizes, initial=0), strict=False))
 
 
 def _require(fulfilled: bool, what: str) -> None:  # noqa: FBT001 - reads as a sentence

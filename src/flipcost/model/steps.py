@@ -1,16 +1,13 @@
-"""The steps from a cell to a decision, in whatever a target computes with: SQL, ONNX."""
+"""The steps from a cell to a decision, in whatever a target computes with: arrays, SQL, ONNX."""
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from typing import TYPE_CHECKING, Generic, TypeVar
+from typing import Generic, TypeVar
 
 import numpy as np
 
-from flipcost.model.schema import WEEK_DAYS, YEAR_DAYS, Number
-
-if TYPE_CHECKING:
-    from flipcost.model.formula import Formula
+from flipcost.model.schema import WEEK_DAYS, YEAR_DAYS, FormulaData, Number
 
 Value = TypeVar("Value")
 # Beyond these log-odds no probability changes, and some engines overflow.
@@ -20,7 +17,7 @@ _LARGEST_ODDS = 500.0
 class Steps(ABC, Generic[Value]):
     """Write a formula's numbers, probability by link, and decision as operations of a target."""
 
-    def __init__(self, formula: Formula) -> None:
+    def __init__(self, formula: FormulaData) -> None:
         self.formula = formula
 
     @abstractmethod
@@ -45,9 +42,10 @@ class Steps(ABC, Generic[Value]):
         if number.fill is not None:
             value = self.filled(value, number.fill)
         value = self.between(value, number.low, number.high)
-        if number.centre:
+        if np.any(number.centre):
             value = self.apply("-", value, self.constant(number.centre))
-        return value if number.scale == 1 else self.apply("/", value, self.constant(number.scale))
+        is_scaled = np.any(np.not_equal(number.scale, 1))
+        return self.apply("/", value, self.constant(number.scale)) if is_scaled else value
 
     def _turned(self, days: Value, part: int) -> Value:
         """Return sine or cosine of where in the year or in the week a day is."""

@@ -90,7 +90,7 @@ def check_total_weight(total: float, what: str) -> None:
             f"{what} must add up to between {_LEAST_WEIGHT:g} and {_MOST_WEIGHT:g} rows, since a "
             f"weight of 2 counts as two rows; got {total:g}. Divide all by their mean."
         )
-        raise ValueError(msg)
+        raise FlipCostError(msg)
 
 
 def vanishing_column(X: Array) -> tuple[int, float] | None:
@@ -120,10 +120,7 @@ def check_sizes(X: Any, weight: Any, l2s: Any) -> None:
         # Of the largest weight no sum overflows.
         largest = float(np.max(weight, initial=0.0))
         total = float(np.sum(weight / largest)) * largest if largest > 0 else 0.0
-        try:
-            check_total_weight(total, "`sample_weight`")
-        except ValueError as error:
-            raise FlipCostError(str(error)) from error
+        check_total_weight(total, "`sample_weight`")
     small = vanishing_column(X) if isinstance(X, np.ndarray) and X.dtype.kind == "f" else None
     if small is not None:
         column, largest = small

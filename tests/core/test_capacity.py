@@ -11,7 +11,7 @@ from flipcost.core.gains import (
     TopRows,
     gains_curve,
     group_sizes,
-    read_capacities,
+    read_capacity,
     saving_order,
 )
 from flipcost.core.rate_posterior import RatePosterior
@@ -66,7 +66,7 @@ def test_groups_have_capacities_of_their_own():
     gain, groups = rng.random(300), np.repeat(["a", "b", "c"], [200, 90, 10])
     called = call_within(gain, Capacity(10), groups)
     assert [called[groups == g].sum() for g in "abc"] == [10, 10, 10]
-    called = call_within(gain, read_capacities("a=20,b=10%"), groups)
+    called = call_within(gain, read_capacity("a=20,b=10%", "group"), groups)
     assert [called[groups == g].sum() for g in "abc"] == [20, 9, 0]
 
 
@@ -76,7 +76,7 @@ def test_groups_have_capacities_of_their_own():
 def test_bad_capacities_are_refused(text):
     """A capacity is a number of rows or a share of them."""
     with pytest.raises(ValueError, match=r"`capacity`"):
-        read_capacities(text)
+        read_capacity(text, "group")
 
 
 def test_more_than_there_are_is_refused():

@@ -15,7 +15,7 @@ if TYPE_CHECKING:
     from flipcost.audit._explain import Effect
     from flipcost.audit._findings import Findings, price_words
     from flipcost.audit._models import Candidate, cost_grid
-    from flipcost.audit._options import MODELS, AuditOptions, read_capacity
+    from flipcost.audit._options import MODELS, AuditOptions
     from flipcost.audit._run import audit, audit_files, audit_sql
 
 __all__ = [
@@ -32,7 +32,6 @@ __all__ = [
     "check_width",
     "cost_grid",
     "price_words",
-    "read_capacity",
 ]
 
 # Where these are: help is printed without what takes long to import.
@@ -42,7 +41,7 @@ _WHERE = {
     "_explain": ("Effect",),
     "_findings": ("Findings", "price_words"),
     "_models": ("Candidate", "cost_grid"),
-    "_options": ("MODELS", "AuditOptions", "read_capacity"),
+    "_options": ("MODELS", "AuditOptions"),
     "_run": ("audit", "audit_files", "audit_sql"),
 }
 

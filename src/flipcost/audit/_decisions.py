@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost.audit._options import read_capacity
 from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval, clip_interval
 from flipcost.core.costs import RowCosts
@@ -19,6 +18,7 @@ from flipcost.core.gains import (
     GainsCurve,
     gains_curve,
     group_sizes,
+    read_capacity,
     usual_depths,
 )
 from flipcost.core.segments import Segment, segment_figures
@@ -215,20 +215,14 @@ def segment_names(frame: Any, column: str, where: str) -> NDArray[Any]:
 
 def _within(data: AuditData, capacity: Capacity | dict[str, Capacity]) -> list[FlaggedRows]:
     """Return what flagging within a capacity brings."""
-    rows, by, n_rows = data.rows, data.options.capacity_by, sum(data.counts)
-    try:
-        if by is None:
-            assert isinstance(capacity, Capacity)  # noqa: S101 - checked with the options
-            everything = np.arange(len(rows.positive))
-            return [_flagged(data, None, everything, n_rows, capacity.of(n_rows))]
+    rows, by = data.rows, data.options.capacity_by
+    names, counts = np.full(len(rows.positive), ""), {"": sum(data.counts)}
+    if by is not None:
         names = names_of(rows.frame, by, data.source.name)
         counts = {name: round(n) for name, n in _rows_of_each(data, names).items()}
-        sizes = group_sizes(capacity, counts)
-    except ValueError as error:
-        raise TableError(str(error)) from error
     return [
-        _flagged(data, name, np.flatnonzero(names == name), counts[name], size)
-        for name, size in sizes.items()
+        _flagged(data, by and name, np.flatnonzero(names == name), counts[name], size)
+        for name, size in group_sizes(capacity, counts).items()
         if size
     ]
 

@@ -23,13 +23,7 @@ from flipcost.core import priors
 from flipcost.core.confusion import agreement
 from flipcost.core.noise import NoiseRate, rate_pair
 from flipcost.estimators.flipcost.fit import check_possible
-from flipcost.exceptions import (
-    FlipCostError,
-    TableError,
-    positive_doubt,
-    shorten,
-    unknown_column,
-)
+from flipcost.exceptions import TableError, positive_doubt, shorten, unknown_column
 from flipcost.noise import CrowdLabels, rate_of_patterns
 from flipcost.tables.arrow import as_arrow, as_text, take_column
 from flipcost.tables.roles import price_columns, read_labels, two_classes
@@ -75,10 +69,7 @@ def find_labels(facts: TableFacts, options: AuditOptions) -> tuple[Labels, tuple
         if not min(totals) > 0:
             msg = f"Column {name!r} gives one class no weight; correct it."
             raise TableError(msg)
-        try:
-            check_total_weight(sum(totals), f"The weights of column {name!r}")
-        except ValueError as error:
-            raise TableError(str(error)) from error
+        check_total_weight(sum(totals), f"The weights of column {name!r}")
     return labels, counts
 
 
@@ -300,10 +291,7 @@ def pool_labels(
     )
     items = items.drop_columns([name for name in used if name not in (None, own.id)])
     X = _features(items, own, where)
-    try:
-        crowd.fit(X=X, level=options.level, random_state=options.random_state)
-    except FlipCostError as error:
-        raise TableError(str(error)) from error
+    crowd.fit(X=X, level=options.level, random_state=options.random_state)
     vote = np.array(classes, dtype=object)[crowd.vote_.astype(int)].tolist()
     if len(set(vote)) == 1:
         msg = (
@@ -335,10 +323,7 @@ def _long(
     classes = two_classes(labels, options.target, options.pos_label)
     places = np.flatnonzero([label is not None for label in labels])
     of_item, of_worker = (names[places] for names in named.values())
-    try:
-        crowd = CrowdLabels.from_long(of_item, of_worker, labels[places], pos_label=classes[1])
-    except FlipCostError as error:
-        raise TableError(str(error)) from error
+    crowd = CrowdLabels.from_long(of_item, of_worker, labels[places], pos_label=classes[1])
     _, first, code = np.unique(of_item, return_index=True, return_inverse=True)
     labelled = table.take(pa.array(places))
     varying = _varying(labelled, first[code], {options.target, *named})

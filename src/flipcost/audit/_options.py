@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flipcost.core.costs import Costs
-    from flipcost.core.gains import Capacity
     from flipcost.core.noise import NoiseRate
     from flipcost.recheck import CheckedRow
     from flipcost.tables.roles import Roles
@@ -246,7 +245,8 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
-        from flipcost.core.noise_posterior import NoiseModel  # noqa: PLC0415 - help waits for nothing
+        from flipcost.core.gains import read_capacity  # noqa: PLC0415 - help waits for nothing
+        from flipcost.core.noise_posterior import NoiseModel  # noqa: PLC0415 - as above
 
         if self.noise_model not in get_args(NoiseModel):
             known = ", ".join(get_args(NoiseModel))
@@ -385,41 +385,11 @@ def _check_annotators(options: AuditOptions) -> None:
         raise FlipCostError(msg)
 
 
-def read_capacity(
-    capacity: str | None, capacity_by: str | None
-) -> Capacity | dict[str, Capacity] | None:
-    """Return how many rows can be flagged, of all or by group; refuse what does not go together.
-
-    Examples
-    --------
-    >>> read_capacity("5%", None).share
-    0.05
-    """
-    from flipcost.core.gains import read_capacities  # noqa: PLC0415 - as above
-
-    if capacity is None:
-        if capacity_by is None:
-            return None
-        msg = "`capacity_by` names groups, but no `capacity` of theirs is given; give both."
-        raise FlipCostError(msg)
-    try:
-        found = read_capacities(capacity)
-    except ValueError as error:
-        raise FlipCostError(str(error)) from error
-    if isinstance(found, dict) and capacity_by is None:
-        msg = "`capacity` by group needs the groups: name their column as `capacity_by`."
-        raise FlipCostError(msg)
-    return found
-
-
 def _check_share(options: AuditOptions) -> None:
     """Refuse a share of positives that is impossible, or that would play no part."""
     from flipcost.core.noise_posterior import PrevalencePrior  # noqa: PLC0415 - as above
 
-    try:
-        PrevalencePrior.of(options.prevalence)
-    except ValueError as error:
-        raise FlipCostError(str(error)) from None
+    PrevalencePrior.of(options.prevalence)
     if options.noise_rate is not None or options.second_label or options.has_annotators:
         msg = (
             "`prevalence` counts where the noise rate is open; with `noise_rate` or other labels "

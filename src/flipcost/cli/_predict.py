@@ -11,7 +11,6 @@ from typing import Any
 
 from flipcost._options import RESULTS, option, same_as
 from flipcost._staging import check_file, staged_file
-from flipcost.audit import read_capacity
 from flipcost.cli._command import MAX_BYTES, Results, command
 from flipcost.cli._terminal import echo
 from flipcost.exceptions import TableError, UserError, shorten
@@ -59,6 +58,7 @@ class Predict:
 def predict_command(asked: Predict) -> None:
     """Apply a saved model to new rows, a batch at a time."""
     from flipcost.cli._score import RowScorer
+    from flipcost.core.gains import read_capacity
     from flipcost.model import load
     from flipcost.tables.reading import read_batches
 

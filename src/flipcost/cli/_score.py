@@ -21,7 +21,7 @@ from pyarrow import csv
 
 from flipcost.core.costs import Costs, RowCosts
 from flipcost.core.gains import Capacity, TopRows, group_sizes
-from flipcost.exceptions import CellError, FlipCostError, ModelFileError, TableError, UserError
+from flipcost.exceptions import CellError, FlipCostError, ModelFileError, TableError
 from flipcost.tables.arrow import as_text, is_text, take_column
 from flipcost.tables.spreadsheet import guard_cell, guard_column
 
@@ -140,13 +140,8 @@ class RowScorer:
         groups = self._spilled(scored, spill)
         if not groups:
             return
-        try:
-            if isinstance(self.capacity, Capacity) and self.capacity_by is None:
-                sizes = {"": self.capacity.of(groups[""])}
-            else:
-                sizes = group_sizes(self.capacity, dict(groups))  # type: ignore[arg-type]
-        except ValueError as error:
-            raise UserError(str(error)) from error
+        assert self.capacity is not None  # noqa: S101 - asked by `write`
+        sizes = group_sizes(self.capacity, dict(groups))
         best = {name: TopRows.none(size) for name, size in sizes.items()}
         names = ["row", "expected_saving", *([_GROUP] if self.capacity_by else [])]
         for batch in pq.ParquetFile(spill).iter_batches(columns=names):

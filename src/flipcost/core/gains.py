@@ -28,6 +28,7 @@ from flipcost.core.confusion import Interval, clip_intervals
 from flipcost.core.costs import RowCosts
 from flipcost.core.folds import hash_keys
 from flipcost.core.rate_posterior import RatePosterior, mixture_intervals
+from flipcost.exceptions import FlipCostError
 
 MEASURES = ("precision", "recall", "lift", "profit")
 # Rows on either side of the cut that tell what rows at the margin bring, as a share of all.
@@ -70,7 +71,7 @@ class Capacity:
             "`capacity` must be a number of rows, at least 1, or a share of them from 0 to 100 %, "
             f"as in 500 or 5%; got {said!r}."
         )
-        raise ValueError(msg)
+        raise FlipCostError(msg)
 
     def of(self, n_rows: int, what: str = "rows") -> int:
         """Return how many of this many rows can be called; refuse more than there are."""
@@ -79,26 +80,33 @@ class Capacity:
         assert self.rows is not None  # noqa: S101 - one of the two is given
         if self.rows > n_rows:
             msg = f"`capacity` is {self.rows:,}, but there are only {n_rows:,} {what}; give fewer."
-            raise ValueError(msg)
+            raise FlipCostError(msg)
         return self.rows
 
     def __str__(self) -> str:
         return f"{self.rows:,} rows" if self.share is None else f"{100 * self.share:g}% of rows"
 
 
-def read_capacities(text: str) -> Capacity | dict[str, Capacity]:
-    """Return one capacity, or one for each group.
+def read_capacity(text: str | None, by: str | None) -> Capacity | dict[str, Capacity] | None:
+    """Return how many rows can be called, of all or by group; refuse what does not go together.
 
     Parameters
     ----------
-    text : str
+    text : str or None
         As in ``500``, ``5%`` or ``north=200,south=5%``.
+    by : str or None
+        The column of groups.
 
     Examples
     --------
-    >>> read_capacities("north=200,south=5%")["south"].share
+    >>> read_capacity("north=200,south=5%", "region")["south"].share
     0.05
     """
+    if text is None:
+        if by is None:
+            return None
+        msg = "`capacity_by` names groups, but no `capacity` of theirs is given; give both."
+        raise FlipCostError(msg)
     if "=" not in text:
         return Capacity.read(text)
     found: dict[str, Capacity] = {}
@@ -109,8 +117,11 @@ def read_capacities(text: str) -> Capacity | dict[str, Capacity]:
                 "`capacity` by group must name each group once, as in north=200,south=5%; got "
                 f"{text!r}."
             )
-            raise ValueError(msg)
+            raise FlipCostError(msg)
         found[group.strip()] = Capacity.read(amount)
+    if by is None:
+        msg = "`capacity` by group needs the groups: name their column as `capacity_by`."
+        raise FlipCostError(msg)
     return found
 
 
@@ -188,17 +199,22 @@ class TopRows:
 def group_sizes(capacity: Capacity | dict[str, Capacity], counts: dict[str, int]) -> dict[str, int]:
     """Return how many rows of each group can be called; none of a group that is not named.
 
+    Of all rows together, the one group is called "".
+
     Examples
     --------
     >>> group_sizes({"a": Capacity(2)}, {"a": 5, "b": 7})
     {'a': 2, 'b': 0}
     """
     if isinstance(capacity, Capacity):
-        return {name: capacity.of(n, f"rows of {name!r}") for name, n in counts.items()}
+        return {
+            name: capacity.of(n, f"rows of {name!r}" if name else "rows")
+            for name, n in counts.items()
+        }
     strange = [name for name in capacity if name not in counts]
     if strange:
         msg = f"`capacity` names a group {strange[0]!r} that has no rows; there are {list(counts)}."
-        raise ValueError(msg)
+        raise FlipCostError(msg)
     return {
         name: capacity[name].of(n, f"rows of {name!r}") if name in capacity else 0
         for name, n in counts.items()

@@ -44,6 +44,7 @@ from flipcost.core.calibration import (
     log_sum,
 )
 from flipcost.core.rate_posterior import REACH, RatePosterior, clean_share
+from flipcost.exceptions import FlipCostError
 
 NoiseModel: TypeAlias = Literal[
     "auto", "symmetric", "missed_positives", "wrong_negatives", "class_conditional"
@@ -228,7 +229,7 @@ class PrevalencePrior:
                 "`prevalence` must be a share of rows above 0 and below 1, or a range of such, "
                 f"the smaller first; got {said!r}."
             )
-            raise ValueError(msg)
+            raise FlipCostError(msg)
         if len(ends) == 2:
             return cls(ends[0], ends[1])
         odds = ends[0] / (1 - ends[0])

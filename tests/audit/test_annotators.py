@@ -66,7 +66,7 @@ def test_items_are_audited_with_their_pooled_labels(long, found):
         np.sum(expected * (1 - expected))
     )
     first = found.suspects[0]
-    assert long["item"][first.row - 1].as_py() == first.id
+    assert long["item"][first.row].as_py() == first.id
     assert [c["name"] for c in found.schema] == ["a", "b"]
 
 

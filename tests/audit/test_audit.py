@@ -86,7 +86,7 @@ def test_suspects_name_rows_of_the_table(result):
     """A suspect's row, label and probability are those of the table."""
     labels = noisy_table()["ill"].to_pylist()
     for suspect in result.suspects[:20]:
-        assert labels[suspect.row - 1] == suspect.label
+        assert labels[suspect.row] == suspect.label
         assert suspect.suggested != suspect.label
         assert "x0 = " in suspect.evidence  # the one feature that matters
 

@@ -169,7 +169,7 @@ def test_checked_rows_come_back_by_name(database):
     first = audited(database)
     truth = dict(zip(CALLS["name"].to_pylist(), CALLS["trusted"].to_pylist(), strict=True))
     handed = [
-        CheckedRow(s.row, s.id, s.label, truth[s.id] or s.suggested, None, f"a, line {k}")
+        CheckedRow(s.row + 1, s.id, s.label, truth[s.id] or s.suggested, None, f"a, line {k}")
         for k, s in enumerate(first.suspects[:30])
     ]
     handed += [

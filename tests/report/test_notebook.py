@@ -73,7 +73,7 @@ def test_frames(result, backend, kind):
     """Suspects and candidates come as frames of the kind that is asked for."""
     suspects, candidates = result.suspects_frame(backend), result.candidates_frame(backend)
     assert isinstance(suspects, kind)
-    assert list(suspects["row"]) == [s.row - 1 for s in result.suspects]
+    assert list(suspects["row"]) == [s.row for s in result.suspects]
     assert list(candidates["key"]) == [c.key for c in result.candidates]
     cost = 1000 * result.unit * result.best.likely.value
     assert next(iter(candidates["cost"])) == pytest.approx(cost)

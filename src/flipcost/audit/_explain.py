@@ -328,7 +328,7 @@ class Suspect:
     Attributes
     ----------
     row : int
-        Row of the table, the first being 1.
+        Place in the table, the first being 0; in ``suspects.csv`` the first is 1.
     id : str or None
         Its name, when a column of names was given.
     label : str
@@ -371,7 +371,7 @@ def find_suspects(data: AuditData, wrong: Array, score: RowScore) -> list[Suspec
     evidence = row_evidence(encoder, encoder.cells(frame), typical, score, towards, looked)
     return [
         Suspect(
-            row=int(pool.numbers[i]) + 1,
+            row=int(pool.numbers[i]),
             id=name,
             label=data.labels[int(pool.positive[i])],
             suggested=data.labels[1 - int(pool.positive[i])],

@@ -340,7 +340,7 @@ class Findings:
         """
         found, text, number = self.labels.suspects, pa.string(), pa.float64()
         columns = {
-            "row": pa.array([s.row - 1 for s in found], pa.int64()),
+            "row": pa.array([s.row for s in found], pa.int64()),
             "id": pa.array([s.id for s in found], text),
             "label": pa.array([s.label for s in found], text),
             "suggested": pa.array([s.suggested for s in found], text),

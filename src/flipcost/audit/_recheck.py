@@ -156,12 +156,12 @@ def _whole(data: AuditData, suspects: Sequence[Suspect]) -> list[RowToCheck]:
     suspects = suspects[:_SUSPECTS]
     pool = data.pool
     place = {int(row): k for k, row in enumerate(pool.numbers)}
-    found = np.array([place[suspect.row - 1] for suspect in suspects], dtype=np.intp)
+    found = np.array([place[suspect.row] for suspect in suspects], dtype=np.intp)
     frame = pool.frame.take(found)
     cells = row_cells(data, frame).to_pylist()
     return [
         RowToCheck(
-            row=suspect.row,
+            row=suspect.row + 1,
             id=suspect.id,
             label=suspect.label,
             probability=None,

@@ -299,7 +299,7 @@ def _write(result: Findings, place: Path) -> None:
             likely = (f"{s.wrong:.4f}", f"{s.probability:.4f}")
             named = [None if s.id is None else guard_cell(s.id)]
             named += [guard_cell(s.label), guard_cell(s.suggested)]
-            writer.writerow([s.row, *named, *likely, guard_cell(s.evidence)])
+            writer.writerow([s.row + 1, *named, *likely, guard_cell(s.evidence)])
     pooled = result.labels.pooled
     if pooled is None:
         return

@@ -26,7 +26,7 @@ class RowToCheck:
     Attributes
     ----------
     row : int
-        Row of the table, the first being 1.
+        Number in the table as files have it, the first being 1.
     id : str or None
         Its name, when a column of names was given.
     label : str
@@ -57,7 +57,7 @@ class CheckedRow:
     Attributes
     ----------
     row : int or None
-        Row of the table, the first being 1.
+        Number in the table as files have it, the first being 1.
     id : str or None
         Its name.
     label : str

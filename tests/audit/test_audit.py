@@ -6,7 +6,7 @@ from sklearn.base import clone
 
 from flipcost.audit import audit, cost_grid
 from flipcost.core.clean_means import LabelSums
-from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.confusion import ConfusionCounts, measure
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import bayes_calls
 from flipcost.exceptions import TableError
@@ -52,7 +52,7 @@ def test_denoised_costs_agree_with_the_truth(result):
         table = ConfusionCounts.from_labels(truth, candidate.called)
         # The truth has an error of its own: 1,500 rows are a sample too. Four of these suffice.
         slack = 4 * (candidate.test.high - candidate.test.low) / 3.92
-        true = float(table.cost(result.cost))
+        true = float(measure(table.counts, "cost", result.cost))
         assert candidate.test.value == pytest.approx(true)
         assert candidate.clean.low - slack <= true <= candidate.clean.high + slack
 

@@ -34,15 +34,12 @@ def test_the_mean_over_all_flips_is_the_clean_mean():
     assert expected == pytest.approx(truth, rel=1e-12)
 
 
-def test_sums_merge_and_savings_are_differences():
-    """Sums over parts add up to those over all rows; a saving is the difference of two costs."""
+def test_savings_are_differences():
+    """A saving is the difference of two costs."""
     rng = np.random.default_rng(1)
     n = 400
     y, ours, theirs = rng.random((3, n)) < 0.5
     prices = RowCosts(*rng.uniform(0.5, 9, (2, n)))
-    whole = cost_sums(y, ours, prices)
-    parts = [cost_sums(y[s], ours[s], prices.take(s)) for s in (slice(0, 150), slice(150, n))]
-    np.testing.assert_allclose((parts[0] + parts[1]).first, whole.first)
     costs = [unbiased_mean(cost_sums(y, c, prices), 0.2) for c in (theirs, ours)]
     saving = unbiased_mean(saving_sums(y, ours, theirs, prices), 0.2)
     assert saving == pytest.approx(costs[0] - costs[1], rel=1e-9)

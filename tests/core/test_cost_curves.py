@@ -3,7 +3,9 @@
 import numpy as np
 import pytest
 
-from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.clean_means import LabelSums, denoised_mean
+from flipcost.core.confusion import ConfusionCounts, feasible_counts, measure
+from flipcost.core.costs import RowCosts
 from flipcost.core.curves import (
     confusion_cells,
     confusions_at_costs,
@@ -33,18 +35,19 @@ def test_cells_add_up_to_the_cost():
     cells = confusion_cells(table, (0.2, 0.1))[..., 0]
     assert cells.sum() == pytest.approx(1)
     cost = 0.7 * cells[1, 0] + 0.3 * cells[0, 1]
-    assert cost == pytest.approx(float(table.cost(0.3, noise_rate=(0.2, 0.1))))
+    assert cost == pytest.approx(float(measure(table.denoised((0.2, 0.1)), "cost", 0.3)))
 
 
 def test_intervals_of_cells_are_those_of_the_measures():
     """A cell's interval is that of the cost when only that cell is paid for."""
     counts = np.array([[60.0, 20.0], [20.0, 30.0]])
     table = ConfusionCounts(counts, counts)
-    accuracy = table.interval("accuracy", noise_rate=0.15)
     cells = confusion_cells(table, 0.15)
-    assert cells[0, 0, 0] + cells[1, 1, 0] == pytest.approx(accuracy.value)
+    assert cells[0, 0, 0] + cells[1, 1, 0] == pytest.approx(
+        float(measure(feasible_counts(table, 0.15), "accuracy"))
+    )
     # With costs of nearly one for a miss, the cost is the share of misses.
-    miss = table.interval("cost", cost=1e-9, noise_rate=0.15)
+    miss = denoised_mean(LabelSums.of_table(table, RowCosts.of(1e-9)), 0.15)
     np.testing.assert_allclose(cells[1, 0], [miss.value, miss.low, miss.high], atol=1e-8)
 
 
@@ -57,7 +60,7 @@ def test_cells_and_costs_are_possible_at_any_rate(rate):
     np.testing.assert_allclose(cells[..., 0].sum(axis=0), counts.sum(axis=0) / counts.sum())
     for value, low, high in cells.reshape(4, 3):
         assert 0 <= low <= value <= high <= 1
-    cost = table.interval("cost", cost=0.3, noise_rate=rate)
+    cost = denoised_mean(LabelSums.of_table(table, RowCosts.of(0.3)), rate)
     assert 0 <= cost.low <= cost.value <= cost.high <= 0.7
     assert cost.value == pytest.approx(0.7 * cells[1, 0, 0] + 0.3 * cells[0, 1, 0])
 

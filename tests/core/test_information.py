@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost.core.clean_means import paired_saving
-from flipcost.core.confusion import ConfusionCounts
+from flipcost.core.confusion import ConfusionCounts, measure
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import value_of_knowing_rate
 from flipcost.core.label_errors import probability_wrong
@@ -63,8 +63,11 @@ def test_the_paired_saving_by_hand():
     ours = labels ^ (np.arange(60) % 3 == 0)
     theirs = labels ^ (np.arange(60) % 2 == 0)
     found = paired_saving(labels, ours, theirs, RowCosts.of(0.3), KNOWN)
-    cost = lambda called: ConfusionCounts.from_labels(labels, called).cost(0.3, noise_rate=0.2)  # noqa: E731
-    assert found.value == pytest.approx(float(cost(theirs) - cost(ours)), rel=1e-12)
+    tables = (
+        ConfusionCounts.from_labels(labels, called).denoised(0.2) for called in (ours, theirs)
+    )
+    cost, rival = (float(measure(table, "cost", 0.3)) for table in tables)
+    assert found.value == pytest.approx(rival - cost, rel=1e-12)
     assert found.low < found.value < found.high
 
 
@@ -75,8 +78,9 @@ def test_the_interval_of_the_saving_covers():
     clean = rng.random(n) < 0.5
     ours = clean ^ (rng.random(n) < 0.2)
     theirs = clean ^ (rng.random(n) < 0.3)
-    cost = lambda called: ConfusionCounts.from_labels(clean, called).cost(0.3)  # noqa: E731
-    true = float(cost(theirs) - cost(ours))
+    tables = (ConfusionCounts.from_labels(clean, called).counts for called in (ours, theirs))
+    cost, rival = (float(measure(table, "cost", 0.3)) for table in tables)
+    true = rival - cost
     for _ in range(trials):
         noisy = clean ^ (rng.random(n) < 0.2)
         found = paired_saving(noisy, ours, theirs, RowCosts.of(0.3), KNOWN)

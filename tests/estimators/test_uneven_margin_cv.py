@@ -285,7 +285,9 @@ def test_denoised_cost_finds_the_clean_choice():
             called[test] = (
                 UnevenMarginClassifier(**candidate).fit(X[train], noisy[train]).predict(X[test])
             )
-        clean.append(-float(ConfusionCounts.from_labels(positive, called).cost(0.2)))
+        clean.append(
+            -float(measure(ConfusionCounts.from_labels(positive, called).counts, "cost", 0.2))
+        )
     np.testing.assert_allclose(denoised.cv_results_["mean_test_score"], clean, atol=0.016)
     assert np.abs(observed.cv_results_["mean_test_score"] - clean).max() > 0.05
 

@@ -3,11 +3,9 @@
 from itertools import pairwise
 
 import numpy as np
-import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.moments import ClassMoments
 from tests.properties.strategies import cuts, labelled_rows, weighted_rows
 from tests.reference.brute import assert_same_moments, plain_moments
@@ -89,25 +87,3 @@ def test_an_offset_moves_the_mean_only(rows, offset):
     )
     # Means of 1e8 are rounded to 1e-8: against a spread of up to 1000, on up to 24 rows.
     np.testing.assert_allclose(moved.scatter, here.scatter, rtol=1e-9, atol=1e-9 * SCALE * len(X))
-
-
-@given(st.data(), weighted_rows())
-def test_counts_of_parts_add_up(data, rows):
-    """Confusion counts of parts add up to those of all rows, in any order."""
-    _, positive, weight = rows
-    called = np.array(
-        data.draw(st.lists(st.booleans(), min_size=len(positive), max_size=len(positive))), bool
-    )
-    places = data.draw(cuts(len(positive)))
-    parts = [
-        ConfusionCounts.from_labels(positive[i:j], called[i:j], weight[i:j])
-        for i, j in pairwise(places)
-    ]
-    total = parts[-1]
-    for part in parts[:-1]:
-        total = part + total
-    whole = ConfusionCounts.from_labels(positive, called, weight)
-    np.testing.assert_array_equal(total.counts, whole.counts)
-    np.testing.assert_array_equal(total.squares, whole.squares)
-    with pytest.raises(TypeError):
-        whole + 1

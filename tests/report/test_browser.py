@@ -12,9 +12,9 @@ import numpy as np
 import pytest
 
 from flipcost.audit import audit
-from flipcost.core.clean_means import cost_sums
+from flipcost.core.clean_means import LabelSums, cost_sums, denoised_mean
 from flipcost.core.confusion import ConfusionCounts, Interval
-from flipcost.core.costs import Costs
+from flipcost.core.costs import Costs, RowCosts
 from flipcost.core.curves import confusion_cells, per_row_cost
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.rate_posterior import RatePosterior
@@ -163,7 +163,9 @@ def test_the_sliders_move_the_figures_to_the_librarys_values(browser, case, inde
     table = ConfusionCounts(result.best.tables.counts[k], result.best.tables.squares[k])
     # Where nothing was moved the page shows the one expected cost: all rates are weighed.
     expected = (
-        result.best.likely if index is None else table.interval("cost", cost=cost, noise_rate=pair)
+        result.best.likely
+        if index is None
+        else denoised_mean(LabelSums.of_table(table, RowCosts.of(cost)), pair)
     )
     assert 0 <= expected.low <= expected.value <= expected.high <= max(cost, 1 - cost)
     limits = [scale * x for x in (expected.value, expected.low, expected.high)]
@@ -322,7 +324,7 @@ def test_lines_are_drawn_where_the_costs_are(browser, case):
         line = f"document.querySelector('#path .line.{candidate.key}').getAttribute('points')"
         y = float(browser.execute_script(f"return {line}").split()[0].split(",")[1])
         table = candidate.table(result.cost_index)
-        cost = table.interval("cost", cost=result.cost, noise_rate=pair).value
+        cost = denoised_mean(LabelSums.of_table(table, RowCosts.of(result.cost)), pair).value
         height = min(1000 * result.unit * cost / float(top.replace(",", "")), 1.6)
         # Places are written with one decimal.
         assert y == pytest.approx(BOTTOM - (BOTTOM - TOP) * height, abs=0.06)

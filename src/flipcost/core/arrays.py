@@ -32,6 +32,17 @@ def as_flags(values: ArrayLike, name: str) -> Flags:
     return flags.astype(bool)
 
 
+def unit_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
+    """Return weights as numbers, of 1 where there are none.
+
+    Examples
+    --------
+    >>> unit_weights(None, 2), unit_weights([3, 1], 2)
+    (array([1., 1.]), array([3., 1.]))
+    """
+    return np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+
+
 def weighted_quantile(
     values: ArrayLike, levels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> Array:

@@ -31,7 +31,7 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import eigh
 
-from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.arrays import Array, Flags, Indices, unit_weights
 from flipcost.core.dependence import training_rows
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import HingeBasis, fold_scores
@@ -176,7 +176,7 @@ def _check_finite(sums: Array) -> None:
 
 def wide_path(rows: Array, positive: Flags, weight: Array | None, penalties: Array) -> Array:
     """Return the coefficients at each penalty above 0, from the inner products of the rows."""
-    share = np.ones(len(rows)) if weight is None else weight
+    share = unit_weights(weight, len(rows))
     share = share / max(share.sum(), np.finfo(float).tiny)
     with np.errstate(over="ignore", invalid="ignore"):
         centre = share @ rows

@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flipcost.core.arrays import Array
+from flipcost.core.arrays import Array, unit_weights
 from flipcost.core.confusion import ConfusionCounts, Interval, clip_interval, clip_intervals
 from flipcost.core.costs import RowCosts
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
@@ -106,7 +106,7 @@ class LabelSums:
         """
         labels = np.asarray(positive, dtype=bool)
         n = len(labels)
-        weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+        weight = unit_weights(sample_weight, n)
         s, b = (np.broadcast_to(np.asarray(part, dtype=float), n) for part in (slope, base))
         place = np.zeros(n, np.intp) if group is None else np.asarray(group, dtype=np.intp)
         cell = 2 * place + labels
@@ -124,17 +124,6 @@ class LabelSums:
         reach = np.stack([np.bincount(place, weight * end, n_groups) for end in ends], axis=-1)
         return cls(first, second, reach.astype(float))
 
-    def merge(self, other: LabelSums) -> LabelSums:
-        """Return the sums over both sets of rows; also ``a + b``."""
-        return LabelSums(
-            self.first + other.first,
-            self.second + other.second,
-            self.reach + other.reach,
-            self.usual,
-        )
-
-    __add__ = merge
-
     def thinned(self, design: float) -> LabelSums:
         """Return the same as uncertain as if fewer rows had been seen, as rows that depend are.
 
@@ -146,11 +135,15 @@ class LabelSums:
         return self if design == 1.0 else replace(self, second=design * self.second)
 
     @property
+    def weight(self) -> float:
+        """Weight of all rows."""
+        return float(self.first[..., 0].sum(axis=(-2, -1)).reshape(-1)[0])
+
+    @property
     def n_effective(self) -> float:
         """Rows of equal weight that would leave as much to chance."""
-        first = self.first[..., 0].sum(axis=(-2, -1)).reshape(-1)[0]
         second = self.second[..., 0, 0].sum(axis=(-2, -1)).reshape(-1)[0]
-        return float(first**2 / second) if second > 0 else 0.0
+        return float(self.weight**2 / second) if second > 0 else 0.0
 
     @property
     def label_share(self) -> float:
@@ -281,11 +274,11 @@ def unbiased_mean(sums: LabelSums, noise_rate: NoiseRateLike) -> float:
     """
     told = unmixing_matrix(noise_rate)[1]
     slopes = (told * sums.first[..., 1].sum(axis=0)).sum()
-    return float((slopes + sums.first[..., 2].sum()) / sums.first[..., 0].sum())
+    return float((slopes + sums.first[..., 2].sum()) / sums.weight)
 
 
 def denoised_mean(sums: LabelSums, noise_rate: NoiseRateLike, level: float = 0.95) -> Interval:
-    """Return a mean on clean labels at a known noise rate, with an interval, both clipped.
+    """Return a mean on clean labels at a known noise rate, with an interval, both feasible.
 
     Parameters
     ----------
@@ -302,13 +295,7 @@ def denoised_mean(sums: LabelSums, noise_rate: NoiseRateLike, level: float = 0.9
     >>> print(f"{denoised_mean(sums, 0.1).value:.2f}")
     1.50
     """
-    if not 0 < level < 1:
-        msg = f"`level` must lie in (0, 1); got {level:g}."
-        raise ValueError(msg)
-    known = RatePosterior(np.array([rate_pair(noise_rate)]), np.ones(1))
-    around = sums.mean(known, level)
-    value = unbiased_mean(sums, noise_rate)
-    return Interval(*clip_interval(value, around.low, around.high, *sums.limits()))
+    return sums.mean(RatePosterior(np.array([rate_pair(noise_rate)]), np.ones(1)), level)
 
 
 def cost_sums(
@@ -391,7 +378,7 @@ def saving_sums(
     group = np.where(ours == theirs, 0, np.where(ours, 1, 2))
     if costs.is_constant:
         labels = np.asarray(positive, dtype=bool)
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        weight = unit_weights(sample_weight, len(labels))
         cell, sign = 2 * group + labels, np.array([0.0, 1.0, -1.0])
         counts, squares = (np.bincount(cell, weight**k, 6).reshape(3, 2) for k in (1, 2))
         slope, base = sign * (costs.miss + costs.alarm), -sign * costs.alarm

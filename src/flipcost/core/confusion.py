@@ -1,4 +1,4 @@
-r"""Mergeable confusion counts, and the measures made of them, as observed and as denoised.
+"""Confusion counts, and the measures made of them, as observed and as denoised.
 
 Conventions
 -----------
@@ -9,15 +9,6 @@ for instance a grid of classifiers.
 Label noise mixes the two rows of a table as it mixes class totals, so the inverse mixing
 (`unmixing_matrix`) gives clean counts without bias, provided that the labels were flipped
 independently of the classifier's calls given the class; rows that it was trained on do not qualify.
-
-Intervals
----------
-Every measure here is a function of the counts that does not change when all are multiplied by a
-number. For such a function :math:`g` with gradient :math:`h` in the *observed* counts, the delta
-method needs no centring (by Euler's theorem :math:`\sum h C = 0`):
-:math:`\operatorname{var} g \approx \sum h^2 Q`, where :math:`Q` sums the squared weights of each
-cell. Centre and variance are taken at counts with half a row added to each cell, so that an empty
-cell does not pass for certainty.
 
 Inverting noise is unbiased, and so can leave the range of what it estimates: a cost below nothing,
 more positives than rows. Every estimate that is shown is clipped to its feasible range, and every
@@ -31,11 +22,10 @@ from typing import Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from scipy.special import ndtri
 
-from flipcost.core.arrays import Array, as_flags
+from flipcost.core.arrays import Array
 from flipcost.core.costs import CostLike, cost_share, margin_value
-from flipcost.core.noise import NoiseRateLike, not_identified, unmixing_matrix
+from flipcost.core.noise import NoiseRateLike, unmixing_matrix
 
 Measure: TypeAlias = Literal["accuracy", "am", "f", "cost"]
 MEASURES: tuple[Measure, ...] = ("accuracy", "am", "f", "cost")
@@ -71,38 +61,19 @@ class ConfusionCounts:
     >>> table.counts
     array([[1., 1.],
            [1., 2.]])
-    >>> print(table.accuracy(), round(float(table.cost(0.2)), 6))
-    0.6 0.2
-    >>> table.interval("accuracy").low < 0.6 < table.interval("accuracy").high
-    True
+    >>> float(measure(table.counts, "accuracy"))
+    0.6
     """
 
     counts: Array
     squares: Array
-
-    def __post_init__(self) -> None:
-        counts, squares = np.asarray(self.counts, float), np.asarray(self.squares, float)
-        if counts.shape[-2:] != (2, 2) or counts.shape != squares.shape:
-            msg = (
-                "`counts` and `squares` must have the same shape (..., 2, 2); "
-                f"got {counts.shape} and {squares.shape}."
-            )
-            raise ValueError(msg)
-        object.__setattr__(self, "counts", counts)
-        object.__setattr__(self, "squares", squares)
 
     @classmethod
     def from_labels(
         cls, positive: ArrayLike, called: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConfusionCounts:
         """Count labels against calls, both boolean."""
-        labels, calls = as_flags(positive, "positive"), as_flags(called, "called")
-        if labels.shape != calls.shape or labels.ndim != 1:
-            msg = (
-                "`positive` and `called` must be one-dimensional and of the same length; "
-                f"got shapes {labels.shape} and {calls.shape}. Give both for the same rows."
-            )
-            raise ValueError(msg)
+        labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
         if sample_weight is None:  # counting bits is much faster than summing weights
             both = np.count_nonzero(labels & calls)
             true, called_true = np.count_nonzero(labels), np.count_nonzero(calls)
@@ -115,15 +86,6 @@ class ConfusionCounts:
             np.bincount(cell, weight, minlength=4).reshape(2, 2).astype(float),
             np.bincount(cell, weight**2, minlength=4).reshape(2, 2).astype(float),
         )
-
-    def merge(self, other: ConfusionCounts) -> ConfusionCounts:
-        """Return the counts of both sets of rows; also ``a + b``."""
-        return ConfusionCounts(self.counts + other.counts, self.squares + other.squares)
-
-    def __add__(self, other: ConfusionCounts) -> ConfusionCounts:
-        if not isinstance(other, ConfusionCounts):
-            return NotImplemented
-        return self.merge(other)
 
     @property
     def n_effective(self) -> float:
@@ -140,82 +102,6 @@ class ConfusionCounts:
                [0.5, 2.5]])
         """
         return np.asarray(unmixing_matrix(noise_rate) @ self.counts)
-
-    def accuracy(self, noise_rate: NoiseRateLike = None) -> Array:
-        """Share of the weight that is called right."""
-        return measure(self.denoised(noise_rate), "accuracy")
-
-    def am(self, noise_rate: NoiseRateLike = None) -> Array:
-        """Arithmetic mean of the true positive and true negative rates."""
-        return measure(self.denoised(noise_rate), "am")
-
-    def f(self, noise_rate: NoiseRateLike = None) -> Array:
-        """F measure of the positive class."""
-        return measure(self.denoised(noise_rate), "f")
-
-    def cost(self, cost: CostLike, margin: float = 1.0, noise_rate: NoiseRateLike = None) -> Array:
-        """Mean weighted cost of a row; comparable between classifiers at margin 1 only."""
-        return measure(self.denoised(noise_rate), "cost", cost, margin)
-
-    def interval(
-        self,
-        name: Measure,
-        *,
-        cost: CostLike = 0.5,
-        margin: float = 1.0,
-        noise_rate: NoiseRateLike = None,
-        level: float = 0.95,
-    ) -> Interval:
-        """Return a measure of a single table with its confidence interval.
-
-        Parameters
-        ----------
-        name : {"accuracy", "am", "f", "cost"}
-            The measure.
-        cost, margin : float
-            Used by ``"cost"``.
-        noise_rate : float, pair of floats, or None
-            The rate to denoise the counts with, taken as known.
-        level : float, default=0.95
-            Confidence level.
-
-        Returns
-        -------
-        Interval
-            Of denoised counts that were clipped, with limits by the delta method that
-            contain it; all that can be where nothing is identified.
-
-        Examples
-        --------
-        >>> table = ConfusionCounts(np.array([[60, 20], [10, 30]]), np.array([[60, 20], [10, 30]]))
-        >>> interval = table.interval("cost", cost=0.2, noise_rate=0.1)
-        >>> print(f"{interval.value:.4f} in [{interval.low:.4f}, {interval.high:.4f}]")
-        0.0563 in [0.0093, 0.1096]
-        """
-        if self.counts.ndim != 2:
-            msg = f"An interval is of one table of shape (2, 2); got {self.counts.shape}."
-            raise ValueError(msg)
-        if not 0 < level < 1:
-            msg = f"`level` must lie in (0, 1); got {level:g}."
-            raise ValueError(msg)
-        if not self.counts.sum() > 0:
-            msg = "An interval needs at least one row with a positive weight; got none."
-            raise ValueError(msg)
-        unmix, (smooth, squares) = unmixing_matrix(noise_rate), smoothed(self)
-        gradient = unmix.T @ measure_gradient(unmix @ smooth, name, cost, margin)
-        error = float(np.sqrt((gradient**2 * squares).sum()))
-        value, centre = (
-            float(measure(clip_counts(unmix @ counts, counts), name, cost, margin))
-            for counts in (self.counts, smooth)
-        )
-        if not_identified(noise_rate, self.n_effective) is not None:
-            error = np.inf
-        reach = float(ndtri((1 + level) / 2)) * error
-        largest = 1.0
-        if name == "cost":
-            share = cost_share(cost)
-            largest = max(1 - share, share / margin_value(margin))
-        return Interval(*clip_interval(value, centre - reach, centre + reach, 0.0, largest))
 
 
 def measure(counts: ArrayLike, name: Measure, cost: CostLike = 0.5, margin: float = 1.0) -> Array:
@@ -245,7 +131,7 @@ def measure(counts: ArrayLike, name: Measure, cost: CostLike = 0.5, margin: floa
     if name not in MEASURES:
         msg = f"A measure must be one of {', '.join(MEASURES)}; got {name!r}."
         raise ValueError(msg)
-    table = np.asarray(counts) * 1.0
+    table = np.asarray(counts, dtype=float)
     tn, fp = table[..., 0, 0], table[..., 0, 1]
     fn, tp = table[..., 1, 0], table[..., 1, 1]
     total = tn + fp + fn + tp
@@ -262,24 +148,6 @@ def measure(counts: ArrayLike, name: Measure, cost: CostLike = 0.5, margin: floa
             return np.where((denominator == 0) & (tp == 0), 0.0, value)
         share = cost_share(cost)
         return np.asarray(((1 - share) * fn + share / margin_value(margin) * fp) / total)
-
-
-def measure_gradient(
-    counts: ArrayLike, name: Measure, cost: CostLike = 0.5, margin: float = 1.0
-) -> Array:
-    """Return the derivatives of a measure in the four counts, shape (..., 2, 2).
-
-    By steps along the imaginary axis, which lose no digits to a difference.
-
-    Examples
-    --------
-    >>> measure_gradient([[50, 10], [5, 35]], "accuracy").round(4)
-    array([[ 0.0015, -0.0085],
-           [-0.0085,  0.0015]])
-    """
-    stepped = np.asarray(counts)[..., None, :, :] + 1e-100j * np.eye(4).reshape(4, 2, 2)
-    found = measure(stepped, name, cost, margin).imag / 1e-100
-    return np.asarray(found.reshape(*found.shape[:-1], 2, 2))
 
 
 def feasible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:

@@ -18,7 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike
 from scipy.special import ndtri
 
-from flipcost.core.arrays import Array, Flags
+from flipcost.core.arrays import Array, Flags, unit_weights
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts, feasible_counts, smoothed
 from flipcost.core.costs import CostLike, RowCosts, cost_share
@@ -57,7 +57,7 @@ def confusions_at_costs(
            [1., 1.]])
     """
     labels = np.asarray(positive, dtype=bool)
-    weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+    weight = unit_weights(sample_weight, len(labels))
     thresholds = np.asarray(costs, dtype=float)
     ascending = np.argsort(thresholds, kind="stable")
     # A row is called positive at the costs below its probability: which come first.
@@ -176,7 +176,7 @@ class LabelBins:
     ) -> LabelBins:
         """Put rows into bins of as many rows each; equal probabilities stay together."""
         labels = np.asarray(positive, bool)
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        weight = unit_weights(sample_weight, len(labels))
         values, place = np.unique(np.asarray(probability, float), return_inverse=True)
         counts = [np.bincount(place, weight * own, len(values)) for own in (~labels, labels)]
         return cls(values, np.stack(counts).astype(float)).coarser(n_bins)
@@ -400,7 +400,7 @@ def sums_at_factors(
     between two factors are all that is needed.
     """
     n, labels = len(factors), np.asarray(positive, dtype=np.intp)
-    w = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    w = unit_weights(sample_weight, len(labels))
     ascending = np.argsort(factors, kind="stable")
     cell = np.searchsorted(factors[ascending], even, side="right") + (n + 1) * labels
 

@@ -17,7 +17,8 @@ import numpy as np
 from scipy.sparse import coo_array, csgraph, issparse
 from scipy.special import ndtri, stdtrit
 
-from flipcost.core.arrays import Array, Flags, Indices, Keys
+from flipcost.core.arrays import Array, Flags, Indices, Keys, unit_weights
+from flipcost.core.curves import area_under_curve
 from flipcost.core.folds import hash_keys
 
 if TYPE_CHECKING:
@@ -93,7 +94,7 @@ def mean_design(
     """
     x = np.asarray(values, dtype=float)
     x = x[:, None] if x.ndim == 1 else x
-    w = np.ones(len(x)) if weight is None else np.asarray(weight, dtype=float)
+    w = unit_weights(weight, len(x))
     stands = np.ones(len(x)) if stands_for is None else np.asarray(stands_for, dtype=float)
     used = np.flatnonzero(w * stands > 0)
     x, w, stands = x[used], w[used], stands[used]
@@ -121,7 +122,7 @@ def grouped_squares(
 
     As `flipcost.core.decision.count_calls` takes it.
     """
-    w = np.ones(len(positive)) if weight is None else weight
+    w = unit_weights(weight, len(positive))
 
     def squares(called: Flags) -> Array:
         cell = 2 * positive.astype(np.intp) + called
@@ -196,17 +197,14 @@ def drift(score: Array, positive: Flags, spans: Indices) -> tuple[float, float] 
         n_neg = int(own.sum()) - n_pos
         if min(n_pos, n_neg) < 5:
             continue
-        order = np.unique(score[own], return_inverse=True)[1]
-        counts = np.bincount(order)
-        ranks = (np.cumsum(counts) - (counts - 1) / 2)[order]
-        area = (ranks[positive[own]].sum() - n_pos * (n_pos + 1) / 2) / (n_pos * n_neg)
+        area = area_under_curve(score[own], positive[own])
         found.append((area, (n_pos + n_neg + 1) / (12 * n_pos * n_neg)))
     if len(found) < 2:
         return None
     (least, its), (largest, others) = min(found), max(found)
     if largest - least < 4 * np.sqrt(its + others):
         return None
-    return float(least), float(largest)
+    return least, largest
 
 
 def _telling_columns(X: Array) -> Indices:

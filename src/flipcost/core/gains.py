@@ -22,7 +22,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 from numpy.typing import ArrayLike
 
-from flipcost.core.arrays import Array, Flags, Indices, Keys
+from flipcost.core.arrays import Array, Flags, Indices, Keys, unit_weights
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import Interval, clip_intervals
 from flipcost.core.costs import RowCosts
@@ -296,7 +296,7 @@ def gains_curve(
     True
     """
     labels, eta = np.asarray(positive, dtype=bool), np.asarray(probability, dtype=float)
-    weight = np.ones(len(eta)) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = unit_weights(sample_weight, len(eta))
     wanted = np.asarray(usual_depths(len(eta)) if depths is None else depths, dtype=float)
     slope, base = prices.miss + prices.alarm, -prices.alarm
     sums = _sums(labels, eta, prices.gain(eta), slope, base, weight, wanted)

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from flipcost.core.arrays import Array
+from flipcost.core.arrays import Array, unit_weights
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.confusion import Interval, clip_interval
 from flipcost.core.costs import RowCosts
@@ -125,7 +125,7 @@ def segment_figures(
     """
     place = np.asarray(segments, dtype=object).astype(str)
     labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
-    weight = np.ones(len(place)) if sample_weight is None else np.asarray(sample_weight, float)
+    weight = unit_weights(sample_weight, len(place))
     names, code = np.unique(place, return_inverse=True)
     known = (code, labels, probability, posterior, sample_weight, design)
     # Estimates are means over the rates; limits also count that their model may be wrong.
@@ -198,7 +198,7 @@ def segment_posteriors(
     n_parts = int(code.max()) + 1
     fits = np.empty((n_parts, len(rates), len(_MOVES)))
     moved = np.empty((len(rates), len(_MOVES), 2))
-    weight = np.ones(len(code)) if sample_weight is None else np.asarray(sample_weight, float)
+    weight = unit_weights(sample_weight, len(code))
     weight = weight * (weight.sum() / (weight**2).sum() / design)
     for r, pair in enumerate(rates):
         eta = clean_eta(noisy, tuple(pair))

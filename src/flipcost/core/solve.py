@@ -85,7 +85,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dposv
 
-from flipcost.core.arrays import Array
+from flipcost.core.arrays import Array, unit_weights
 from flipcost.core.costs import CostLike, RowCosts, cost_share, margin_value
 from flipcost.core.moments import ClassMoments, Matrix, fold_moments
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
@@ -682,7 +682,7 @@ def row_moments(
     if prices is None:
         return fold_moments(X, positive, folds, n_folds, sample_weight)
     n = len(np.asarray(positive))
-    weight = np.ones(n) if sample_weight is None else np.asarray(sample_weight, dtype=float)
+    weight = unit_weights(sample_weight, n)
     own = prices.relative(weight if unit is None else unit)
     by_miss, by_alarm = (
         fold_moments(X, positive, folds, n_folds, 2 * weight * part)

@@ -20,6 +20,7 @@ from flipcost._validation import (
     positive_index,
     validate_rows,
 )
+from flipcost.core.arrays import unit_weights
 from flipcost.core.confusion import MEASURES, Measure, measure
 from flipcost.core.costs import Costs, cost_share, margin_value, prices_of
 from flipcost.core.losses import uneven_squared
@@ -523,7 +524,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         X = validate_rows(self, X, reset=True)
         positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
-        unit = np.ones(len(positive)) if weight is None else weight
+        unit = unit_weights(weight, len(positive))
 
         def gather(folds, n_folds, of_rows):
             with moment_threads(X.shape[1]):
@@ -647,7 +648,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
             if paid is None or self.scoring != "cost" or cost is not None:
                 return measure(count(weight).denoised(rate), self.scoring, cost or 0.5)
             # In the money of each row: those left weigh what a miss costs, the others an alarm.
-            w = np.ones(len(positive)) if weight is None else weight
+            w = unit_weights(weight, len(positive))
             left, flagged = (count(w * part).counts for part in (paid.miss, paid.alarm))
             clean = unmixing_matrix(rate) @ np.stack([left[..., 0], flagged[..., 1]], axis=-1)
             return (clean[..., 1, 0] + clean[..., 0, 1]) / count(w).counts.sum(axis=(-2, -1))

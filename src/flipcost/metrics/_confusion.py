@@ -15,12 +15,21 @@ from sklearn.metrics import make_scorer
 from sklearn.utils import column_or_1d
 
 from flipcost._validation import Scorer, positive_index, value_codes
-from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.arrays import Array, Flags, Indices, unit_weights
 from flipcost.core.clean_means import cost_sums, denoised_mean, unbiased_costs, unbiased_mean
 from flipcost.core.confusion import ConfusionCounts, Interval, Measure, feasible_counts, measure
-from flipcost.core.costs import CostLike, Costs, RowCosts, cost_share, prices_of, takes_prices
+from flipcost.core.costs import (
+    AnyCosts,
+    CostLike,
+    Costs,
+    RowCosts,
+    cost_share,
+    margin_value,
+    prices_of,
+    takes_prices,
+)
 from flipcost.core.dependence import cell_design, design_effect, mean_design
-from flipcost.core.noise import NoiseRateLike, not_identified, rate_pair
+from flipcost.core.noise import NoiseRateLike, check_level, not_identified, rate_pair
 from flipcost.exceptions import DenoisingWarning
 
 
@@ -151,7 +160,7 @@ def f_score(
 def weighted_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,
-    cost: CostLike | RowCosts,
+    cost: AnyCosts,
     margin: float = 1.0,
     *,
     normalize: bool = False,
@@ -190,13 +199,9 @@ def weighted_cost(
     1.8
     """
     labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
-    table = ConfusionCounts.from_labels(labels, calls, weight)
-    prices = _by_row(cost, len(labels), margin)
-    if prices is None:
-        mean = float(table.cost(cost, margin)) * _unit(cost)  # type: ignore[arg-type]
-    else:
-        mean = float(np.average(prices.paid(labels, calls), weights=weight))
-    return mean if normalize else mean * float(table.counts.sum())
+    paid = _row_costs(cost, len(labels), margin).paid(labels, calls)
+    w = unit_weights(weight, len(paid))
+    return float(paid @ w / w.sum() if normalize else paid @ w)
 
 
 def denoised_confusion(
@@ -247,7 +252,7 @@ def denoised_confusion(
 def denoised_cost(
     y_noisy: ArrayLike,
     y_pred: ArrayLike,
-    cost: CostLike | RowCosts,
+    cost: AnyCosts,
     noise_rate: NoiseRateLike,
     *,
     margin: float = 1.0,
@@ -325,69 +330,55 @@ def denoised_cost(
     0.003 in [0.000, 0.016]
     """
     labels, calls, weight = read_called(y_noisy, y_pred, pos_label, sample_weight)
-    prices = _by_row(cost, len(labels), margin)
-    table = ConfusionCounts.from_labels(labels, calls, weight)
-    design = 1.0
+    prices = _row_costs(cost, len(labels), margin)
+    sums = cost_sums(labels, calls, prices, weight)
     if groups is not None:
+        costs = unbiased_costs(labels, calls, prices, noise_rate)
         codes = value_codes(groups, len(labels), "groups")
-        costs = None if prices is None else unbiased_costs(labels, calls, prices, noise_rate)
-        design = _design(2 * labels.astype(np.intp) + calls, costs, codes, weight, level)
-        table = ConfusionCounts(table.counts, design * table.squares)
-    doubt = not_identified(noise_rate, table.n_effective)
+        cells = 2 * labels.astype(np.intp) + calls
+        sums = sums.thinned(_design(cells, costs, codes, weight, level))
+    doubt = not_identified(noise_rate, sums.n_effective)
     if doubt is not None:
         warnings.warn(doubt, DenoisingWarning, stacklevel=2)
-    times = 1.0 if normalize else float(table.counts.sum())
-    if prices is None:
-        mean = table.interval("cost", cost=cost, margin=margin, noise_rate=noise_rate, level=level)  # type: ignore[arg-type]
-        times *= _unit(cost)
-    else:
-        sums = cost_sums(labels, calls, prices, weight).thinned(design)
-        mean = denoised_mean(sums, noise_rate, level)
-    return Interval(times * mean.value, times * mean.low, times * mean.high)
+    mean = denoised_mean(sums, noise_rate, check_level(level))
+    return mean if normalize else mean.times(sums.weight)
 
 
 def _design(
-    cells: Indices, costs: Array | None, groups: Indices, weight: ArrayLike | None, level: float
+    cells: Indices, costs: Array, groups: Indices, weight: ArrayLike | None, level: float
 ) -> float:
     """Return the design effect, from cells of the table and estimated costs of rows."""
     if np.ptp(cells) == 0:  # nothing varies: take the rows of a group as identical
-        design = design_effect(np.ones(len(cells)) if weight is None else weight, groups, level)
+        design = design_effect(unit_weights(weight, len(cells)), groups, level)
     else:
         design = cell_design(cells, groups, weight, level)
-    return design if costs is None else max(design, mean_design(costs, groups, weight, level))
+    return max(design, mean_design(costs, groups, weight, level))
 
 
-def _by_row(cost: CostLike | RowCosts, n_rows: int, margin: float = 1.0) -> RowCosts | None:
-    """Return costs by row, or None where they are the same for all."""
-    if isinstance(cost, RowCosts) or (isinstance(cost, Costs) and cost.is_by_row):
-        if margin != 1:
-            msg = f"Prices by row are money, which no `margin` divides: give 1, not {margin:g}."
-            raise ValueError(msg)
-        return cost if isinstance(cost, RowCosts) else cost.by_row(n_rows=n_rows)
-    return None
-
-
-def _unit(cost: CostLike | RowCosts) -> float:
-    return cost.unit if isinstance(cost, Costs) else 1.0
+def _row_costs(cost: AnyCosts, n_rows: int, margin: float = 1.0) -> RowCosts:
+    """Return costs in the units in which they were given."""
+    found = cost.by_row(n_rows=n_rows) if isinstance(cost, Costs) else RowCosts.of(cost)
+    if margin == 1:
+        return found
+    if not found.is_constant:
+        msg = f"Prices by row are money, which no `margin` divides: give 1, not {margin:g}."
+        raise ValueError(msg)
+    return RowCosts(found.miss, found.alarm / margin_value(margin))
 
 
 def _mean_cost(
     y_true: ArrayLike,
     y_pred: ArrayLike,
     *,
-    cost: CostLike | RowCosts,
+    cost: AnyCosts,
     noise_rate: NoiseRateLike,
     pos_label: Any = None,
     sample_weight: ArrayLike | None = None,
     prices: Any = None,
 ) -> float:
-    if prices is not None:
-        cost = prices
-    if isinstance(cost, RowCosts):
-        labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
-        return unbiased_mean(cost_sums(labels, calls, cost, weight), noise_rate)
-    table = confusion(y_true, y_pred, pos_label, sample_weight)
-    return _unit(cost) * float(table.cost(cost, noise_rate=noise_rate))
+    labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
+    paid = _row_costs(cost if prices is None else prices, len(labels))
+    return unbiased_mean(cost_sums(labels, calls, paid, weight), noise_rate)
 
 
 class _CostScorer(Scorer):

@@ -74,7 +74,8 @@
     const alpha = data.costs[k], [counts, squares] = paidOf(candidate, k);
     const loss = [0, alpha, 1 - alpha, 0], rows = sum(candidate.counts[k]);
     if (candidate.paid) return shareOf(counts, squares, loss, r, sum(counts) / rows, rows);
-    return shareOf(counts, squares, loss, r, Math.max(alpha, 1 - alpha), undefined, true);
+    const most = costOf([0, counts[1] + counts[3], counts[0] + counts[2]], alpha, sum(counts));
+    return shareOf(counts, squares, loss, r, most, undefined, true);
   }
 
   // Figures as flipcost.words writes them.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TYPE_CHECKING, Any, NoReturn
 
 import msgspec
@@ -86,7 +86,14 @@ class Scores:
     knots: Sequence[Array] = ()
     bends: Sequence[Array] = ()
     trees: TreeSum | None = None
-    share: Array | None = None
+    share: Array = field(default_factory=lambda: np.zeros(1))
+
+    def placed(self, slope: Array, offset: Array) -> Scores:
+        """Return one score that is linear or of trees times each slope, plus each offset."""
+        slopes = slope[:, None] * self.slopes
+        return Scores(
+            slopes, slope * self.bias + offset, trees=self.trees, share=slope * self.share
+        )
 
 
 def formula_of(model: Any) -> Formula:
@@ -172,24 +179,14 @@ def _of_classifier(model: Any, inputs: Inputs | None) -> Formula:
 def _plain_inputs(model: Any) -> Inputs:
     """Return the inputs of a classifier of arrays, or of frames by its encoder."""
     encoder = getattr(getattr(model, "scorer_", None), "encoder", None)
-    names = getattr(model, "feature_names_in_", None)
-    if encoder is None or all(column.kind == "number" for column in encoder.columns):
-        if names is None:
-            names = [f"x{k}" for k in range(model.n_features_in_)]
-        styles = [None] * len(names) if encoder is None else [c.format for c in encoder.columns]
-        columns = tuple(
-            Column(str(name), "number", style, ())
-            for name, style in zip(names, styles, strict=True)
-        )
+    names = getattr(model, "feature_names_in_", [f"x{k}" for k in range(model.n_features_in_)])
+    if encoder is None:  # missing values are refused
+        columns = tuple(Column(str(name), "number", None, ()) for name in names)
         cells = tuple(_cell(k) for k in range(len(columns)))
-        if encoder is None:  # missing values are refused
-            return Inputs(columns, cells, cells)
-        encoder = replace(
-            encoder,
-            columns=tuple(
-                replace(c, name=str(n)) for c, n in zip(encoder.columns, names, strict=True)
-            ),
-        )
+        return Inputs(columns, cells, cells)
+    if all(column.kind == "number" for column in encoder.columns):  # it learned from an array
+        named = zip(encoder.columns, names, strict=True)
+        encoder = replace(encoder, columns=tuple(replace(c, name=str(n)) for c, n in named))
     return encoder_inputs(encoder)
 
 
@@ -243,15 +240,10 @@ def _formula(
     link: Link | None = None,
 ) -> Formula:
     """Assemble a formula: columns of numbers become terms, others lookup tables."""
-    numbers: dict[tuple[Any, ...], int] = {}
-    kept: list[Number] = []
+    numbers: dict[Number, int] = {}
 
     def index(number: Number) -> int:
-        key = msgspec.structs.astuple(number)
-        if key not in numbers:
-            numbers[key] = len(kept)
-            kept.append(number)
-        return numbers[key]
+        return numbers.setdefault(number, len(numbers))
 
     terms, tables, bias = [], dict[int, Array](), scores.bias.copy()
     nothing = np.empty(0), np.empty((len(bias), 0))
@@ -275,7 +267,7 @@ def _formula(
         bias += values[-2]
         tables[column] = values - values[-2]
     forests = []
-    if scores.trees is not None and scores.share is not None and scores.share.any():
+    if scores.trees is not None and scores.share.any():
         trees = tuple(_tree(tree, inputs, index) for tree in scores.trees.trees)
         forests = [Forest(trees, float(scores.trees.baseline), tuple(scores.share.tolist()))]
     positive = positive_index(model.classes_, model.pos_label)
@@ -287,7 +279,7 @@ def _formula(
         (classes[0], classes[1]),
         1 if positive else 0,
         inputs.columns,
-        tuple(kept),
+        tuple(numbers),
         tuple(terms),
         tuple(
             LevelTerm(column, tuple(map(tuple, values.tolist())))
@@ -317,7 +309,7 @@ def _tree(tree: Tree, inputs: Inputs, index: Any) -> TreeData:
         if isinstance(cell, ByValue):
             flags = tuple(value <= cut for value in cell.values)
             if column.kind == "category":
-                goes[node], cut, left = flags, 0.0, False
+                goes[node] = flags
             else:
                 most = float(np.finfo(float).max)
                 cut, left = most if flags[0] else -most, flags[1]
@@ -325,11 +317,12 @@ def _tree(tree: Tree, inputs: Inputs, index: Any) -> TreeData:
         elif node in tree.codes:
             if column.kind != "category":
                 _refuse("A model with trees that split numbers by their codes")
-            codes = tree.codes[node]
-            known = codes[: len(column.levels) + 1].tolist()
-            goes[node], cut, left = (*known, bool(codes[-1])), 0.0, False
+            codes = tree.codes[node].tolist()
+            goes[node] = (*codes[: len(column.levels) + 1], codes[-1])
         elif cell.part:
             cut += _TURN
+        if node in goes:
+            cut, left = 0.0, False
         number[node], threshold[node], missing[node] = index(cell), cut, left
     return TreeData(
         tuple(number),
@@ -379,12 +372,11 @@ def _threshold(model: NoiseAwareThresholdClassifier, inputs: Inputs) -> Formula:
         _refuse(f"A NoiseAwareThresholdClassifier with `estimator={type(inner).__name__}`")
     positive = model.classes_[positive_index(model.classes_, model.pos_label)]
     sign = 1.0 if inner.classes_[1] == positive else -1.0
-    share = None if scores.share is None else sign * scores.share
     rho_pos, rho_neg = rate_pair(model.noise_rate)
     return _formula(
         model,
         inputs,
-        replace(scores, slopes=sign * scores.slopes, bias=sign * scores.bias, share=share),
+        scores.placed(np.array([sign]), np.zeros(1)),
         _decision(model.cost, by_row=model.threshold_ is None),
         link=Link("logistic", 0.5, 1.0, float(rho_neg), 1 - float(rho_pos)),
     )
@@ -423,14 +415,7 @@ def _pooled(model: FlipCostClassifier, inputs: Inputs) -> Formula:
     found = _of_estimator(scorer.estimator, inputs)
     if found is None:
         _refuse(f"A FlipCostClassifier with `estimator={type(scorer.estimator).__name__}`")
-    slope, offset = curves.places()
-    scores = Scores(
-        slope[:, None] * found.slopes,
-        slope * found.bias + offset,
-        trees=found.trees,
-        share=None if found.share is None else slope * found.share,
-    )
-    return _formula(model, inputs, scores, decision, curves=curves)
+    return _formula(model, inputs, found.placed(*curves.places()), decision, curves=curves)
 
 
 def _of_given(kind: str, curves: ScoreCurves, n_scores: int) -> Scores:

@@ -70,7 +70,7 @@ class EvaluationRows:
         Their weights; and of how many rows of the table each is one, where these are a sample.
     costs : RowCosts
         In money where they differ by row, else as shares of a miss and a false alarm together.
-    rounds : ndarray of int, shape (n_checked,) or None
+    rounds : ndarray of int, shape (n_checked,)
         In which file each of the checked ones was; -1 if in none.
     scored : ScoredRows
         The same with their scores.
@@ -92,7 +92,7 @@ class EvaluationRows:
     weight: Array | None
     stands_for: Array | None
     costs: RowCosts
-    rounds: Indices | None
+    rounds: Indices
     scored: ScoredRows
     result: FitResult
     groups: Indices | None = None
@@ -325,8 +325,8 @@ def fit(
     except FlipCostError as error:
         named = str(error).replace("`trusted`", given_in).replace("`y`", repr(options.target))
         raise TableError(named) from error
-    checked, rounds, groups = scored.checked, maker.rounds(frame), classifier.groups_
-    judged = total
+    seen: Any = [] if scored.checked is None else scored.checked.rows
+    judged, groups = total, classifier.groups_
     if options.time is not None:  # nothing comes before the first fold: it is learned from only
         judged = np.where(classifier.folds_ > 0, 1.0 if total is None else total, 0.0)
     rows = EvaluationRows(
@@ -338,7 +338,7 @@ def fit(
         weight=judged,
         stands_for=stands_for,
         costs=RowCosts.of(options.prices) if prices is None else prices,
-        rounds=None if rounds is None or checked is None else rounds[checked.rows],
+        rounds=maker.rounds(frame)[seen],
         scored=scored,
         result=result,
         groups=groups,

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -65,6 +67,20 @@ class TableFacts:
         )
 
 
+@contextmanager
+def placed(piece: Piece, advice: str = "") -> Iterator[None]:
+    """Say of what is wrong with a piece where that is, if it is a part of a table."""
+    try:
+        yield
+    except SourceError:
+        raise
+    except TableError as error:
+        if not piece.where:
+            raise
+        msg = f"{piece.where}: {error}{advice}"
+        raise SourceError(msg) from error
+
+
 @dataclass(frozen=True, eq=False)
 class MadePiece:
     """The rows of a piece that have a label, and what was counted in it.
@@ -109,18 +125,11 @@ class RowMaker:
 
     def read(self, piece: Piece) -> MadePiece:
         """Read labels and weights of a piece; what is wrong is said with its place."""
-        if not piece.where:
+        with placed(piece):
             return self._read(piece)
-        try:
-            return self._read(piece)
-        except SourceError:
-            raise
-        except TableError as error:
-            msg = f"{piece.where}: {error}"
-            raise SourceError(msg) from error
 
     def _read(self, piece: Piece) -> MadePiece:
-        frame = piece.frame
+        frame, weight = piece.frame, None
         codes, names, labels = self._labels(frame, self.roles.target)
         kept = np.flatnonzero(codes >= 0)
         facts = TableFacts(piece.n_rows, piece.n_rows - len(kept))
@@ -128,7 +137,10 @@ class RowMaker:
             frame = frame.take(pa.array(kept))
         frame = self._with_answers(frame, labels[kept], piece.positions[kept], facts)
         self._count_pairs(frame, labels[kept], facts)
-        weight = given_weight(frame, self.roles, piece.where)
+        name = self.roles.sample_weight
+        if name is not None:
+            column = take_column(frame, name, piece.where)
+            weight = read_numbers(column, name, what="weights")
         rows, weights = (np.bincount(codes[kept], w, minlength=len(names)) for w in (None, weight))
         for k, name in enumerate(names):
             facts.rows[name] += int(rows[k])
@@ -149,10 +161,6 @@ class RowMaker:
         """Return rows as the classifier reads them: columns, or features for another model."""
         return self.encoder.frame(frame) if classifier.estimator is None else self.make(frame)
 
-    def labels(self, frame: Any) -> NDArray[np.str_]:
-        """Return the labels of rows, "" where there is none."""
-        return self._labels(frame, self.roles.target)[2]
-
     def trusted(self, frame: Any) -> NDArray[np.str_] | None:
         """Return the right labels of the rows that were checked, "" of others; None without any."""
         if self.answers is not None:
@@ -160,10 +168,10 @@ class RowMaker:
         column = self.roles.trusted
         return None if column is None else self._labels(frame, column)[2]
 
-    def rounds(self, frame: Any) -> Indices | None:
-        """Return in which file rows were checked, -1 where in none; None without files."""
+    def rounds(self, frame: Any) -> Indices:
+        """Return in which file rows were checked, -1 where in none."""
         if self.answers is None:
-            return None
+            return np.full(frame.num_rows, -1)
         return np.array(frame[_ROUND].to_pylist(), dtype=np.intp)
 
     @property
@@ -210,11 +218,3 @@ class RowMaker:
         )
         for kind, n in zip(kinds.T.tolist(), counts.tolist(), strict=True):
             facts.pairs[tuple(kind)] += n
-
-
-def given_weight(frame: Any, roles: Roles, where: str) -> Array | None:
-    """Return the weights that a column gives, if one does."""
-    name = roles.sample_weight
-    if name is None:
-        return None
-    return read_numbers(take_column(frame, name, where), name, what="weights")

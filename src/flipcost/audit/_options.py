@@ -314,12 +314,12 @@ class AuditOptions:
     @property
     def annotator_names(self) -> tuple[str, ...]:
         """The columns of annotators, if there is one for each."""
-        return (self.annotators,) if isinstance(self.annotators, str) else tuple(self.annotators)
+        return _names(self.annotators)
 
     @property
     def scores(self) -> tuple[str, ...]:
         """The columns of scores, if these are given."""
-        return (self.score,) if isinstance(self.score, str) else tuple(self.score)
+        return _names(self.score)
 
     @property
     def grouping(self) -> list[str]:
@@ -328,8 +328,19 @@ class AuditOptions:
 
     @cached_property
     def rounds(self) -> list[list[CheckedRow]]:
-        """Rows that files say were checked, a list for each file."""
-        return read_rounds(self.checked)
+        """Rows that were checked, by files, each a round, or as they were read from such."""
+        from flipcost.recheck import read_checked  # noqa: PLC0415 - help waits for nothing
+
+        files: Any = [self.checked] if isinstance(self.checked, str | Path) else self.checked
+        rounds = []
+        for file in files:
+            is_file = isinstance(file, str | Path)
+            rows = read_checked(file) if is_file else [row for row in file if row.checked]
+            if is_file and not rows:
+                msg = f"{file} holds no answers yet; fill in its column 'checked'."
+                raise TableError(msg)
+            rounds.append(rows)
+        return rounds
 
     @property
     def has_checked(self) -> bool:
@@ -357,18 +368,21 @@ class AuditOptions:
         """What the columns are for."""
         from flipcost.tables.roles import Roles  # noqa: PLC0415 - as above
 
-        again = (self.second_label,) if isinstance(self.second_label, str) else self.second_label
         return Roles(
             self.target,
             id=self.id,
             trusted=self.trusted,
-            second_label=tuple(map(str, again)),
+            second_label=_names(self.second_label),
             sample_weight=self.sample_weight,
             drop=tuple(self.drop),
             truth=self.truth,
             group=self.groups,
             time=self.time,
         )
+
+
+def _names(one_or_more: Sequence[str] | str) -> tuple[str, ...]:
+    return (one_or_more,) if isinstance(one_or_more, str) else tuple(map(str, one_or_more))
 
 
 def _check_annotators(options: AuditOptions) -> None:
@@ -413,27 +427,3 @@ Examples
 >>> options.prices, options.roles.features(["patient", "age", "ill"], "a.csv")
 (Costs(fn=0.8, fp=0.2, tp=0.0, tn=0.0), ['age'])
 """
-
-
-def read_rounds(checked: Any) -> list[list[CheckedRow]]:
-    """Read files of checked rows, each a round; what was read already is taken as it is.
-
-    Examples
-    --------
-    >>> read_rounds(())
-    []
-    """
-    from flipcost.recheck import read_checked  # noqa: PLC0415 - help waits for nothing
-
-    files = [checked] if isinstance(checked, str | Path) else list(checked)
-    rounds = []
-    for file in files:
-        if isinstance(file, str | Path):
-            rows = read_checked(file)
-            if not rows:
-                msg = f"{file} holds no answers yet; fill in its column 'checked'."
-                raise TableError(msg)
-        else:
-            rows = [row for row in file if row.checked]
-        rounds.append(rows)
-    return rounds

@@ -24,8 +24,7 @@ from flipcost.tables.arrow import as_text, take_column
 
 if TYPE_CHECKING:
     from flipcost.audit._explain import Effect, Suspect
-    from flipcost.audit._fit import AuditData, EvaluationRows
-    from flipcost.core.arrays import Indices
+    from flipcost.audit._fit import AuditData
     from flipcost.estimators.flipcost import CheckRound
 
 # Columns that files of rows to check show.
@@ -67,7 +66,7 @@ def plan_recheck(
     `effects` and `suspects` have the largest first.
     """
     rows, options = data.rows, data.options
-    way = check_history(rows.scored, rows.result, _rounds(rows))
+    way = check_history(rows.scored, rows.result, rows.rounds)
     n_known = 0 if rows.checked is None else len(rows.checked.rows)
     if n_known >= len(rows.positive):
         return Recheck(way, cost_check=options.cost_check)
@@ -76,23 +75,14 @@ def plan_recheck(
     return Recheck(way, batch, _whole(data, suspects), pool, options.cost_check)
 
 
-def _rounds(rows: EvaluationRows) -> Indices:
-    """Return in which round each checked row was checked; those of a column before all files."""
-    if rows.checked is None:
-        return np.empty(0, dtype=np.intp)
-    if rows.rounds is None:
-        return np.full(len(rows.checked.rows), -1, dtype=np.intp)
-    return rows.rounds
-
-
 def _pool(data: AuditData, columns: list[str]) -> CheckPool:
     """Take the rows that can be asked for: all that were judged, or some of them, drawn."""
     rows, options = data.rows, data.options
     n, model = len(rows.positive), data.classifier
     score = model.clean_probability(model.oof_probability_)
     weight = np.ones(n) if rows.weight is None else rows.weight
-    posterior, seed = data.classifier.rate_posterior_, options.random_state
-    cost, unit = _cost_and_unit(data)
+    posterior, seed = model.rate_posterior_, options.random_state
+    cost, unit = model.cost_share_, model.cost_unit_
     directions = leading_directions(np.nan_to_num(rows.X))
     places, chance = np.arange(n), np.ones(n)
     known = np.full(n, -1, dtype=np.int8)
@@ -125,7 +115,7 @@ def _pool(data: AuditData, columns: list[str]) -> CheckPool:
         n_rows=sum(data.counts),
         columns=tuple(columns[:_COLUMNS_SHOWN]),
         seed=seed,
-        paid=data.classifier.cost_estimate_ / unit,
+        paid=model.cost_estimate_ / unit,
     )
     frame = rows.frame.take(places)
     return CheckPool(
@@ -140,15 +130,6 @@ def _pool(data: AuditData, columns: list[str]) -> CheckPool:
         ids=None if options.id is None else data.ids(frame),
         facts=facts,
     )
-
-
-def _cost_and_unit(data: AuditData) -> tuple[float, float]:
-    """Return the share that a false positive bears, on the mean, and what a unit of it is."""
-    prices = data.options.prices
-    if prices.is_by_row:
-        options = data.rows.result.options
-        return options.cost, options.unit
-    return prices.alpha, data.options.unit
 
 
 def _whole(data: AuditData, suspects: Sequence[Suspect]) -> list[RowToCheck]:

@@ -14,8 +14,8 @@ from typing import TYPE_CHECKING, Any, Protocol
 import numpy as np
 import pyarrow as pa
 
-from flipcost.audit._maker import TableFacts
-from flipcost.exceptions import NeedsRowsError, SourceError, TableError, shorten
+from flipcost.audit._maker import TableFacts, placed
+from flipcost.exceptions import NeedsRowsError, TableError, shorten
 from flipcost.tables.arrow import as_arrow, take_column
 from flipcost.tables.engine_table import MOST_LABELS, EngineTable, shares_of
 from flipcost.tables.files import FileTable, Reading
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
 
     from flipcost.audit._maker import MadePiece, RowMaker
     from flipcost.audit._options import AuditOptions
-    from flipcost.core.arrays import Array
     from flipcost.estimators import FlipCostClassifier
     from flipcost.tables.engine import Engine
     from flipcost.tables.files import FileSet
@@ -136,8 +135,12 @@ class ScoreTask:
         if not len(others):
             return None
         # Rows are scored before some are left out: copying them takes longer than scoring them.
-        probability = self._probability(made.frame, piece)
-        positive = made.labels == self.model.pos_label
+        model = self.model
+        with placed(piece, " If the rows that were drawn misled, give `categorical`."):
+            found = model.predict_proba(self.maker.inputs(made.frame, model))
+        place = model.classes_.tolist().index(model.pos_label)
+        probability = model.clean_probability(found[:, place])
+        positive = made.labels == model.pos_label
         keys = (np.where(positive, probability, 1 - probability) * _FINE).astype(np.int64)
         beside = {"positive": positive, "probability": probability}
         rows = Rows(made.frame, made.places.astype(np.int64), keys, beside)
@@ -147,15 +150,6 @@ class ScoreTask:
             for code in np.flatnonzero(np.bincount(codes[others])).tolist()
         }
         return LabelSample(kept)
-
-    def _probability(self, frame: Any, piece: Piece) -> Array:
-        model = self.model
-        try:
-            found = model.predict_proba(self.maker.inputs(frame, model))
-        except TableError as error:
-            msg = f"{piece.where}: {error} If the rows that were drawn misled, give `categorical`."
-            raise SourceError(msg) from error
-        return model.clean_probability(found[:, model.classes_.tolist().index(model.pos_label)])
 
 
 class TableInMemory:

@@ -2,7 +2,6 @@
 
 from dataclasses import replace
 from functools import cache
-from types import SimpleNamespace
 
 import numpy as np
 import pyarrow as pa
@@ -127,5 +126,4 @@ def audited(name):
     """Return the audit of a case, once."""
     make, costs, options = CASES[name]
     result = audit(make(), "ill", costs, name=f"{name}.csv", **options)
-    found = SimpleNamespace(batch=None) if result.recheck is None else result.recheck
-    return replace(result, batch_file=None if found.batch is None else "recheck.csv")
+    return replace(result, batch_file=None if result.recheck.batch is None else "recheck.csv")

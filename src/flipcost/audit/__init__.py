@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flipcost.audit._columns import check_width
-    from flipcost.audit._decisions import FlaggedRows, RangeFound
+    from flipcost.audit._decisions import RangeFound
     from flipcost.audit._explain import Effect
     from flipcost.audit._findings import Findings, price_words
     from flipcost.audit._models import Candidate, cost_grid
@@ -24,7 +24,6 @@ __all__ = [
     "Candidate",
     "Effect",
     "Findings",
-    "FlaggedRows",
     "RangeFound",
     "audit",
     "audit_files",
@@ -37,7 +36,7 @@ __all__ = [
 # Where these are: help is printed without what takes long to import.
 _WHERE = {
     "_columns": ("check_width",),
-    "_decisions": ("FlaggedRows", "RangeFound"),
+    "_decisions": ("RangeFound",),
     "_explain": ("Effect",),
     "_findings": ("Findings", "price_words"),
     "_models": ("Candidate", "cost_grid"),

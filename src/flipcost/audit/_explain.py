@@ -9,6 +9,8 @@ import numpy as np
 from scipy.special import chdtrc, expit, logit
 
 from flipcost.core.arrays import largest_first
+from flipcost.core.curves import per_row_cost
+from flipcost.estimators.flipcost.scores import GivenScores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -95,6 +97,48 @@ class Effect:
     importance: float
     shape: tuple[tuple[str, float], ...]
     moved: Array
+
+
+def row_score(data: AuditData, model: Any) -> RowScore:
+    """Return what scores cells by log-odds of the positive label.
+
+    The encoder of the classifier, if it has one, has learned from the same rows, so that its cells
+    are those of the audit.
+    """
+    place = int(np.flatnonzero(model.classes_ == data.labels[1])[0])
+    own = getattr(getattr(model, "scorer_", None), "encoder", None) is not None
+
+    def score(cells: Array) -> Array:
+        if isinstance(getattr(model, "scorer_", None), GivenScores):
+            return log_odds(model.predict_proba(cells)[:, place])
+        if own:
+            return log_odds(model.probability_of_cells(cells)[:, place])
+        return log_odds(model.predict_proba(data.maker.features.of_cells(cells))[:, place])
+
+    return score
+
+
+def explain_columns(data: AuditData, score: RowScore, costs: Array, index: int) -> list[Effect]:
+    """Return how columns move the model, and what rows cost more without each."""
+    model, rng = data.classifier, np.random.default_rng(data.options.random_state)
+    typical = data.rows.typical(rng)
+    labels = data.rows.positive[typical]
+    # Where costs differ by row, figures are money, and a row is taken at mean costs here.
+    unit = 1.0 if data.rows.costs.is_constant else model.cost_unit_
+    price = unit * per_row_cost(model.cost_share_, model.noise_rate_)
+    edges = log_odds(costs)
+
+    def count(odds: Array, places: NDArray[np.intp]) -> Array:
+        called = odds[:, None] > edges
+        of_label = [labels[places] == label for label in (False, True)]
+        positive = np.stack([called[chosen].sum(axis=0) for chosen in of_label], axis=1)
+        rows_of = np.array([chosen.sum() for chosen in of_label])
+        return np.stack([rows_of - positive, positive], axis=2) / len(places)
+
+    def worth(moved: Array) -> float:
+        return float(np.sum(price * moved[index]))
+
+    return column_effects(data.maker.encoder, data.cells[typical], score, rng, count, worth)
 
 
 def column_effects(

@@ -209,7 +209,7 @@ class ModelsFound:
         From tables to predictions.
     effects : list of Effect
         How columns move the model, the largest first.
-    decisions : Decisions or None
+    decisions : Decisions
         What was asked beyond one cost for all rows.
     """
 
@@ -217,7 +217,7 @@ class ModelsFound:
     chosen: str
     model: Any
     effects: list[Effect]
-    decisions: Decisions | None
+    decisions: Decisions
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -237,7 +237,7 @@ class Findings:
         How many labels are wrong, which, and how that is known.
     models : ModelsFound
         The models that were compared.
-    recheck : Recheck or None
+    recheck : Recheck
         What checked rows have brought, and which to check next.
     level : float
         Level of all intervals.
@@ -253,7 +253,7 @@ class Findings:
     priced: Priced
     labels: LabelsFound
     models: ModelsFound
-    recheck: Recheck | None
+    recheck: Recheck
     level: float
     seed: int
     warnings: list[str]
@@ -451,8 +451,8 @@ def _summary(found: Findings) -> dict[str, Any]:
             "trusted_labels_needed": information.trusted_labels,
             "value_of_knowing_rate": information.value_of_rate * found.unit,
         },
-        "recheck": None if found.recheck is None else _recheck(found.recheck),
-        "decisions": None if models.decisions is None else _decisions(models.decisions, found.unit),
+        "recheck": _recheck(found.recheck),
+        "decisions": _decisions(models.decisions, found.unit),
         "ranking": {
             "area_observed": labels.bins.area(),
             "area_denoised": labels.bins.area(rate_pair(rates)),

@@ -14,7 +14,7 @@ from sklearn.pipeline import Pipeline
 
 from flipcost.audit._columns import find_columns, learn_columns
 from flipcost.audit._decisions import more_decisions
-from flipcost.audit._explain import column_effects, column_facts, find_suspects, log_odds
+from flipcost.audit._explain import column_facts, explain_columns, find_suspects, row_score
 from flipcost.audit._findings import (
     Findings,
     Information,
@@ -31,11 +31,10 @@ from flipcost.audit._options import AuditOptions
 from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory
 from flipcost.core.arrays import largest_first
-from flipcost.core.curves import LabelBins, per_row_cost
+from flipcost.core.curves import LabelBins
 from flipcost.core.label_errors import probability_wrong
 from flipcost.core.noise import PRECISION, labels_needed
 from flipcost.estimators import FlipCostClassifier
-from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import (
     DenoisingWarning,
     DependenceWarning,
@@ -58,9 +57,6 @@ from flipcost.tables.steps import PlainColumns
 if TYPE_CHECKING:
     from collections.abc import Callable
 
-    from numpy.typing import NDArray
-
-    from flipcost.audit._explain import Effect, RowScore
     from flipcost.audit._labels import PooledLabels
     from flipcost.audit._maker import RowMaker
     from flipcost.audit._models import Candidate
@@ -428,10 +424,10 @@ def _assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
     candidates = compare(data, costs, index)
     say("looking for likely errors")
     pipeline = _pipeline(data, candidates[0])
-    score = _scorer(data, pipeline[-1])
+    score = row_score(data, pipeline[-1])
     wrong = _pool_wrong(data)
     suspects = find_suspects(data, wrong, score)
-    effects = _effects(data, score, costs, index)
+    effects = explain_columns(data, score, costs, index)
     say("choosing the rows to check next")
     table = TableFound(
         name=data.source.name,
@@ -508,25 +504,6 @@ def _pipeline(data: AuditData, winner: Candidate) -> Pipeline:
     return Pipeline([("columns", first), ("model", model)])
 
 
-def _scorer(data: AuditData, model: Any) -> RowScore:
-    """Return what scores cells by log-odds of the positive label.
-
-    The encoder of the classifier, if it has one, has learned from the same rows, so that its cells
-    are those of the audit.
-    """
-    place = int(np.flatnonzero(model.classes_ == data.labels[1])[0])
-    own = getattr(getattr(model, "scorer_", None), "encoder", None) is not None
-
-    def score(cells: Array) -> Array:
-        if isinstance(getattr(model, "scorer_", None), GivenScores):
-            return log_odds(model.predict_proba(cells)[:, place])
-        if own:
-            return log_odds(model.probability_of_cells(cells)[:, place])
-        return log_odds(model.predict_proba(data.maker.features.of_cells(cells))[:, place])
-
-    return score
-
-
 def _pool_wrong(data: AuditData) -> Array:
     """Return the probability that each label of the pool is wrong; of checked rows 0."""
     pool, model = data.pool, data.classifier
@@ -538,29 +515,6 @@ def _pool_wrong(data: AuditData) -> Array:
     if given is not None:  # what was checked need not be looked at again
         wrong[given != ""] = 0.0
     return wrong
-
-
-def _effects(data: AuditData, score: RowScore, costs: Array, index: int) -> list[Effect]:
-    """Return how columns move the model, and what rows cost more without each."""
-    model, rng = data.classifier, np.random.default_rng(data.options.random_state)
-    typical = data.rows.typical(rng)
-    labels = data.rows.positive[typical]
-    # Where costs differ by row, figures are money, and a row is taken at mean costs here.
-    unit = 1.0 if data.rows.costs.is_constant else model.cost_unit_
-    price = unit * per_row_cost(model.cost_share_, model.noise_rate_)
-    edges = log_odds(costs)
-
-    def count(odds: Array, places: NDArray[np.intp]) -> Array:
-        called = odds[:, None] > edges
-        of_label = [labels[places] == label for label in (False, True)]
-        positive = np.stack([called[chosen].sum(axis=0) for chosen in of_label], axis=1)
-        rows_of = np.array([chosen.sum() for chosen in of_label])
-        return np.stack([rows_of - positive, positive], axis=2) / len(places)
-
-    def worth(moved: Array) -> float:
-        return float(np.sum(price * moved[index]))
-
-    return column_effects(data.maker.encoder, data.cells[typical], score, rng, count, worth)
 
 
 def _known_flips(data: AuditData, wrong: Array) -> dict[str, int] | None:

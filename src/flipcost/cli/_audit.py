@@ -273,7 +273,7 @@ def _write_batch(result: Findings, place: Path, folder: Path, replaced: list[Pat
     from flipcost.recheck import next_name, rows_as_text
 
     recheck = result.recheck
-    if recheck is None or recheck.pool is None or recheck.batch is None:
+    if recheck.pool is None or recheck.batch is None:
         return None
     recheck.pool.write(place / _POOL)
     name = next_name(folder, without=replaced).name

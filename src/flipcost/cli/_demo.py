@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import json
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -71,10 +70,9 @@ def demo_command(asked: Demo) -> None:
     name = f"{asked.example} (demo, {asked.rate:.0%} of labels flipped)"
     first = run(table, "label", truth="true_label", name=name)
     truth = table["true_label"].to_pylist()
-    rows = [] if first.recheck is None or first.recheck.batch is None else first.recheck.batch.rows
     answers = [
         CheckedRow(row.row, None, row.label, truth[row.row - 1], row.probability, name)
-        for row in rows
+        for row in (first.recheck.batch.rows if first.recheck.batch else ())
     ]
     wrong = sum(row.checked != row.label for row in answers)
     second = run(table, "label", truth="true_label", name=f"{name}, checked", checked=[answers])
@@ -270,9 +268,7 @@ def reproduce_command(asked: Reproduce) -> None:
         raise typer.Exit(2) from None
     agree, cells = found.agreement
     if asked.as_json:
-        typer.echo(
-            json.dumps({"agree": agree, "cells": cells, "summary": found.summary}, allow_nan=False)
-        )
+        print_json({"agree": agree, "cells": cells, "summary": found.summary})
         return
     share = f" ({agree / cells:.0%})" if cells else ""
     echo(

@@ -130,7 +130,7 @@ def print_audit(result: Findings, folder: Path) -> None:
         if text:
             say(text)
     recheck = result.recheck
-    if recheck is not None and recheck.cost_check is not None:
+    if recheck.cost_check is not None:
         say(sentences.next_sentence(recheck.batch, recheck.cost_check))
     for question, answer in sentences.decision_answers(result):
         say(f"{question} {answer}")

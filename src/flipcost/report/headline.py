@@ -127,16 +127,16 @@ def next_step(result: Findings) -> str:
 
 def rows_to_check(result: Findings) -> int:
     """Return how many rows to check next; none where that costs more than it saves."""
-    batch = None if result.recheck is None else result.recheck.batch
+    batch = result.recheck.batch
     return 0 if batch is None or _checks_cost_more(result) else len(batch.rows)
 
 
 def _checks_cost_more(result: Findings) -> bool:
     """Tell whether checks were given a price above what the next ones save on these rows."""
-    if result.recheck is None or result.recheck.batch is None or not result.recheck.cost_check:
+    batch, price = result.recheck.batch, result.recheck.cost_check
+    if batch is None or not price:
         return False
-    batch = result.recheck.batch
-    return len(batch.rows) * result.recheck.cost_check > _worth(batch) * batch.n_rows
+    return len(batch.rows) * price > _worth(batch) * batch.n_rows
 
 
 def _worth(batch: Batch) -> float:
@@ -146,7 +146,7 @@ def _worth(batch: Batch) -> float:
 
 def checks_pay(result: Findings) -> bool:
     """Tell whether checking the next rows is expected to save more than hardly anything."""
-    batch = None if result.recheck is None else result.recheck.batch
+    batch = result.recheck.batch
     cost = result.unit * result.best.likely.value
     return batch is not None and _worth(batch) >= priors.LITTLE * cost
 

@@ -103,11 +103,10 @@ def _annotators(result: Findings) -> dict[str, Any] | None:
 
 def make_check(result: Findings) -> dict[str, Any]:
     """Return rows that can be checked in the page, what its script needs, and the progress."""
-    found = result.recheck
-    batch = None if found is None else found.batch
+    batch = result.recheck.batch
     drawn = [] if batch is None else batch.rows
     known = {row.row for row in drawn}
-    picked = [] if found is None else [row for row in found.suspects if row.row not in known]
+    picked = [row for row in result.recheck.suspects if row.row not in known]
     columns = () if batch is None else batch.columns
     names = list(dict.fromkeys([*columns, *(name for row in drawn + picked for name in row.cells)]))
     rows = _fitting([*((row, True) for row in drawn), *((row, False) for row in picked)])
@@ -156,7 +155,7 @@ def _fitting(rows: list[tuple[RowToCheck, bool]]) -> list[tuple[RowToCheck, bool
 def make_way(result: Findings) -> dict[str, Any] | None:
     """Return the checking progress, as a picture and a table; None before any row is checked."""
     heads, rows = way_table(result)
-    if not rows or result.recheck is None:
+    if not rows:
         return None
     way = result.recheck.way
     picture = draw_way([p.n_checked for p in way], [p.wrong_share for p in way])
@@ -174,14 +173,11 @@ def _what_if(result: Findings) -> dict[str, Any]:
     # Where label errors cannot be estimated there is no rate to move.
     known = result.state not in ("no_signal", "small") or result.labels.errors.is_given
     path = draw_path(payload, result.table.positive) if known else None
-    return {"payload": payload, "path": path, **(make_price(result) or {"price": None})}
+    return {"payload": payload, "path": path, **make_price(result)}
 
 
-def make_price(result: Findings) -> dict[str, Any] | None:
+def make_price(result: Findings) -> dict[str, Any]:
     """Return the cost of 1,000 rows over the cost ratio."""
-    found = result.models.decisions
-    if found is None:
-        return None
     ratio = -np.log2((1 - result.priced.costs) / result.priced.costs)
     ends = float(ratio[0]), float(ratio[-1])
     x, reach = across(ratio, *ends), int(np.floor(ratio[-1]))
@@ -190,7 +186,7 @@ def make_price(result: Findings) -> dict[str, Any] | None:
         for m in range(-reach, reach + 1)
         if m % 2 == reach % 2
     ]
-    curve = found.price
+    curve = result.models.decisions.price
     picture = draw_decisions(
         "price-price",
         "Cost of 1,000 rows, decided at each cost ratio",
@@ -204,11 +200,9 @@ def make_price(result: Findings) -> dict[str, Any] | None:
     return {"price": picture, "data": {"x": _short(x)}}
 
 
-def _depth(result: Findings) -> dict[str, Any] | None:
+def _depth(result: Findings) -> dict[str, Any]:
     """Return what flagging the best rows saves, and what its slider moves over."""
     found = result.models.decisions
-    if found is None:
-        return None
     curve = found.curve
     x = across(curve.depth, 0.0, 1.0)
     zero = np.zeros(len(x))

@@ -281,7 +281,7 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
 
 def checks_sentence(result: Findings) -> str:
     """Say what the rows to check next are for; nothing where other steps come first."""
-    if result.recheck is None or result.state == "small":
+    if result.state == "small":
         return ""
     return next_sentence(result.recheck.batch, result.recheck.cost_check)
 
@@ -289,10 +289,9 @@ def checks_sentence(result: Findings) -> str:
 def way_table(result: Findings) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the checking progress; no rows before anything was checked."""
     heads = ["rows checked", "error rate", "expected cost"]
-    way = [] if result.recheck is None else result.recheck.way
     rows = [
         [f"{p.n_checked:,}", shares(p.wrong_share.low, p.wrong_share.high), span(p.cost, 1000)]
-        for p in way
+        for p in result.recheck.way
     ]
     return heads, rows if len(rows) > 1 else []
 
@@ -306,10 +305,7 @@ def way_sentence(result: Findings) -> str:
 
 def decision_answers(result: Findings) -> list[tuple[str, str]]:
     """Return the user's own questions, with their answers."""
-    found = result.models.decisions
-    if found is None:
-        return []
-    said = []
+    found, said = result.models.decisions, []
     if found.capacity is not None:
         said.append((f"What if you can flag only {found.capacity}?", _flagged_sentence(result)))
     for one in found.ranges:
@@ -322,7 +318,6 @@ def decision_answers(result: Findings) -> list[tuple[str, str]]:
 
 
 def _flagged_sentence(result: Findings) -> str:
-    assert result.models.decisions is not None  # noqa: S101 - asked by the caller
     flagged = result.models.decisions.called
     positive, (first, *more) = label(result.table.positive), flagged
     if not any(one.n_called for one in flagged):
@@ -343,7 +338,7 @@ def _flagged_sentence(result: Findings) -> str:
 def capacity_table(result: Findings) -> tuple[list[str], list[list[str]]]:
     """Return a table of what flagging within the capacity of each group finds and saves."""
     found = result.models.decisions
-    if found is None or found.capacity is None or found.called[0].group is None:
+    if found.capacity is None or found.called[0].group is None:
         return [], []
     heads = ["group", "flagged", "recall", "precision", "saving per 1,000 rows"]
     rows = [
@@ -378,7 +373,6 @@ def _range_sentence(found: RangeFound, result: Findings) -> str:
 
 def _segments_sentence(result: Findings) -> str:
     found = result.models.decisions
-    assert found is not None  # noqa: S101 - asked by the caller
     if result.state == "no_signal":
         return "Cannot be estimated: no column predicts the label."
     worst = max(found.segments, key=lambda s: s.chance_worst)
@@ -393,7 +387,7 @@ def _segments_sentence(result: Findings) -> str:
 def segment_table(result: Findings) -> tuple[list[str], list[list[str]]]:
     """Return a table of the segments, those with most label errors first."""
     found = result.models.decisions
-    if found is None or not found.segments:
+    if not found.segments:
         return [], []
     heads = [str(found.by), "rows", "error rate", "expected cost", "precision", "recall"]
     rows = [

@@ -32,7 +32,9 @@ __all__ = [
     "check_weights",
     "encode_labels",
     "fit_context",
+    "is_missing",
     "positive_index",
+    "read_two_labels",
     "take_rows",
     "validate_data",
     "validate_rows",
@@ -222,6 +224,19 @@ def _two_classes(labels: Any) -> Any:
     return np.unique(np.array([labels[0], others[0]], dtype=labels.dtype))
 
 
+def read_two_labels(y: Any, pos_label: Any) -> tuple[NDArray[Any], int, Flags]:
+    """Return the two labels of a column, which of them is positive, and where that is.
+
+    Examples
+    --------
+    >>> read_two_labels(["no", "yes", "no"], None)[2]
+    array([False,  True, False])
+    """
+    classes, second = _encode(column_or_1d(y), None)
+    index = positive_index(classes, pos_label)
+    return classes, index, second if index == 1 else ~second
+
+
 def positive_index(classes: Any, pos_label: Any) -> int:
     """Return which of the two classes is the positive one."""
     if pos_label is None:
@@ -236,6 +251,28 @@ def positive_index(classes: Any, pos_label: Any) -> int:
     return int(found[0])
 
 
+def is_missing(values: NDArray[Any]) -> Flags:
+    """Return which values are missing: None, NaN, NaT or NA.
+
+    Examples
+    --------
+    >>> is_missing(np.array(["a", None, np.nan], dtype=object))
+    array([False,  True,  True])
+    """
+    if values.dtype.kind != "O":  # NaN and NaT are unlike themselves
+        return np.asarray(values != values)
+    return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
+
+
+def _is_missing(value: Any) -> bool:
+    if value is None:
+        return True
+    try:
+        return bool(value != value)
+    except TypeError:  # pandas' NA will not say, and refuses to be a boolean
+        return True
+
+
 def value_codes(values: Any, n_rows: int, name: str) -> Indices:
     """Return numbers of values in their order, or say why they cannot be had.
 
@@ -248,10 +285,7 @@ def value_codes(values: Any, n_rows: int, name: str) -> Indices:
     if len(column) != n_rows:
         msg = f"`{name}` must have a value for each of the {n_rows:,} rows; got {len(column):,}."
         raise FlipCostError(msg)
-    if column.dtype.kind == "O":
-        missing = np.array([value is None or bool(value != value) for value in column.tolist()])
-    else:
-        missing = np.isnan(column) if column.dtype.kind == "f" else column != column
+    missing = is_missing(column)
     if missing.any():
         msg = f"`{name}` must be known of every row; got {int(missing.sum()):,} without."
         raise FlipCostError(msg)

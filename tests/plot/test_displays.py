@@ -88,7 +88,7 @@ def test_bad_input_is_refused(fitted):
     model, X, y = fitted
     with pytest.raises(ValueError, match="probability"):
         CostCurveDisplay.from_predictions(y, np.full(len(y), 2.0))
-    with pytest.raises(ValueError, match="two labels"):
+    with pytest.raises(ValueError, match="two classes"):
         CostCurveDisplay.from_predictions(np.ones(5), np.full(5, 0.5))
     with pytest.raises(ValueError, match="equal to 2"):
         DecisionBoundaryDisplay.from_estimator(model, X, y)

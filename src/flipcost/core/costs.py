@@ -299,6 +299,17 @@ class RowCosts:
         share = np.asarray(cost_share(cost))
         return cls(1 - share, share)
 
+    @classmethod
+    def in_units(cls, cost: AnyCosts, n_rows: int | None = None) -> RowCosts:
+        """Return costs in the units in which they were given.
+
+        Examples
+        --------
+        >>> RowCosts.in_units(0.25).alarm, RowCosts.in_units(Costs(fn=30, fp=10)).alarm
+        (array(0.25), array(10.))
+        """
+        return cost.by_row(n_rows=n_rows) if isinstance(cost, Costs) else cls.of(cost)
+
     @property
     def is_constant(self) -> bool:
         """Whether all rows cost the same, and these are numbers."""

@@ -357,7 +357,7 @@ def _design(
 
 def _row_costs(cost: AnyCosts, n_rows: int, margin: float = 1.0) -> RowCosts:
     """Return costs in the units in which they were given."""
-    found = cost.by_row(n_rows=n_rows) if isinstance(cost, Costs) else RowCosts.of(cost)
+    found = RowCosts.in_units(cost, n_rows)
     if margin == 1:
         return found
     if not found.is_constant:

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from flipcost._validation import positive_index
+from flipcost._validation import is_missing, positive_index
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.noise import NoiseRate
 
@@ -102,24 +102,6 @@ def _column(values: ArrayLike, name: str) -> NDArray[Any]:
         )
         raise ValueError(msg)
     return column
-
-
-def is_missing(values: NDArray[Any]) -> Flags:
-    if values.dtype.kind == "f":
-        return np.isnan(values)
-    if values.dtype.kind != "O":
-        return np.zeros(len(values), dtype=bool)
-    return np.array([_is_missing(value) for value in values.tolist()], dtype=bool)
-
-
-def _is_missing(value: Any) -> bool:
-    # NaN and NaT are unlike themselves; pandas' NA will not say, and refuses to be a boolean.
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:
-        return True
 
 
 def _positive_label(columns: Sequence[NDArray[Any]], pos_label: Any) -> Any:

@@ -11,13 +11,14 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
+from flipcost._validation import is_missing
 from flipcost.core.annotators import CrowdFit, calibrate, fit_crowd
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.confusion import Interval
 from flipcost.core.noise import NoiseRate, check_level, clopper_pearson, rate_of_disagreement
 from flipcost.estimators import FlipCostClassifier
 from flipcost.exceptions import FlipCostError, shorten
-from flipcost.noise._columns import is_missing, noise_rate, read_columns
+from flipcost.noise._columns import noise_rate, read_columns
 
 # With columns: the largest number of rounds, and the change in probability that ends them.
 _ROUNDS, _SETTLED = 8, 0.02

@@ -10,9 +10,8 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils import column_or_1d
 
-from flipcost._validation import positive_index
+from flipcost._validation import read_two_labels
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.noise import (
     NoiseRate,
@@ -70,16 +69,8 @@ def flip_labels(
     >>> flip_labels(["yes", "no", "yes", "yes", "no", "no"], 0.4, random_state=0)
     array(['yes', 'yes', 'no', 'yes', 'yes', 'no'], dtype='<U3')
     """
-    labels = column_or_1d(y)
-    classes = np.unique(labels)
-    if len(classes) != 2:
-        msg = (
-            f"`y` must hold two labels; got {len(classes)}: {classes[:5].tolist()}. "
-            "Keep or merge rows until two are left."
-        )
-        raise ValueError(msg)
-    index = positive_index(classes, pos_label)
-    flipped = flip(labels == classes[index], noise_rate, _generator(random_state))
+    classes, index, positive = read_two_labels(y, pos_label)
+    flipped = flip(positive, noise_rate, _generator(random_state))
     return classes[np.where(flipped, index, 1 - index)]
 
 

@@ -8,9 +8,9 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn import inspection
 
-from flipcost._validation import positive_index
+from flipcost._validation import positive_index, read_two_labels
 from flipcost.core.costs import CostLike, cost_share
-from flipcost.plot._curves import pos_label_of, read_positive
+from flipcost.plot._curves import pos_label_of
 
 
 class DecisionBoundaryDisplay(inspection.DecisionBoundaryDisplay):
@@ -102,6 +102,6 @@ class DecisionBoundaryDisplay(inspection.DecisionBoundaryDisplay):
             display.boundary_ = display.ax_.contour(
                 display.xx0, display.xx1, eta, levels=[share], colors="black"
             )
-        colours = None if y is None else np.where(read_positive(y, label), "C3", "C0")
+        colours = None if y is None else np.where(read_two_labels(y, label)[2], "C3", "C0")
         display.ax_.scatter(*rows.T, c=colours, s=8, edgecolors="none", alpha=0.7)
         return display

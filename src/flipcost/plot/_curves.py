@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
-from typing import Any, Self
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, ClassVar, Self, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
-from sklearn.utils import column_or_1d
 
-from flipcost._validation import positive_index
+from flipcost._validation import positive_index, read_two_labels
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import ConfusionCounts, feasible_counts, measure
-from flipcost.core.costs import Costs, RowCosts, prices_of
+from flipcost.core.costs import RowCosts, prices_of
 from flipcost.core.curves import confusions_at_costs, net_benefit_curve, price_curve
 from flipcost.core.gains import gains_curve
 from flipcost.core.noise import NoiseRateLike, rate_pair
@@ -20,6 +21,10 @@ from flipcost.core.rate_posterior import RatePosterior
 _THRESHOLDS = np.linspace(0.02, 0.9, 45)
 _FACTORS = 2.0 ** np.linspace(-3, 3, 37)
 _COSTS = np.linspace(0.01, 0.99, 99)
+# Which labels are positive, and the probability of each row.
+_Rows: TypeAlias = "tuple[Flags, Array]"
+# What a curve is drawn over, with its band, by recorded labels, and constants beside it.
+_Found: TypeAlias = "tuple[Array, Array, Array, dict[str, Array]]"
 
 
 def take_axes(ax: Any) -> Any:
@@ -27,16 +32,6 @@ def take_axes(ax: Any) -> Any:
     from matplotlib import pyplot as plt  # noqa: PLC0415 - needed only to draw
 
     return plt.subplots()[1] if ax is None else ax
-
-
-def read_positive(y: ArrayLike, pos_label: Any) -> Flags:
-    """Return which labels are positive; the positive one is the second in order when not given."""
-    labels = column_or_1d(y)
-    classes = np.unique(labels)
-    if len(classes) != 2:
-        msg = f"`y` must hold two labels; got {len(classes)}. Give the labels of both classes."
-        raise ValueError(msg)
-    return labels == classes[positive_index(classes, pos_label)]
 
 
 def read_probability(probability: ArrayLike, n_rows: int) -> Array:
@@ -59,15 +54,12 @@ def pos_label_of(estimator: Any, pos_label: Any) -> Any:
 class ProbabilityDisplay:
     """What displays of probabilities share: how they come from a fitted classifier."""
 
-    @classmethod
-    def from_predictions(cls, y: ArrayLike, y_prob: ArrayLike, **kwargs: Any) -> Self:
-        """Draw the curve of probabilities; each display says how."""
-        raise NotImplementedError
+    from_predictions: ClassVar[Callable[..., Any]]
 
-    @classmethod
-    def _known(cls, estimator: Any, X: Any, given: dict[str, Any]) -> dict[str, Any]:
-        """Return what the estimator knows of costs and the noise rate, if it is drawn."""
-        del estimator, X, given
+    @staticmethod
+    def _known(estimator: Any, X: Any, prices: Any) -> dict[str, Any]:
+        """Return what the estimator knows of costs and the noise rate, where these are drawn."""
+        del estimator, X, prices
         return {}
 
     @classmethod
@@ -106,16 +98,18 @@ class ProbabilityDisplay:
         display
         """
         label = pos_label_of(estimator, pos_label)
-        known = cls._known(estimator, X, kwargs)
-        return cls.from_predictions(
+        known = cls._known(estimator, X, kwargs.pop("prices", None))
+        drawn: Self = cls.from_predictions(
             y,
             estimator.predict_proba(X)[:, positive_index(estimator.classes_, label)],
             pos_label=label,
             name=name or type(estimator).__name__,
             **{**known, **kwargs},
         )
+        return drawn
 
 
+@dataclass(repr=False, eq=False)
 class CostCurveDisplay(ProbabilityDisplay):
     """Mean cost of a row when a probability is cut at each cost, against both constants.
 
@@ -147,17 +141,10 @@ class CostCurveDisplay(ProbabilityDisplay):
     0.0625
     """
 
-    def __init__(
-        self,
-        costs: Array,
-        values: Array,
-        constants: Array,
-        name: str | None = None,
-    ) -> None:
-        self.costs = costs
-        self.values = values
-        self.constants = constants
-        self.name = name
+    costs: Array
+    values: Array
+    constants: Array
+    name: str | None = None
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve.
@@ -226,7 +213,7 @@ class CostCurveDisplay(ProbabilityDisplay):
         -------
         CostCurveDisplay
         """
-        positive = read_positive(y, pos_label)
+        positive = read_two_labels(y, pos_label)[2]
         probability = read_probability(y_prob, len(positive))
         tables = confusions_at_costs(positive, probability, _COSTS, sample_weight)
         clean = feasible_counts(tables, noise_rate)
@@ -239,6 +226,7 @@ class CostCurveDisplay(ProbabilityDisplay):
         return cls(_COSTS, values, constants, name).plot(ax, **kwargs)
 
 
+@dataclass(repr=False, eq=False)
 class BandDisplay(ProbabilityDisplay):
     """A curve corrected for label errors, with its band; by recorded labels; and the constants.
 
@@ -275,19 +263,11 @@ class BandDisplay(ProbabilityDisplay):
 
     _x_name, _y_name = "", ""
 
-    def __init__(
-        self,
-        x: Array,
-        clean: Array,
-        observed: Array,
-        constants: dict[str, Array],
-        name: str | None = None,
-    ) -> None:
-        self.x = x
-        self.clean = clean
-        self.observed = observed
-        self.constants = constants
-        self.name = name
+    x: Array
+    clean: Array
+    observed: Array
+    constants: dict[str, Array]
+    name: str | None = None
 
     def plot(self, ax: Any = None, *, name: str | None = None, **kwargs: Any) -> Self:
         """Draw the curve.
@@ -325,9 +305,7 @@ class BandDisplay(ProbabilityDisplay):
         return self
 
     @classmethod
-    def _compute(
-        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
-    ) -> tuple[Any, Any, Any, Any]:
+    def _compute(cls, rows: _Rows, prices: RowCosts, posterior: Any, **more: Any) -> _Found:
         raise NotImplementedError
 
     @classmethod
@@ -377,26 +355,20 @@ class BandDisplay(ProbabilityDisplay):
         -------
         display
         """
-        positive = read_positive(y, pos_label)
-        probability = read_probability(y_prob, len(positive))
-        paid = prices_of(cost, prices, np.empty((len(positive), 1)))
-        if paid is None:
-            miss, alarm = cost.extra if isinstance(cost, Costs) else (1 - float(cost), float(cost))
-            paid = RowCosts(np.full(len(positive), miss), np.full(len(positive), alarm))
+        positive = read_two_labels(y, pos_label)[2]
+        rows = positive, read_probability(y_prob, len(positive))
+        paid = prices_of(cost, prices, np.empty((len(positive), 1))) or RowCosts.in_units(cost)
         known = noise_rate
         if not isinstance(known, RatePosterior):
             known = RatePosterior(np.array([rate_pair(noise_rate)]), np.ones(1))
-        found = cls._compute(
-            positive, probability, paid, known, sample_weight=sample_weight, level=level
-        )
+        found = cls._compute(rows, paid, known, sample_weight=sample_weight, level=level)
         return cls(*found, name=name).plot(ax, **kwargs)
 
-    @classmethod
-    def _known(cls, estimator: Any, X: Any, given: dict[str, Any]) -> dict[str, Any]:
+    @staticmethod
+    def _known(estimator: Any, X: Any, prices: Any) -> dict[str, Any]:
         cost = getattr(estimator, "cost", 0.5)
         rate = getattr(estimator, "rate_posterior_", getattr(estimator, "noise_rate", None))
-        paid = prices_of(cost, given.pop("prices", None), X)
-        return {"cost": cost, "noise_rate": rate, **({} if paid is None else {"prices": paid})}
+        return {"cost": cost, "noise_rate": rate, "prices": prices_of(cost, prices, X)}
 
 
 class DecisionCurveDisplay(BandDisplay):
@@ -422,11 +394,9 @@ class DecisionCurveDisplay(BandDisplay):
     _x_name, _y_name = "threshold on the clean probability", "net benefit of a row"
 
     @classmethod
-    def _compute(
-        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
-    ) -> tuple[Any, Any, Any, Any]:
+    def _compute(cls, rows: _Rows, prices: RowCosts, posterior: Any, **more: Any) -> _Found:
         del prices
-        curve = net_benefit_curve(positive, probability, posterior, _THRESHOLDS, **more)
+        curve = net_benefit_curve(*rows, posterior, _THRESHOLDS, **more)
         constants = {"flag all": curve.all_positive, "flag none": curve.all_negative}
         return curve.x, curve.clean, curve.observed, constants
 
@@ -455,10 +425,8 @@ class PriceCurveDisplay(BandDisplay):
     _x_name, _y_name = "cost of a miss", "cost of a row"
 
     @classmethod
-    def _compute(
-        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
-    ) -> tuple[Any, Any, Any, Any]:
-        curve = price_curve(positive, probability, prices, posterior, _FACTORS, **more)
+    def _compute(cls, rows: _Rows, prices: RowCosts, posterior: Any, **more: Any) -> _Found:
+        curve = price_curve(*rows, prices, posterior, _FACTORS, **more)
         constants = {"flag all": curve.all_positive, "flag none": curve.all_negative}
         mean = prices.mean(more.get("sample_weight"))[0]
         return mean * curve.x, curve.clean, curve.observed, constants
@@ -486,10 +454,8 @@ class LiftDisplay(BandDisplay):
     _x_name, _y_name = "share of rows flagged", "lift"
 
     @classmethod
-    def _compute(
-        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
-    ) -> tuple[Any, Any, Any, Any]:
-        curve = gains_curve(positive, probability, prices, posterior, **more)
+    def _compute(cls, rows: _Rows, prices: RowCosts, posterior: Any, **more: Any) -> _Found:
+        curve = gains_curve(*rows, prices, posterior, **more)
         constants = {"random rows": np.ones(len(curve.depth))}
         return curve.depth, curve.clean["lift"], curve.observed["lift"], constants
 
@@ -517,10 +483,8 @@ class ProfitDisplay(BandDisplay):
     _x_name, _y_name = "share of rows flagged", "profit of a row"
 
     @classmethod
-    def _compute(
-        cls, positive: Any, probability: Array, prices: RowCosts, posterior: Any, **more: Any
-    ) -> tuple[Any, Any, Any, Any]:
-        curve = gains_curve(positive, probability, prices, posterior, **more)
+    def _compute(cls, rows: _Rows, prices: RowCosts, posterior: Any, **more: Any) -> _Found:
+        curve = gains_curve(*rows, prices, posterior, **more)
         every = np.full(len(curve.depth), curve.everyone.value)
         constants = {"flag all": every, "flag none": np.zeros(len(curve.depth))}
         return curve.depth, curve.clean["profit"], curve.observed["profit"], constants

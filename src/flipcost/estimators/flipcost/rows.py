@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
-from flipcost._validation import take_rows
+from flipcost._validation import is_missing, take_rows
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.calibration import ScoreBins
 from flipcost.core.checked_rows import CheckedRows, contradict, look_wrong
@@ -36,7 +36,7 @@ def read_trusted(
             f"checked; got {len(values)}."
         )
         raise ValueError(msg)
-    rows = np.array([k for k, value in enumerate(values) if not _is_missing(value)], dtype=np.intp)
+    rows = np.flatnonzero(~is_missing(values))
     if not len(rows):
         return None
     given = values[rows]
@@ -93,15 +93,6 @@ def check_not_swapped(
         "do they belong to other rows?"
     )
     raise FlipCostError(msg)
-
-
-def _is_missing(value: Any) -> bool:
-    if value is None:
-        return True
-    try:
-        return bool(value != value)
-    except TypeError:  # pandas.NA has no truth value
-        return True
 
 
 @dataclass(frozen=True, eq=False)

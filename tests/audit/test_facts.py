@@ -11,7 +11,7 @@ from flipcost.tables.encoder import Encoder
 def facts_of(columns, positive):
     table = pa.table(columns)
     encoder = Encoder.learn(table)
-    return column_facts(encoder, encoder.cells(table), positive, "ill")
+    return column_facts(encoder, table, encoder.cells(table), positive, "ill")
 
 
 def test_columns_are_described():
@@ -26,6 +26,13 @@ def test_columns_are_described():
     assert number.missing == pytest.approx(0.1)
     assert (number.distinct, number.values) == (900, "1 … 501 … 999")
     assert (category.distinct, category.values) == (2, "Lyon 75%, Nice 25%")
+
+
+def test_text_that_was_read_as_numbers_is_shown():
+    """Whoever reads the audit sees that a percentage was one, and how it was written."""
+    rate = [None, *["12,5 %", "8,0 %", "20,0 %"] * 40]
+    found = facts_of({"rate": rate}, np.arange(121) % 5 == 0)[1]
+    assert found.values == "8 … 12.5 … 20, read from text such as 12,5 %"
 
 
 def test_rare_levels_are_counted():

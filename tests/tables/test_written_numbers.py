@@ -128,3 +128,35 @@ def test_equal_names_and_indexes_are_told_apart_and_left_out(tmp_path):
     result = audit(table, "ill", Costs(fn=2, fp=1), model="linear")
     assert any("'age (2)'" in text for text in result.warnings)
     assert any("'Unnamed: 0'" in text for text in result.warnings)
+
+
+def test_blanks_that_do_not_break_lines():
+    """Between number and unit, as spreadsheets write them."""
+    cells = ["2\u202f119,60\u00a0€", "359,76\u202f€"]
+    assert text_kind(pa.array(cells)) == ("number", "1 234,5")
+    assert styled_numbers(pa.array(cells), "1 234,5").to_pylist() == [2119.6, 359.76]
+
+
+@pytest.mark.parametrize(
+    ("cells", "numbers"),
+    [
+        (["1.200 €", "15 €"], [1200, 15]),
+        (["1.200 €", "15.5 €"], [1.2, 15.5]),
+        (["1.200 %", "15 %"], [1.2, 15]),
+        (["1.200", "$15"], [1.2, 15]),
+    ],
+)
+def test_money_has_no_thousandths(cells, numbers):
+    """Where all points are before three digits, and all cells are money, points part thousands."""
+    kind, style = text_kind(pa.array(cells))
+    assert (kind, styled_numbers(pa.array(cells), style).to_pylist()) == ("number", numbers)
+
+
+def test_blanks_and_apostrophes_part_thousands_beside_decimal_commas(tmp_path):
+    """In a file with decimal commas: half of such a column was changed, and none of it read."""
+    path = tmp_path / "a.csv"
+    rows = "2 119,60 EUR;1'250,5;yes\n359,76 EUR;12,0;no\n-1 002 119,6 EUR;3;no\n"
+    path.write_text("a;b;ill\n" + rows)
+    table = read_table(path)
+    cells = Encoder.learn(table, columns=["a", "b"]).cells(table)
+    assert cells.tolist() == [[2119.6, 1250.5], [359.76, 12.0], [-1002119.6, 3.0]]

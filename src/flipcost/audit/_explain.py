@@ -11,6 +11,7 @@ from scipy.special import chdtrc, expit, logit
 from flipcost.core.arrays import largest_first
 from flipcost.core.curves import per_row_cost
 from flipcost.estimators.flipcost.scores import GivenScores
+from flipcost.tables.arrow import take_column
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -155,8 +156,10 @@ def column_effects(
     ----------
     encoder : Encoder
         What reads the columns.
-    cells : ndarray of shape (n, n_cells)
+    frame : pyarrow table of n rows
         What it read.
+    cells : ndarray of shape (n, n_cells)
+        What it made of it.
     score : callable
         From cells to log-odds of the positive class.
     rng : numpy.random.Generator
@@ -457,7 +460,7 @@ class ColumnFacts:
 
 
 def column_facts(
-    encoder: Encoder, cells: Array, positive: NDArray[np.bool_], target: str
+    encoder: Encoder, frame: Any, cells: Array, positive: NDArray[np.bool_], target: str
 ) -> list[ColumnFacts]:
     """Describe the labels and the columns of rows that are in the order of the table.
 
@@ -486,6 +489,9 @@ def column_facts(
         facts = _facts(column.name, column.kind, values, _values(column, values), sure)
         if column.kind == "category":  # rare levels share a cell
             facts = replace(facts, distinct=column.n_levels)
+        elif column.kind == "number" and column.format and facts.values:
+            text = take_column(frame, column.name, "").drop_null()[0]
+            facts = replace(facts, values=f"{facts.values}, read from text such as {text}")
         found.append(facts)
     return found
 

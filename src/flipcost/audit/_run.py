@@ -442,7 +442,9 @@ def _assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
         n_test=0 if data.test is None else len(data.test.positive),
         reading=data.source.reading,
         schema=data.maker.schema,
-        columns=column_facts(data.maker.encoder, data.cells, rows.positive, options.target),
+        columns=column_facts(
+            data.maker.encoder, rows.frame, data.cells, rows.positive, options.target
+        ),
     )
     priced = Priced(
         prices=options.prices,

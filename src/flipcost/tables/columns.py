@@ -25,6 +25,9 @@ NUMBER_STYLES = {
 # Signs of a unit around a number.
 UNITS = ("$", "€", "£", "¥", "₹", "%", "USD", "EUR", "GBP", "CHF", "JPY")
 _UNIT = f"(?:{'|'.join(map(re.escape, UNITS))})"
+_MONEY = f"(?:{'|'.join(re.escape(unit) for unit in UNITS if unit != '%')})"
+# Programs put blanks that do not break lines between a number and its unit.
+_BLANK = "[\\s\u00a0\u202f]"
 _SIGN = "[-+\u2212]"
 _BOOLEANS = ({"true", "false"}, {"yes", "no"}, {"t", "f"}, {"y", "n"})
 TRUE_WORDS = ("true", "yes", "t", "y")
@@ -163,8 +166,16 @@ def _number_style(distinct: Any) -> str | None:
         grouped = rf"|[1-9]\d{{0,2}}(?:{mark}\d{{3}})+" if mark else ""
         number = rf"(?:\d+{grouped})(?:{decimal}\d+)?"
         if pc.all(pc.match_substring_regex(distinct, amount(number))).as_py():
-            return style
+            return "1.234,5" if style == "1234.5" and _are_grouped(distinct) else style
     return None
+
+
+def _are_grouped(distinct: Any) -> bool:
+    """Tell whether points part thousands: of money there are no thousandths (1.200 €, 15 €)."""
+    thousands = distinct.filter(pc.match_substring(distinct, "."))
+    grouped = pc.match_substring_regex(thousands, amount(r"[1-9]\d{0,2}\.\d{3}"))
+    money = pc.match_substring_regex(distinct, _MONEY)
+    return bool(len(thousands) and pc.all(grouped).as_py() and pc.all(money).as_py())
 
 
 def amount(number: str) -> str:
@@ -172,8 +183,9 @@ def amount(number: str) -> str:
 
     That is a sign, a unit, or the brackets that accountants put around what is negative.
     """
-    of_unit = rf"{number}\s?{_UNIT}?"
-    return rf"^(?:{_SIGN}?\s?{_UNIT}?\s?{_SIGN}?{of_unit}|\({_UNIT}?\s?{of_unit}\))$"
+    of_unit = rf"{number}{_BLANK}?{_UNIT}?"
+    signed = rf"{_SIGN}?{_BLANK}?{_UNIT}?{_BLANK}?{_SIGN}?{of_unit}"
+    return rf"^(?:{signed}|\({_UNIT}?{_BLANK}?{of_unit}\))$"
 
 
 def styled_numbers(column: Any, style: str) -> Any:
@@ -187,7 +199,8 @@ def styled_numbers(column: Any, style: str) -> Any:
     [-1250.5, -3.0]
     """
     mark, decimal = NUMBER_STYLES[style]
-    text = pc.replace_substring_regex(column, _UNIT + r"|\s" + (f"|{mark}" if mark else ""), "")
+    left_out = "|".join(filter(None, [_UNIT, _BLANK, mark]))
+    text = pc.replace_substring_regex(column, left_out, "")
     text = pc.replace_substring_regex(text, r"^\((.*)\)$|^\x{2212}", r"-\1")
     if decimal == ",":
         text = pc.replace_substring(text, ",", ".")

@@ -266,9 +266,11 @@ def tidy_text(batch: Any, form: FileFormat) -> Any:
         if form.decimal == ",":
             # Beside a decimal comma points part thousands; alone they do where all in the file do.
             fraction = r"(?:,\d+)?" if form.groups_by_point else r",\d+"
-            digits = rf"(?:\d+,\d+|[1-9]\d{{0,2}}(?:\.\d{{3}})+{fraction})"
+            parted = "[1-9]\\d{0,2}(?:['\u2019 \u00a0\u202f]\\d{3})+,\\d+"
+            digits = rf"(?:\d+,\d+|{parted}|[1-9]\d{{0,2}}(?:\.\d{{3}})+{fraction})"
             number = pc.match_substring_regex(text, amount(digits))
-            plain = pc.replace_substring(pc.replace_substring(text, ".", ""), ",", ".")
+            plain = pc.replace_substring_regex(text, "[.'\u2019 \u00a0\u202f](\\d{3})", r"\1")
+            plain = pc.replace_substring(plain, ",", ".")
             text = pc.if_else(number, plain, text)
         columns.append(pc.if_else(pc.is_in(text, value_set=missing), None, text))
     return type(batch).from_arrays(columns, names=batch.schema.names)

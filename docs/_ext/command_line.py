@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 _HEAD = """# The command line
 
 Every command and option, as `flipcost COMMAND --help` prints them. Exit code 0 is success, 2 a mistake
-in what was asked (one line says which), 1 a fault of flipcost's own.
+in what was asked (one line says which), 1 an internal error.
 """
 
 

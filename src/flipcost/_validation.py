@@ -116,7 +116,7 @@ def check_sizes(X: Any, weight: Any, l2s: Any) -> None:
     """Refuse numbers that cannot be computed with, in one sentence."""
     penalties = np.asarray(l2s, dtype=float)
     if not penalties.size or not np.all((penalties >= 0) & np.isfinite(penalties)):
-        msg = f"`l2s` must hold one penalty at least, none below 0; got {l2s!r}. Give one or more."
+        msg = f"`l2s` must hold at least one penalty, none below 0; got {l2s!r}. Give one or more."
         raise FlipCostError(msg)
     if weight is not None:
         # Of the largest weight no sum overflows.
@@ -295,6 +295,6 @@ def value_codes(values: Any, n_rows: int, name: str) -> Indices:
         msg = f"`{name}` must hold values of one kind; got kinds that cannot be compared ({error})."
         raise FlipCostError(msg) from error
     if len(found) < 2:
-        msg = f"`{name}` must have two values at least; got one in all rows."
+        msg = f"`{name}` must have at least two values; got one in all rows."
         raise FlipCostError(msg)
     return np.asarray(codes, dtype=np.intp)

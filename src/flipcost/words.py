@@ -17,6 +17,8 @@ if TYPE_CHECKING:
 
 # Smaller shares are not shown as numbers: no table can tell them from none.
 LEAST_SHARE = 0.005
+# Further wrong labels that are too few to speak of.
+_HARDLY_ANY = 0.001
 _MILLION = 1e6
 _UNBROKEN = re.compile(r"\(-?[\d.,]+ to [^(),]{1,20}\)|--[a-z-]+ \S+")
 # Answers that are the same for all rows.
@@ -199,9 +201,8 @@ def errors_sentence(
     if errors.state == "clean":
         wrong = percent(max(share.value, 1e-9))
         wrong = wrong if wrong.startswith("under") else f"about {wrong}"
-        most = percent(max(errors.random_most, share.value, 1e-9))
-        most = most if most.startswith("under") else f"at most {most}"
-        return f"{capital(subject)} look clean: {wrong} wrong, {most}{supposed}."
+        most = f", at most {percent(share.high)}" if share.high >= LEAST_SHARE else ""
+        return f"{capital(subject)} look clean: {wrong} wrong{most}{supposed}."
     wrong = f"{percent(share.value)} of {subject} are wrong"
     limits = shares(share.low, share.high) + supposed
     if errors.state == "noisy" and not source and share.low < LEAST_SHARE:
@@ -218,15 +219,18 @@ def errors_sentence(
     )
 
 
-def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, str]) -> str:
+def break_even_sentence(
+    found: BreakEven | None, chosen: str, names: tuple[str, str], n_rows: int
+) -> str:
     """Say how many systematic errors it takes to change a decision; nothing where it is not known.
 
-    `names` are the negative and the positive labels, as a sentence shows them.
+    `names` are the negative and the positive labels, as a sentence shows them. More random checks
+    than the table has rows are not asked for.
 
     Examples
     --------
     >>> from flipcost.core.label_errors import BreakEven
-    >>> print(break_even_sentence(BreakEven(0.14, 0.3, 120), "rule", ("“no”", "“yes”")))
+    >>> print(break_even_sentence(BreakEven(0.14, 0.3, 120), "rule", ("“no”", "“yes”"), 1000))
     Flagging all or none would be cheaper only if a further 14% of “no” labels or 30% of “yes”
     labels were wrong; 120 random checks would settle that.
     """
@@ -234,10 +238,12 @@ def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, 
         return ""
     both = zip((found.missed_positives, found.wrong_positives), names, strict=True)
     sides = [(share, name) for share, name in both if share is not None]
+    if any(share < _HARDLY_ANY for share, _ in sides):  # the answers cost about the same as it is
+        return ""
     # Drop a side that needs most labels of a class wrong, unless it is the only one.
     sides = [side for side in sides if side[0] < 0.5] or sides
     needed = " or ".join(
-        f"{percent(share) if share >= 0.01 else f'{max(share, 0.001):.1%}'} of {name} labels"
+        f"{percent(share) if share >= 0.01 else f'{share:.1%}'} of {name} labels"
         for share, name in sides
     )
     constant = CONSTANT_WORDS.get(chosen)
@@ -248,8 +254,9 @@ def break_even_sentence(found: BreakEven | None, chosen: str, names: tuple[str, 
     if constant:
         said = f"Flagging {constant} row is cheapest unless a further {needed} are wrong"
     n = found.n_checks
-    checks = f"; {figure(n)} random check{'' if n == 1 else 's'} would settle that" if n else ""
-    return f"{said}{checks}."
+    if n is None or n > n_rows:
+        return f"{said}."
+    return f"{said}; {figure(n)} random check{'' if n == 1 else 's'} would settle that."
 
 
 def on_screen(text: str) -> str:

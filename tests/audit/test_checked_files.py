@@ -201,7 +201,7 @@ def test_what_cannot_be_asked_is_refused(hidden, tmp_path):
     with pytest.raises(TableError, match="holds no answers yet"):
         audit(hidden, "ill", PRICES, checked=path)
     for price in (0, -1, "much"):
-        with pytest.raises(FlipCostError, match="`cost_check` must be a price above 0"):
+        with pytest.raises(FlipCostError, match="`cost_check` must be a number above 0"):
             audit(hidden, "ill", PRICES, cost_check=price)
     with pytest.raises(FlipCostError, match="Give one of `noise_rate` and `checked`"):
         audit(hidden, "ill", PRICES, noise_rate=0.1, checked=[path])

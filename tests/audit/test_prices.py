@@ -151,7 +151,7 @@ def test_a_price_that_tells_the_label_is_refused(table):
     """A price that is known only once the label is cannot decide anything."""
     noisy = np.array(table["fraud"].to_pylist()) == "yes"
     leaking = table.append_column("loss", pa.array(np.where(noisy, table["amount"], 0.0)))
-    with pytest.raises(TableError, match=r"`fn` tells 'fraud' almost without a mistake"):
+    with pytest.raises(TableError, match=r"`fn` predicts 'fraud' almost without an error"):
         audit(leaking, "fraud", Costs(fn="loss", fp=10), drop=["loss", "truth"])
 
 

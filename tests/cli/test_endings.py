@@ -1,4 +1,4 @@
-"""What used to end as a fault of flipcost's ends in one sentence and exit code 2."""
+"""What used to end as an internal error ends in one sentence and exit code 2."""
 
 import os
 import sys
@@ -106,7 +106,7 @@ def test_names_that_are_no_text(good, tmp_path, capsys):
     strange = os.fsdecode(os.fsencode(str(tmp_path)) + b"/\xff.csv")
     good.rename(strange)
     assert audit(strange, tmp_path / "o", "--max-bytes", "9999") in (0, 2)
-    assert "fault of flipcost" not in capsys.readouterr().err
+    assert "internal error" not in capsys.readouterr().err
     refused(capsys, "too long", "x" * 5000 + ".csv", tmp_path / "o")
 
 

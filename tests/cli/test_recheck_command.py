@@ -160,7 +160,7 @@ def test_mistakes_of_recheck_itself(folder, tmp_path, capsys):
         ([str(tmp_path)], "has no recheck-pool.parquet"),
         ([str(tmp_path / "nowhere")], "has no recheck-pool.parquet"),
         ([out, "--format", "excel"], "--format must be one of"),
-        ([out, "--cost-check", "-1"], "--cost-check must be a price above 0"),
+        ([out, "--cost-check", "-1"], "--cost-check must be a number above 0"),
         ([out, "--n", "0"], "--help"),
         ([out, "--checked", str(wrong)], "line 3: 'checked' must be one of the labels"),
         ([out, "--checked", str(tmp_path / "no.csv")], "no.csv"),

@@ -49,7 +49,7 @@ def test_bad_margins_are_refused(bad):
 def test_bad_prices_are_refused():
     """Mistakes must cost more than correct decisions, and prices be finite."""
     for given_prices in ({"fn": 1, "fp": 1, "tp": 1}, {"fn": 1, "fp": 0}, {"fn": 0, "fp": 0}):
-        with pytest.raises(ValueError, match=r"must cost more.*got Costs\(.*always best"):
+        with pytest.raises(ValueError, match=r"must cost more.*got Costs\(.*best for every row"):
             Costs(**given_prices)
     with pytest.raises(ValueError, match=r"finite numbers; got Costs\("):
         Costs(fn=float("inf"), fp=1)

@@ -62,9 +62,9 @@ def test_the_same_price_for_all_is_the_scalar_price():
     [
         (Costs(fn="amuont", fp=1), "'amuont' that is not there; did you mean 'amount'"),
         (Costs(fn="amount", fp="name"), "'name' must hold numbers"),
-        (Costs(fn="amount - 5", fp=1), "`fn` must be a price of at least 0 .* negative on 1 of 3"),
+        (Costs(fn="amount - 5", fp=1), "`fn` must be a cost of at least 0 .* negative on 1 of 3"),
         (Costs(fn="1/(amount - 10)", fp=1), "missing, or no number on 1 of 3, first on row 1"),
-        (Costs(fn=AMOUNT[:2], fp=1), "a price for each of the 3 rows"),
+        (Costs(fn=AMOUNT[:2], fp=1), "a cost for each of the 3 rows"),
         (Costs(fn="amount", fp=1, tp="amount + 1", tn=2), "row 1 has neither"),
     ],
 )
@@ -84,7 +84,7 @@ def test_columns_need_a_frame():
 @pytest.mark.parametrize("text", ["8..3", "3..3", "-1..2", "a..b", "3..", "nan..4"])
 def test_ranges_turned_round_or_of_no_numbers_are_refused(text):
     """A range must go up from a price that is not negative to another number."""
-    with pytest.raises(ValueError, match=r"range of prices"):
+    with pytest.raises(ValueError, match=r"range of costs"):
         Costs(fn=text, fp=1)
 
 

@@ -321,7 +321,7 @@ def test_moments_alone_do_not_know_prices():
         model.partial_fit(X, NOISY)
     with pytest.raises(ValueError, match="one of the two is free on all"):
         UnevenMarginClassifier().fit(X, NOISY, prices=BY_ROW * [1, 0])
-    with pytest.raises(ValueError, match="impossible for these labels and prices"):
+    with pytest.raises(ValueError, match="impossible for these labels and costs"):
         UnevenMarginClassifier(noise_rate=(0.1, 0.85)).fit(X, NOISY, prices=BY_ROW)
     dear = np.where(np.arange(len(X))[:, None] == np.flatnonzero(NOISY)[0], [1e9, 1.0], 1.0)
     with pytest.raises(ValueError, match=r"Use mode='weight'"):

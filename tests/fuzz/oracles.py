@@ -58,7 +58,7 @@ def check_words(code, out, err):
     """Check exit code and words of a command that was told to be quiet."""
     if code not in (0, 2):
         raise Fault(f"exit {code}: {err[-400:]}")
-    if "Traceback" in err or "fault of flipcost" in err:
+    if "Traceback" in err or "internal error" in err:
         raise Fault(f"a fault is owned up to: {err[-400:]}")
     if re.search(r"[\x00-\x08\x0b-\x1f\x7f\x80-\x9f\u202a-\u202e]", out + err):
         raise Fault(f"control characters: {(out + err)[-400:]!r}")

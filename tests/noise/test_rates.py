@@ -213,7 +213,7 @@ def test_one_rate_is_bounded_by_one_half():
 @pytest.mark.parametrize(
     ("call", "match"),
     [
-        (lambda: rate_from_trusted([0, 1], [None, None]), "label in one row at least; got none"),
+        (lambda: rate_from_trusted([0, 1], [None, None]), "label in at least one row; got none"),
         (lambda: rate_from_trusted([0, 1], [0, 1, 1]), "same number of rows; got 2 in `y_noisy`"),
         (lambda: rate_from_trusted([0, None], [0, 1]), "`y_noisy` must have a label in every row"),
         (lambda: rate_from_trusted([0, 1], ["0", "1"]), "cannot be compared"),
@@ -226,7 +226,7 @@ def test_one_rate_is_bounded_by_one_half():
         (lambda: rate_from_trusted([], []), "hold a row at least"),
         (lambda: rate_from_trusted([0, 1], [0, 1], level=95), "`level` must lie in"),
         (lambda: rate_from_repeats([0, 1], [0, 1], class_conditional=True), "three columns"),
-        (lambda: rate_from_repeats([0, None], [None, 1]), "rows with two labels at least"),
+        (lambda: rate_from_repeats([0, None], [None, 1]), "rows with at least two labels"),
         (
             lambda: rate_from_repeats([0, 1, 0], [0, 1, 1], [None, None, None]),
             "got none in 'y3'",

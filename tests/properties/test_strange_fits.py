@@ -125,7 +125,7 @@ def test_strange_audits_write_strict_json(seed):
         (1.0, {"sample_weight": np.full(60, 1e-300)}, "must add up to between"),
         (1.0, {"sample_weight": np.full(60, 1e12)}, "must add up to between"),
         (1.0, {"sample_weight": np.full(60, 1e308)}, "must add up to between"),
-        (1.0, {"l2s": []}, "one penalty at least"),
+        (1.0, {"l2s": []}, "at least one penalty"),
         (1.0, {"l2s": [-1.0]}, "none below 0"),
     ],
 )

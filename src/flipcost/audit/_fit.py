@@ -420,21 +420,21 @@ def _check_prices(prices: RowCosts | None, positive: Flags, target: str) -> None
     >>> _check_prices(RowCosts(np.array([0.0, 9.0]), np.ones(2)), np.array([False, True]), "fraud")
     Traceback (most recent call last):
         ...
-    flipcost.exceptions.TableError: The price `fn` tells 'fraud' almost without a mistake, so that \
-it is known only once the label is; give a price that is known before.
+    flipcost.exceptions.TableError: The cost `fn` predicts 'fraud' almost without an error, \
+so it is probably known only after the label; give a cost that is known before.
     """
     if prices is None or positive.all() or not positive.any():
         return
     try:
         prices.relative()
-    except ValueError as error:  # one kind of mistake is free on all rows
+    except ValueError as error:  # one kind of error is free on all rows
         raise TableError(str(error)) from error
     for name in ("fn", "fp"):
         area = area_under_curve(getattr(prices, name), positive)
         if max(area, 1 - area) > _PRICE_TELLS:
             msg = (
-                f"The price `{name}` tells {target!r} almost without a mistake, so that it is "
-                "known only once the label is; give a price that is known before."
+                f"The cost `{name}` predicts {target!r} almost without an error, so it is probably "
+                "known only after the label; give a cost that is known before."
             )
             raise TableError(msg)
 

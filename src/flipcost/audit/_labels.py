@@ -166,7 +166,7 @@ def _check_others(pairs: Pairs, names: tuple[str, ...], target: str, labels: Lab
         strange = sorted(found - set(labels))
         if strange:
             msg = (
-                f"Column {name!r} must hold the labels of {target!r}, {shorten(sorted(labels))}; "
+                f"Column {name!r} must hold the labels of {target!r} ({shorten(sorted(labels))}); "
                 f"it also holds {shorten(strange)}."
             )
             raise TableError(msg)
@@ -193,8 +193,8 @@ def rate_from_pairs(
     notes = []
     if len(names) == 1 and options.noise_model not in ("auto", "symmetric"):
         notes.append(
-            f"Column {names[0]!r} gives one noise rate for both classes; "
-            f"`noise_model={options.noise_model!r}` played no part."
+            f"Column {names[0]!r} gives one error rate for both classes; "
+            f"`noise_model={options.noise_model!r}` had no effect."
         )
     seen = np.array(list(pairs))
     counts = np.array(list(pairs.values()), dtype=float)

@@ -70,8 +70,8 @@ def read_prevalence(text: str) -> Any:
         PrevalencePrior.of(parts)
     except ValueError as error:
         msg = (
-            "`prevalence` must be a share above 0 and below 1, or a range of such as in "
-            f"0.08,0.15; got {text!r}."
+            "`prevalence` must be a share above 0 and below 1, or a range, as in 0.08,0.15; "
+            f"got {text!r}."
         )
         raise FlipCostError(msg) from error
     return parts[0] if len(parts) == 1 else parts
@@ -273,7 +273,7 @@ class AuditOptions:
         share = 0.5 if self.prices.is_by_row else self.prices.alpha
         if not min(share, 1 - share) >= 1 / _MOST_UNEVEN:
             msg = (
-                f"No price may be more than {_MOST_UNEVEN:,.0f} times the other; got {self.prices}."
+                f"No cost may be more than {_MOST_UNEVEN:,.0f} times the other; got {self.prices}."
             )
             raise FlipCostError(msg)
         if self.groups is not None and self.time is not None:
@@ -281,7 +281,7 @@ class AuditOptions:
             raise FlipCostError(msg)
         price: Any = self.cost_check
         if price is not None and not (isinstance(price, Real) and 0 < float(price) < float("inf")):
-            msg = f"`cost_check` must be a price above 0; got {price!r}."
+            msg = f"`cost_check` must be a number above 0; got {price!r}."
             raise FlipCostError(msg)
         sources = ("noise_rate", "trusted" if self.trusted else "checked", "second_label")
         given = [f"`{name}`" for name in sources if getattr(self, name) not in (None, (), [])]
@@ -290,7 +290,7 @@ class AuditOptions:
             given = [name for name in given if name not in ("`trusted`", "`checked`")]
             given.append("`worker`" if self.worker else "`annotators`")
         if len(given) > 1:
-            msg = f"Give one of {' and '.join(given)}, not both: each tells the noise rate."
+            msg = f"Give one of {' and '.join(given)}, not both: each sets the error rate."
             raise FlipCostError(msg)
 
     def columns_read(self, columns: list[str], names: list[str], where: str) -> list[str]:
@@ -395,7 +395,7 @@ def _check_annotators(options: AuditOptions) -> None:
         msg = "Give `worker` and `item`, or `annotators`: rows are labels, or items."
         raise FlipCostError(msg)
     if options.worker is None and len(set(names)) < max(len(names), 2):
-        msg = "Give two columns as `annotators` at least, each of them once."
+        msg = "Give at least two columns as `annotators`, each of them once."
         raise FlipCostError(msg)
 
 
@@ -406,8 +406,8 @@ def _check_share(options: AuditOptions) -> None:
     PrevalencePrior.of(options.prevalence)
     if options.noise_rate is not None or options.second_label or options.has_annotators:
         msg = (
-            "`prevalence` counts where the noise rate is open; with `noise_rate` or other labels "
-            "it would play no part. Leave it out."
+            "`prevalence` counts only where the error rate is unknown; with `noise_rate` or other "
+            "labels it has no effect. Leave it out."
         )
         raise FlipCostError(msg)
 

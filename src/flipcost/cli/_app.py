@@ -83,7 +83,7 @@ def main(args: list[str] | None = None) -> int:
     Returns
     -------
     int
-        0 for success, 2 for a mistake of the user's, 1 for one of ours.
+        0 for success, 2 for an error of the user's, 1 for one of ours.
 
     Examples
     --------
@@ -165,8 +165,7 @@ def _confess(error: Exception) -> int:
         traceback.print_exception(error)
     text = clean_text(f"{type(error).__name__}: {error}", 500)
     echo(
-        f"flipcost: this is a fault of flipcost's, not yours ({text}); please report it, with "
-        "what FLIPCOST_DEBUG=1 prints.",
+        f"flipcost: internal error ({text}); please report it, with what FLIPCOST_DEBUG=1 prints.",
         err=True,
     )
     return 1

@@ -112,7 +112,7 @@ class AuditFiles:
             except ValueError:  # a column, arithmetic or a range
                 continue
             if not 0 < value < float("inf"):
-                msg = f"{name} must be a price above 0; got {value:g}."
+                msg = f"{name} must be a number above 0; got {value:g}."
                 raise UserError(msg)
         try:
             return Costs(fn=fn, fp=fp)

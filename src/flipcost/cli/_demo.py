@@ -34,7 +34,7 @@ class Demo:
     """What is shown."""
 
     example: str = option("pima", "Which bundled data.", DEMO)
-    rate: float = option(0.2, "Share of labels to flip.", DEMO)
+    rate: float = option(0.2, "Share of labels to flip.", DEMO, min=0.0, max=0.49)
     checks: int = option(100, "Rows to check.", DEMO, min=1)
     seed: int = option(0, "Seed of the flips and of the audit.", DEMO)
     out: Path = option(Path("flipcost-demo"), "Folder for both reports.", RESULTS)
@@ -76,7 +76,7 @@ def demo_command(asked: Demo) -> None:
     ]
     wrong = sum(row.checked != row.label for row in answers)
     second = run(table, "label", truth="true_label", name=f"{name}, checked", checked=[answers])
-    # What the same method costs where no label is wrong: a bound on what anybody can save.
+    # What the same method costs where no label is wrong: a bound on what can be saved.
     perfect = run(table.drop_columns("label"), "true_label", noise_rate=0.0)
     with staged_folder(out, _FILES, overwrite=asked.overwrite) as place:
         page = render_report(first, in_options, later="checked.html")

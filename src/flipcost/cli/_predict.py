@@ -85,7 +85,7 @@ def predict_command(asked: Predict) -> None:
             msg = f"{data} holds no rows; give at least one."
             raise TableError(msg)
     if not asked.quiet:
-        which = "" if capacity is None else ", those whose call saves most"
+        which = "" if capacity is None else ", those that save most"
         label = scorer.formula.pos_label
         echo(f"{rows:,} rows, {flagged:,} of them flagged {label!r}{which}, written to {out}")
         if scorer.unseen:

@@ -62,7 +62,7 @@ def recheck_command(asked: Recheck) -> None:
         msg = f"--format must be one of {', '.join(FORMATS)}; got {asked.to!r}."
         raise UserError(msg)
     if cost is not None and not 0 < cost < float("inf"):
-        msg = f"--cost-check must be a price above 0; got {cost:g}."
+        msg = f"--cost-check must be a number above 0; got {cost:g}."
         raise UserError(msg)
     pool = CheckPool.read(folder)
     own = batch_files(folder)

@@ -113,9 +113,12 @@ def print_audit(result: Findings, folder: Path) -> None:
     said, batch = headline(result), result.batch_file
     say(said.estimate, strong=True)
     say(said.use)
-    again = batch is not None and batch in said.next
-    rerun = f", then rerun with --checked {folder / str(batch)}." if again else "."
-    say(in_options(said.next.removesuffix(".") + rerun))
+    rerun = ""
+    if batch is not None and batch in said.next:
+        also = "also " if result.n_checked else ""
+        rerun = f", then rerun {also}with --checked {folder / batch}"
+        rerun += " in place of the rate" if said.kind == "given" else ""
+    say(in_options(f"{said.next.removesuffix('.')}{rerun}."))
     echo()
     heads, rows = sentences.candidate_table(result)
     print_table(heads, rows, right={1, 2, 3})

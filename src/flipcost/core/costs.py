@@ -75,7 +75,7 @@ class CostRange:
     def __post_init__(self) -> None:
         if not (np.isfinite(self.low) and np.isfinite(self.high) and 0 <= self.low < self.high):
             msg = (
-                "A range of prices must go from a price of at least 0 up to a larger one, as in "
+                "A range of costs must go from a cost of at least 0 up to a larger one, as in "
                 f"3..8; got {self.low:g}..{self.high:g}."
             )
             raise ValueError(msg)
@@ -145,12 +145,12 @@ class Costs:
         fn, fp = (_end(price, "low") for price in (self.fn, self.fp))
         tp, tn = (_end(price, "high") for price in (self.tp, self.tn))
         if not all(np.isfinite(price) for price in (fn, fp, tp, tn)):
-            msg = f"The four prices must be finite numbers; got {self}."
+            msg = f"The four costs must be finite numbers; got {self}."
             raise ValueError(msg)
         if not (fn > tp and fp > tn):
             msg = (
-                "A mistake must cost more than the correct decision on the same row: `fn` > `tp` "
-                f"and `fp` > `tn`; got {self}. Otherwise one constant decision is always best."
+                "An error must cost more than the right decision on the same row: `fn` > `tp` and "
+                f"`fp` > `tn`; got {self}. Otherwise the same decision is best for every row."
             )
             raise ValueError(msg)
 
@@ -182,8 +182,8 @@ class Costs:
         """What a miss and a false alarm cost more than the right decision on the same row."""
         if self.is_by_row:
             msg = (
-                "Prices that differ from row to row have no one share: give numbers here, or use "
-                "what takes prices by row, as FlipCostClassifier does."
+                "Costs that differ from row to row have no single share: give numbers here, or use "
+                "what takes costs by row, as FlipCostClassifier does."
             )
             raise ValueError(msg)
         fn, fp, tp, tn = (float(_middle(getattr(self, name))) for name in PRICE_NAMES)
@@ -273,15 +273,15 @@ class RowCosts:
         for name, values in given.items():
             if values.shape not in ((), shape):
                 n = shape[0]
-                msg = f"`{name}` must have a price for each of the {n} rows; got {values.shape}."
+                msg = f"`{name}` must have a cost for each of the {n} rows; got {values.shape}."
                 raise ValueError(msg)
             _check(values, name)
             object.__setattr__(self, name, np.broadcast_to(values, shape))
         odd = np.flatnonzero((self.miss < 0) & (self.alarm < 0))
         if len(odd):
             msg = (
-                "On each row a mistake must cost more than the right decision, if not both then "
-                f"one: `fn` > `tp` or `fp` > `tn`; row {int(odd[0]) + 1} has neither."
+                "On each row at least one error must cost more than the right decision: `fn` > "
+                f"`tp` or `fp` > `tn`; row {int(odd[0]) + 1} has neither."
             )
             raise ValueError(msg)
 
@@ -434,7 +434,7 @@ def _read(price: Any, name: str) -> Any:
         return value
     values = np.asarray(price, dtype=float)
     if values.ndim != 1:
-        msg = f"`{name}` must have one price for each row; got an array of shape {values.shape}."
+        msg = f"`{name}` must have one cost for each row; got an array of shape {values.shape}."
         raise ValueError(msg)
     return values
 
@@ -453,7 +453,7 @@ def _read_text(text: str, name: str) -> Any:
     try:
         low, high = float(ends[1]), float(ends[2])
     except ValueError:
-        msg = f"`{name}`: a range of prices needs two numbers, as in 3..8; got {text!r}."
+        msg = f"`{name}`: a range of costs needs two numbers, as in 3..8; got {text!r}."
         raise ValueError(msg) from None
     return CostRange(low, high)
 
@@ -473,7 +473,7 @@ def _by_row(price: Any, name: str, frame: Any, n_rows: int) -> Array:
         price = price(frame)
     values = np.asarray(_middle(price), dtype=float)
     if values.shape not in ((), (n_rows,)):
-        msg = f"`{name}` must have a price for each of the {n_rows} rows; got {values.shape}."
+        msg = f"`{name}` must have a cost for each of the {n_rows} rows; got {values.shape}."
         raise ValueError(msg)
     return np.broadcast_to(values, n_rows)
 
@@ -482,8 +482,8 @@ def _from_columns(price: str, name: str, frame: Any) -> Array:
     names = _names(frame)
     if names is None:
         msg = (
-            f"`{name}` is the text {price!r}, which speaks of columns: give rows as a frame with "
-            "named columns, or the prices of the rows as `prices`."
+            f"`{name}` is the text {price!r}, which names columns: give rows as a frame with "
+            "named columns, or the costs of the rows as `prices`."
         )
         raise ValueError(msg)
     if price in names:
@@ -511,7 +511,7 @@ def _column(frame: Any, column: str, name: str) -> Array:
     try:
         return np.asarray(frame[column], dtype=float)
     except (TypeError, ValueError) as error:
-        msg = f"Column {column!r} must hold numbers, none missing, to serve as the price `{name}`."
+        msg = f"Column {column!r} must hold numbers, none missing, to serve as the cost `{name}`."
         raise ValueError(msg) from error
 
 
@@ -545,7 +545,7 @@ def cost_share(cost: CostLike) -> float:
     if not 0 < share < 1:
         msg = (
             f"`cost` must lie in (0, 1); got {share:g}. It is the share of the cost that a false "
-            "positive bears; give prices as Costs(fn=..., fp=...) to have it computed."
+            "positive bears; give costs as Costs(fn=..., fp=...) to have it computed."
         )
         raise ValueError(msg)
     return share
@@ -612,7 +612,7 @@ def _check(values: Array, name: str) -> None:
     if bad.any():
         row = int(np.flatnonzero(bad)[0])
         msg = (
-            f"`{name}` must be a price of at least 0 on every row; it is {what} on "
+            f"`{name}` must be a cost of at least 0 on every row; it is {what} on "
             f"{int(bad.sum())} of {len(values)}, first on row {row + 1}."
         )
         raise ValueError(msg)
@@ -654,7 +654,7 @@ def prices_of(cost: Any, prices: Any, X: Any, *, fitted: bool = False) -> RowCos
     costs: Costs = cost
     if fitted and costs.needs_arrays:
         msg = (
-            "`cost` has arrays, which are prices of the rows that were fitted: give those of these "
+            "`cost` has arrays, which are costs of the rows that were fitted: give those of these "
             "rows as `prices`, or name columns in place of arrays."
         )
         raise ValueError(msg)
@@ -702,7 +702,7 @@ def check_known(prices: RowCosts | None, *, by_row: bool) -> None:
     """
     if by_row and prices is None:
         msg = (
-            "Prices differ by row here, and decisions need those of these rows: give `prices`, or "
+            "Costs differ by row here, and decisions need those of these rows: give `prices`, or "
             "`cost` as Costs of columns that the rows have."
         )
         raise ValueError(msg)
@@ -826,8 +826,8 @@ def parse_expression(text: str) -> Expression:
     >>> parse_expression("__import__('os')")
     Traceback (most recent call last):
         ...
-    ValueError: "__import__('os')" cannot be read as a price at "('os')": write numbers, columns,
-    + - * / and brackets, min, max or abs, and columns that are no plain word in backticks.
+    ValueError: "__import__('os')" cannot be read as a cost at "('os')": use numbers, columns,
+    + - * /, brackets, min, max and abs; put a column that is not a plain word in backticks.
     """
     return Expression(text, tuple(_Parser(text).parse()))
 
@@ -859,7 +859,7 @@ class _Parser:
 
     def parse(self) -> list[Step]:
         if len(self.text) > _LONGEST:
-            msg = f"A price must be written in at most {_LONGEST} characters; got {len(self.text)}."
+            msg = f"A cost must be written in at most {_LONGEST} characters; got {len(self.text)}."
             raise ValueError(msg)
         self._sum()
         if self.text[self.place :].strip():
@@ -870,8 +870,8 @@ class _Parser:
         rest = self.text[self.place :].strip()
         where = f"at {rest[:40]!r}" if rest else "to its end"
         msg = (
-            f"{self.text!r} cannot be read as a price {where}: write numbers, columns, + - * / and "
-            "brackets, min, max or abs, and columns that are no plain word in backticks."
+            f"{self.text!r} cannot be read as a cost {where}: use numbers, columns, + - * /, "
+            "brackets, min, max and abs; put a column that is not a plain word in backticks."
         )
         raise ValueError(msg)
 

@@ -75,7 +75,7 @@ def group_folds(
     found = [np.unique(codes[labels == label]) for label in (False, True)]
     if min(len(own) for own in found) < 2:
         msg = (
-            "Each label must be found in two groups at least, so that rows of other groups can be "
+            "Each label must be found in at least two groups, so that rows of other groups can be "
             f"learned from; got {len(found[0])} groups with negative labels and {len(found[1])} "
             "with positive ones."
         )

@@ -68,7 +68,7 @@ class Capacity:
         if found and 0 < float(found[1]) <= 100:
             return cls(share=float(found[1]) / 100)
         msg = (
-            "`capacity` must be a number of rows, at least 1, or a share of them from 0 to 100 %, "
+            "`capacity` must be a number of rows, at least 1, or a share of them from 0 to 100%, "
             f"as in 500 or 5%; got {said!r}."
         )
         raise FlipCostError(msg)

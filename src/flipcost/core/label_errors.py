@@ -40,8 +40,6 @@ class LabelErrors:
         Share of all labels that are wrong. The interval holds if errors are random: every true
         positive is equally likely to be mislabelled, and every true negative. With checked rows it
         is what these leave, whatever errors follow.
-    random_most : float
-        The most that can be wrong if errors are random, whatever the curve of the labels.
     most : float
         The most that may be wrong if some errors are systematic.
     rates : pair of Interval
@@ -59,7 +57,6 @@ class LabelErrors:
 
     state: State
     share: Interval
-    random_most: float
     most: float
     rates: tuple[Interval, Interval]
     n_checked: int = 0

@@ -316,7 +316,7 @@ class NoiseRate:
 def check_level(level: float) -> float:
     """Return a confidence level as a checked number in (0, 1)."""
     if not 0 < level < 1:
-        msg = f"`level` must lie in (0, 1); got {level:g}. Give 0.95 for 95 in a hundred."
+        msg = f"`level` must lie in (0, 1); got {level:g}. Give 0.95 for 95%."
         raise ValueError(msg)
     return float(level)
 

@@ -650,7 +650,7 @@ class PricedMoments:
             return
         rho_pos, rho_neg = rate_pair(noise_rate)
         msg = (
-            f"`noise_rate` = ({rho_pos:g}, {rho_neg:g}) is impossible for these labels and prices: "
+            f"`noise_rate` = ({rho_pos:g}, {rho_neg:g}) is impossible for these labels and costs: "
             "with so many flips, what rows of a class cost would come out below nothing. Give a "
             "smaller rate, or one for each class as (rho_pos, rho_neg)."
         )

@@ -238,7 +238,7 @@ class UnevenMarginClassifier(_ClosedForm):
         first = not hasattr(self, "moments_")
         if not first and self._by_row:
             msg = (
-                "`partial_fit` cannot go on from rows that were weighed by their own prices: what "
+                "`partial_fit` cannot go on from rows that were weighed by their own costs: what "
                 "one unit of these is depends on all rows. Use `fit` on all of them."
             )
             raise ValueError(msg)
@@ -601,7 +601,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         """Return the candidate values by name, as lists."""
         rates = self.noise_rates
         if by_row and np.ndim(self.costs) > 0:
-            msg = "`costs` must be one where prices differ by row, not a list of candidates."
+            msg = "`costs` must be one where costs differ by row, not a list of candidates."
             raise ValueError(msg)
         grid = {
             "cost": [self.costs] if by_row else [cost_share(c) for c in _as_list(self.costs)],

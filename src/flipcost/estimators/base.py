@@ -299,8 +299,8 @@ def check_table(table: Any, cost: Any = None) -> None:
         raise TypeError(msg)
     if isinstance(cost, Costs) and cost.is_by_row:
         msg = (
-            "Prices that differ by row need rows in memory, not a table: moments by class do not "
-            "tell what their rows cost. Give one price, or learn from a sample of the rows."
+            "Costs that differ by row need rows in memory, not a table: moments by class do not "
+            "tell what their rows cost. Give one cost, or learn from a sample of the rows."
         )
         raise ValueError(msg)
 

@@ -361,7 +361,7 @@ def _row_costs(cost: AnyCosts, n_rows: int, margin: float = 1.0) -> RowCosts:
     if margin == 1:
         return found
     if not found.is_constant:
-        msg = f"Prices by row are money, which no `margin` divides: give 1, not {margin:g}."
+        msg = f"Costs by row are money, which no `margin` divides: give 1, not {margin:g}."
         raise ValueError(msg)
     return RowCosts(found.miss, found.alarm / margin_value(margin))
 

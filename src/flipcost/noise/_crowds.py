@@ -252,7 +252,7 @@ class CrowdLabels:
         table = table[(table >= 0).sum(axis=1) >= 2]
         if not len(table):
             msg = (
-                "There must be rows with two labels at least; got none. Have some rows labelled "
+                "There must be rows with at least two labels; got none. Have some rows labelled "
                 "again, or use an estimate that needs no second label."
             )
             raise FlipCostError(msg)
@@ -437,8 +437,8 @@ def _rate_of_two(
     """Return the rate at which either of two annotators errs, by how often they disagree."""
     if class_conditional:
         msg = (
-            "Rates for each class must have three columns of labels at least; got two, from which "
-            "they cannot be told. Give a third, or estimate one rate with class_conditional=False."
+            "Rates for each class need at least three columns of labels; got two. Give a third, or "
+            "estimate one rate with class_conditional=False."
         )
         raise FlipCostError(msg)
     differ, rows = int(counts[labels[:, 0] != labels[:, 1]].sum()), int(counts.sum())

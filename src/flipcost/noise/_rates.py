@@ -131,7 +131,7 @@ def rate_from_trusted(
     seen = ~np.isnan(trusted)
     if not seen.any():
         msg = (
-            "`y_trusted` must have a label in one row at least; got none. Have some rows "
+            "`y_trusted` must have a label in at least one row; got none. Have some rows "
             "checked, or use an estimate that needs no trusted labels."
         )
         raise ValueError(msg)

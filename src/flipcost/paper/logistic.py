@@ -539,7 +539,7 @@ class WeightedLogisticClassifier(PricedLinearClassifier):
         if paid is not None and self.target != "cost":
             msg = (
                 f"`target={self.target!r}` decides at one threshold, whatever mistakes cost: leave "
-                "prices by row out, or give target='cost'."
+                "costs by row out, or give target='cost'."
             )
             raise ValueError(msg)
         clean = cost_share(self.cost) if paid is None and self.target == "cost" else 0.5

@@ -183,7 +183,7 @@ class CheckedAnswers:
             if found.get(k, 0) == 1:
                 continue
             if found.get(k, 0) > 1:
-                msg = f"{row.where}: more than one row is called {row.id!r}; give a name to each."
+                msg = f"{row.where}: more than one row has the id {row.id!r}; give each its own."
                 raise TableError(msg)
             by_name = row.id in self.by_id
             if not by_name and row.row is not None and row.row > n_rows:

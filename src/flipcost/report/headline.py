@@ -59,7 +59,7 @@ class Headline:
 
     @property
     def badge(self) -> str:
-        """The answer in two or three words."""
+        """The answer in a few words."""
         return _BADGES[self.kind]
 
     @property
@@ -86,7 +86,7 @@ def _too_good(result: Findings) -> Headline:
     are, them = ("are", "them") if columns[1:] else ("is", "it")
     column, share = leak.column, percent(min(leak.explained, 0.99))
     said = {
-        "label": f"{label(column)} alone tells {target} without an error",
+        "label": f"{label(column)} alone predicts {target} without an error",
         "date": f"how long {label(column)} is after another date explains {share} of {target}",
         "row number": f"{label(column)} numbers the rows and yet predicts {target}",
     }.get(leak.kind, f"{label(column)} alone explains {share} of {target}")
@@ -168,16 +168,17 @@ def saving_phrase(saving: Interval, scale: float, rival: str) -> str:
     'saves about 200 per 1,000 rows over boosting (-50 to 300)'
     >>> saving_phrase(Interval(-0.006, -0.026, 0.009), 1000, "boosting")
     'costs about 6 more per 1,000 rows than boosting (-9 to 26)'
-    >>> saving_phrase(Interval(0.0002, -0.00504, 0.00544), 1000, "boosting")
-    'costs as much as boosting (-5 to 5)'
+    >>> saving_phrase(Interval(-0.0002, -0.0114, 0.012), 1000, "boosting")
+    'costs as much as boosting (-11 to 12)'
     """
     value, low, high = (scale * x for x in (saving.value, saving.low, saving.high))
     shown, first, last = figures(value, low, high)
     said = f"saves about {shown} per 1,000 rows over"
-    if value <= 0:
+    if shown == "0":
+        said = "costs as much as"
+    elif value < 0:
         shown, first, last = figures(-value, -high, -low)
         said = f"costs about {shown} more per 1,000 rows than"
-    said = said if shown != "0" else "costs as much as"
     return f"{said} {rival} ({first} to {last})"
 
 
@@ -207,7 +208,7 @@ def _use(result: Findings) -> str:
     constant = CONSTANT_WORDS.get(result.models.chosen if best.key == "flipcost" else best.key)
     basis = "by recorded labels " if state == "no_signal" else ""
     basis = f"at {_rates(result)} " if result.labels.errors.is_given else basis
-    what = "Use this model" if best.key == "flipcost" else f"Use {best.label}"
+    what = f"Use {name_in_sentence(best)}"
     what = f"Flag {constant} row" if constant else what
     if rival is None:
         return f"{what}: no other model decides otherwise."
@@ -217,7 +218,7 @@ def _use(result: Findings) -> str:
         return f"{what}: {basis}{'that' if constant else 'it'} {saved}."
     if constant:
         return f"{what}: {basis}no model is clearly cheaper; that {saved}."
-    name = "this model" if best.key == "flipcost" else name_in_sentence(best)
+    name = name_in_sentence(best)
     return capital(f"{basis}no model is clearly cheaper: {name} {saved}. Use either.")
 
 

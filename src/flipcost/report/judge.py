@@ -54,7 +54,7 @@ def judge_sentences(findings: JudgeFindings) -> list[str]:
         f"{figure(100 * found.judged_share_)}%."
     )
     errors = (
-        f"The judge misses {span(found.miss_rate_)} of the truly {positive} rows, and calls "
+        f"The judge misses {span(found.miss_rate_)} of the truly {positive} rows, and labels "
         f"{span(found.false_alarm_rate_)} of the truly {negative} rows {positive}."
     )
     said = [share, errors]
@@ -72,7 +72,7 @@ def judge_sentences(findings: JudgeFindings) -> list[str]:
         )
     seen = found.confusion_.sum(axis=0)
     few = [
-        f"{count(int(n), 'row')} that the judge calls {label(name)}"
+        f"{count(int(n), 'row')} that the judge labels {label(name)}"
         for k, (n, name) in enumerate(zip(seen, findings.labels, strict=True))
         if found.judged_share_ != 1 - k and n < _FEW
     ]
@@ -112,10 +112,11 @@ def judge_page(findings: JudgeFindings, sentences: list[str]) -> str:
 def _bars(findings: JudgeFindings) -> list[dict[str, Any]]:
     found = findings.found
     negative, positive = map(label, findings.labels)
+    false = f"of the truly {negative} rows are labelled {positive} by the judge"
     shown = [
         (f"of the rows are truly {positive}", found.share_),
         (f"of the truly {positive} rows are missed by the judge", found.miss_rate_),
-        (f"of the truly {negative} rows are called {positive}", found.false_alarm_rate_),
+        (false, found.false_alarm_rate_),
     ]
     if findings.other is not None:
         shown.append(

@@ -54,8 +54,10 @@ def title_sentence(result: Findings) -> str:
         rows = f"{count(n_labels, 'label')} of {count(table.n_rows, 'item')}"
     said = f"{table.name}: {rows}, {columns}, {share} labelled {label(table.positive)}"
     truly, recorded = result.labels.errors.prevalence, table.n_positive / table.n_rows
-    if truly is not None and not truly.low <= recorded <= truly.high and not result.labels.leaks:
-        said += f", truly about {share_span(truly)}"
+    ends = () if truly is None else tuple(percent(x) for x in (truly.low, truly.high))
+    if truly is not None and not result.labels.leaks and share not in ends:
+        outside = not truly.low <= recorded <= truly.high
+        said += f", truly about {share_span(truly)}" if outside else ""
     if table.n_effective and table.n_effective < 0.95 * table.n_judged:
         said += f"; effective sample size {table.n_effective:,.0f} (related rows)"
     if table.reading:
@@ -167,10 +169,11 @@ def errors_sentences(result: Findings) -> list[str]:
 def break_even(result: Findings) -> str:
     """Say how many systematic errors it takes to change the decision; else nothing."""
     unknown = result.labels.errors.is_given or result.state in ("no_signal", "small")
-    if unknown or result.labels.leaks or result.best.key != "flipcost":
+    left = result.table.n_rows - result.n_checked
+    if unknown or result.labels.leaks or result.best.key != "flipcost" or not left:
         return ""
     names = (label(result.table.negative), label(result.table.positive))
-    return break_even_sentence(result.labels.break_even, result.models.chosen, names)
+    return break_even_sentence(result.labels.break_even, result.models.chosen, names, left)
 
 
 def rate_words(result: Findings) -> str:
@@ -214,16 +217,18 @@ def suspects_sentence(result: Findings) -> str:
     """Say how many of the likeliest errors are expected to be errors."""
     if result.state in ("no_signal", "small"):
         return ""
+    if result.n_checked >= result.table.n_rows:
+        return "All rows are checked."
     n = min(_FIRST, len(result.labels.suspects))
     if not n:
         return "No likely errors found."
-    expected = round(min(result.labels.information.wrong_in_first_100, n))
+    expected = round(sum(one.wrong for one in result.labels.suspects[:n]))
     known = result.labels.known_flips
     truth = f" ({known['wrong_in_first_100']} are really wrong)" if known and n == _FIRST else ""
-    if n < _FIRST:
-        listed = f"{expected} expected among the {n} listed" if expected < n else count(n, "row")
-        return f"Likely errors: {listed}."
-    return f"Likely errors: {expected} expected among the top {n}{truth}."
+    if n == 1:
+        return "One likely error found."
+    among = f"top {n}" if n == _FIRST else f"{n} listed"
+    return f"Likely errors: {expected} expected among the {among}{truth}."
 
 
 def truth_sentence(result: Findings) -> str:
@@ -263,8 +268,8 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
     saved, price = batch.saving.value * batch.n_rows, n * cost_check
     if not batch.n_checked and price <= batch.saving.high * batch.n_rows:
         return (
-            f"{count(n, 'check costs', 'checks cost')} {figure(price)} and narrow the range of the "
-            "error rate. What they save can be estimated once these rows are checked."
+            f"{count(n, 'check costs', 'checks cost')} {figure(price)} and narrow the error rate; "
+            "what they save is known only afterwards."
         )
     said = (
         f"{count(n, 'check costs', 'checks cost')} {figure(price)} and "
@@ -324,9 +329,10 @@ def _flagged_sentence(result: Findings) -> str:
         return "No row is worth flagging."
     if not more and first.group is None:
         return capital(
-            f"{supposed(result)}, the {count(first.n_called, 'row')} that save most find "
-            f"{share_span(first.recall)} of true {positive} rows with precision "
-            f"{share_span(first.precision)}, saving {span(first.profit, 1000 / first.n_rows)}."
+            f"{supposed(result)}, the {count(first.n_called, 'row')} that save most hold "
+            f"{share_span(first.recall)} of true {positive} rows, with precision "
+            f"{share_span(first.precision)}; flagging them saves "
+            f"{span(first.profit, 1000 / first.n_rows)}."
         )
     shown = [f"in {label(one.group)} {share_span(one.recall)}" for one in flagged]
     return capital(

@@ -235,7 +235,7 @@ def two_classes(
         raise TableError(msg)
     if len(classes) != 2:
         found = f"{len(classes)} classes: {shorten(classes)}" if classes else "no labels"
-        msg = f"Column {name!r} must hold two classes; it holds {found}. Keep or merge until two."
+        msg = f"Column {name!r} must hold two classes; it holds {found}. Keep two, or merge them."
         raise TableError(msg)
     if positive is None:
         return classes[0], classes[1]
@@ -330,6 +330,6 @@ def _numbers(column: Any, name: str) -> Array:
     try:
         values = read_any_numbers(column).to_numpy(zero_copy_only=False)
     except (ValueError, NotImplementedError) as error:
-        msg = f"Column {name!r} must hold numbers to serve as a price."
+        msg = f"Column {name!r} must hold numbers to serve as a cost."
         raise TableError(msg) from error
     return np.asarray(values, dtype=float)

@@ -52,8 +52,8 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
     rate = options.given_rate
     if options.prevalence is not None and rate not in ("integrate", "minimax"):
         msg = (
-            "`prevalence` counts where the noise rate is open; with `noise_rate` as given it "
-            "would play no part. Give one of the two."
+            "`prevalence` counts only where the error rate is unknown; with `noise_rate` as given "
+            "it has no effect. Give one of the two."
         )
         raise ValueError(msg)
     if isinstance(rate, str):

@@ -269,7 +269,6 @@ class FitResult:
         return LabelErrors(
             state=self.state,
             share=share,
-            random_most=self.wrong_share.high if is_plain else self.wrong_share_bound,
             most=max(self.wrong_share.high, share.high),
             rates=(Interval(float(mean[0]), *ends[0]), Interval(float(mean[1]), *ends[1])),
             n_checked=self.n_checked,

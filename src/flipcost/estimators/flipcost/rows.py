@@ -32,7 +32,7 @@ def read_trusted(
     values = np.asarray(trusted, dtype=object).reshape(-1)
     if len(values) != n_rows:
         msg = (
-            f"`trusted` must have a value for each of the {n_rows} rows, missing where nobody "
+            f"`trusted` must have a value for each of the {n_rows} rows, missing where no one "
             f"checked; got {len(values)}."
         )
         raise ValueError(msg)

@@ -152,7 +152,9 @@ def _systematic(fit: FitResult) -> str:
     """Say how many systematic errors would change the decision."""
     if fit.rate_is_known or fit.state in ("no_signal", "small"):
         return ""
-    return break_even_sentence(fit.break_even, fit.chosen, ("negative", "positive"))
+    return break_even_sentence(
+        fit.break_even, fit.chosen, ("negative", "positive"), fit.n_rows - fit.n_checked
+    )
 
 
 def _next(fit: FitResult) -> str:

@@ -506,7 +506,7 @@ def _checked_tables(tables: Iterable[str] | None) -> list[str]:
             begun = [known for known in TABLES if known.lower().startswith(name.lower())]
             near = begun or difflib.get_close_matches(name, TABLES, n=1, cutoff=0.3)
             hint = f" Did you mean {near[0]!r}?" if near else ""
-            msg = f"No table is called {name!r}.{hint} There are: {', '.join(TABLES)}."
+            msg = f"There is no table {name!r}.{hint} There are: {', '.join(TABLES)}."
             raise ExperimentError(msg)
     return [name for name in TABLES if name in names]
 

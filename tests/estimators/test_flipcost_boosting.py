@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from scipy import sparse
 from sklearn.metrics import roc_auc_score
 
 from flipcost import FlipCostClassifier
@@ -146,3 +147,24 @@ def test_boosting_does_not_end_with_many_rows():
     model = FlipCostClassifier(random_state=0).fit(X, noisy)
     right = model.predict(X[:5000]) == (X[:5000, 0] * X[:5000, 1] > 0)
     assert right.mean() > 0.97
+
+
+def test_the_summary_says_what_scores_are_made_of_and_what_was_left_out(rows):
+    X, positive = rows
+
+    def said(X, positive, **options):
+        summary = FlipCostClassifier(random_state=0, **options).fit(X, positive).summary()
+        return " ".join(summary.partition("\n\n")[0].split())
+
+    both = said(X, positive)
+    assert "Scores: linear, splines of " in both
+    assert " knots, boosting of " in both
+    assert "Left out" not in both
+    assert said(X, positive, features="linear").endswith("Scores: linear.")
+    few = said(X[:100], np.arange(100) < 20)
+    assert few.endswith(
+        "Left out: boosting (under 30 rows of a label, or fewer rows than columns)."
+    )
+    X, sparse_rows = np.nan_to_num(np.tile(X, 11)), sparse.csr_matrix(np.nan_to_num(X))
+    assert "Left out: splines (more than 50 numbers)." in said(X, positive)
+    assert "splines (rows are sparse); boosting (rows are sparse)" in said(sparse_rows, positive)

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from flipcost.core.label_errors import BreakEven, LabelErrors, State
     from flipcost.core.noise import NoiseRate
     from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.estimators.flipcost.scores import ScoreParts
 
 SCHEMA_VERSION = 1
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
@@ -207,6 +208,8 @@ class ModelsFound:
         What the flipcost model answers by: "rule", "all_positive" or "all_negative".
     model : Pipeline
         From tables to predictions.
+    scores : ScoreParts or None
+        What the scores of the flipcost model are made of; None where they were given.
     effects : list of Effect
         How columns move the model, the largest first.
     decisions : Decisions
@@ -216,6 +219,7 @@ class ModelsFound:
     candidates: list[Candidate]
     chosen: str
     model: Any
+    scores: ScoreParts | None
     effects: list[Effect]
     decisions: Decisions
 
@@ -435,6 +439,7 @@ def _summary(found: Findings) -> dict[str, Any]:
         ],
         "chosen": models.chosen,
         "winner": found.best.key,
+        "scores": models.scores,
         "candidates": [_candidate(one, found.unit) for one in models.candidates],
         "confusion": {
             "observed": _cells(found.cells(clean=False)),

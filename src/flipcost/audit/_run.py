@@ -477,6 +477,7 @@ def _assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
         candidates=candidates,
         chosen=model.chosen_,
         model=pipeline,
+        scores=model._score_parts(),  # noqa: SLF001 - its summary says them too
         effects=effects,
         decisions=more_decisions(data, candidates[0], costs),
     )

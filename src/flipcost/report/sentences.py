@@ -9,7 +9,7 @@ import numpy as np
 from flipcost.audit import price_words
 from flipcost.core.checked_rows import furthest_apart
 from flipcost.estimators.flipcost.result import SOURCES
-from flipcost.estimators.flipcost.summary import models_phrase
+from flipcost.estimators.flipcost.summary import models_phrase, scores_sentence
 from flipcost.report.headline import measured_on, name_in_sentence, one_rate_given, scale_of
 from flipcost.words import (
     CONSTANT_WORDS,
@@ -418,14 +418,16 @@ def method_words(result: Findings) -> list[tuple[str, str]]:
         "the flipcost model, unless another one is clearly cheaper on the same rows (the "
         f"{percent(result.level)} interval of the difference lies above 0)"
     )
-    table = result.table
+    table, parts = result.table, result.models.scores
     pooled = "" if result.labels.pooled is None else "those of annotators, pooled as "
+    scores = [] if parts is None else [("Scores", scores_sentence(parts, result.n_checked))]
     return [
         (
             "Labels",
             f"{pooled}column {label(table.target)}; {label(table.positive)} is positive",
         ),
         ("Error rate", rate_words(result)),
+        *scores,
         ("Costs", _COSTS),
         ("Choice", choice),
         ("Seed", str(result.seed)),

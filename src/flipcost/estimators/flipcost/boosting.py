@@ -223,7 +223,7 @@ _Part = TypeVar("_Part")
 _Found = TypeVar("_Found")
 
 # Boosting learns from this many rows of the rarer label at least.
-_FEWEST_FOR_TREES = 30
+FEWEST_FOR_TREES = 30
 # Numbers of trees that are tried, each if the one before it was better than that before.
 LENGTHS = (8, 12, 16, 24, 32, 48, 64, 96, 128)
 # This many pairs of halves, and boostings of them twice that; fewer of many rows, whose boostings
@@ -283,7 +283,7 @@ def allows_trees(positive: Flags, n_columns: int = 1) -> bool:
     False
     """
     rarer = min(np.count_nonzero(positive), np.count_nonzero(~positive))
-    return bool(rarer >= _FEWEST_FOR_TREES and n_columns < len(positive))
+    return bool(rarer >= FEWEST_FOR_TREES and n_columns < len(positive))
 
 
 def boosting_scores(

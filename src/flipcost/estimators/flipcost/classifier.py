@@ -52,6 +52,7 @@ from flipcost.estimators.flipcost.scores import (
     GivenScores,
     PooledLearner,
     PooledRule,
+    PooledScores,
     clean_probability,
 )
 from flipcost.estimators.flipcost.summary import summarize
@@ -68,6 +69,7 @@ if TYPE_CHECKING:
     from flipcost.core.costs import RowCosts
     from flipcost.estimators.flipcost.dependence import Dependence
     from flipcost.estimators.flipcost.result import FitResult
+    from flipcost.estimators.flipcost.scores import ScoreParts
     from flipcost.tables.sample import TableSample
     from flipcost.tables.source import Table
 
@@ -772,7 +774,12 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         positive = self.classes_.tolist()[self._index]
         sample = getattr(self, "sample_", None)
         n_rows = None if sample is None else sample.n_rows
-        return summarize(self._result, self.n_features_in_, positive, n_rows)
+        known = self._result, self.n_features_in_, positive
+        return summarize(*known, n_rows, self._score_parts())
+
+    def _score_parts(self) -> ScoreParts | None:
+        """Return what the scores are made of; None where they were given, or are an estimator's."""
+        return self.scorer_.parts(self.features) if isinstance(self.scorer_, PooledScores) else None
 
     def _repr_html_inner(self) -> str:
         """Return the summary, isolated from the notebook, above scikit-learn's diagram."""

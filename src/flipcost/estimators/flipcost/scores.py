@@ -26,7 +26,11 @@ from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.balanced_ridge import ridge_scores
 from flipcost.core.dependence import training_rows
 from flipcost.core.scoring import AdditiveScores, CurveTables, HingeBasis
-from flipcost.estimators.flipcost.boosting import allows_trees, boosting_scores
+from flipcost.estimators.flipcost.boosting import (
+    FEWEST_FOR_TREES,
+    allows_trees,
+    boosting_scores,
+)
 from flipcost.exceptions import FlipCostError
 from flipcost.tables.encoder import Encoder
 
@@ -130,6 +134,16 @@ def _real_scores(model: Any, X: Any) -> Array:
     return np.asarray(logit(np.clip(model.predict_proba(X)[:, 1], _SUREST, 1 - _SUREST)))
 
 
+@dataclass(frozen=True)
+class ScoreParts:
+    """What the scores of a fit are made of, and what was asked for and left out, with reasons."""
+
+    knots: int
+    trees: int
+    corrected: bool
+    left_out: tuple[str, ...]
+
+
 @dataclass(frozen=True, eq=False)
 class PooledScores:
     """Linear and spline scores, boosting, and averages of these.
@@ -206,6 +220,19 @@ class PooledScores:
                 else:
                     share[row] += factor
         return coefficients, share
+
+    def parts(self, features: Any) -> ScoreParts:
+        """Return what there is, and what is missing of the features that were asked for."""
+        trees = 0 if self.boosting is None else len(self.boosting.trees)
+        is_sparse, left_out = self.encoder is None, []
+        if features in ("splines", "auto") and (is_sparse or not knot_count(self.basis.n_features)):
+            reason = "rows are sparse" if is_sparse else f"more than {_MOST_COLUMNS // 2} numbers"
+            left_out.append(f"splines ({reason})")
+        if features == "auto" and not trees:
+            few = f"under {FEWEST_FOR_TREES} rows of a label, or fewer rows than columns"
+            left_out.append(f"boosting ({'rows are sparse' if is_sparse else few})")
+        is_corrected = self.corrected is not None
+        return ScoreParts(len(self.basis.knot), trees, is_corrected, tuple(left_out))
 
     @property
     def has_features(self) -> bool:

@@ -24,6 +24,7 @@ if TYPE_CHECKING:
 
     from flipcost.core.label_errors import LabelErrors
     from flipcost.estimators.flipcost.result import FitResult
+    from flipcost.estimators.flipcost.scores import ScoreParts
 
 # What the models of label errors are called for people.
 _MODEL_WORDS = {
@@ -41,7 +42,13 @@ _NAMES = {"rule": "this model", "all_negative": "flag none", "all_positive": "fl
 _WIDTH = 88
 
 
-def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None = None) -> str:
+def summarize(
+    fit: FitResult,
+    n_features: int,
+    positive: Any,
+    n_rows: int | None = None,
+    parts: ScoreParts | None = None,
+) -> str:
     """Return the summary as text."""
     rows = f"{fit.n_rows:,} rows"
     if n_rows not in (None, fit.n_rows):
@@ -52,8 +59,10 @@ def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None
         f"  {_NAMES[answer]:<12} {span(cost)}" + ("  (chosen)" if answer == fit.chosen else "")
         for answer, cost in fit.costs.items()
     ]
-    parts = [
+    scores = "" if parts is None else f"Scores: {scores_sentence(parts, fit.n_checked)}"
+    lines = [
         f"{title}; positive class {label(positive)}",
+        *_wrapped(scores),
         "",
         *_wrapped(_errors(fit, positive)),
         "",
@@ -65,7 +74,24 @@ def summarize(fit: FitResult, n_features: int, positive: Any, n_rows: int | None
         *_wrapped(_systematic(fit)),
         *_wrapped(_next(fit)),
     ]
-    return "\n".join(parts)
+    return "\n".join(lines)
+
+
+def scores_sentence(parts: ScoreParts, n_checked: int) -> str:
+    """Say what the scores are made of, and what was left out.
+
+    Examples
+    --------
+    >>> from flipcost.estimators.flipcost.scores import ScoreParts
+    >>> scores_sentence(ScoreParts(0, 64, True, ()), 50)
+    'linear, boosting of 64 trees, corrected by 50 checked rows.'
+    """
+    said = ["linear"]
+    said += [f"splines of {parts.knots:,} knots"] if parts.knots else []
+    said += [f"boosting of {parts.trees:,} trees"] if parts.trees else []
+    said += [f"corrected by {n_checked:,} checked rows"] if parts.corrected else []
+    left_out = f" Left out: {'; '.join(parts.left_out)}." if parts.left_out else ""
+    return f"{', '.join(said)}.{left_out}"
 
 
 def _wrapped(text: str) -> list[str]:

@@ -220,6 +220,24 @@ class _Comparison:
         """Return what counts rows as flagged at factors above those that they break even at."""
         return lambda weight: confusions_at_costs(self.positive, -even, -self.factors, weight)
 
+    def cut(
+        self,
+        key: str,
+        label: str,
+        probability: Array,
+        of_test: Callable[[CleanRows], Array],
+        estimator: Any = None,
+    ) -> Candidate:
+        """Return a candidate that cuts probabilities at the threshold of each row."""
+        return self.candidate(
+            key,
+            label,
+            self.flagged_above(break_even(probability, self.own)),
+            bayes_calls(probability, self.own),
+            lambda test, costs: bayes_calls(of_test(test), costs),
+            estimator,
+        )
+
     def fixed(self, key: str, label: str, called: Flags, predict: Any = None) -> Candidate:
         """Return a candidate whose flags do not depend on the costs."""
         count = self.flagged_above(np.where(called, -np.inf, np.inf))
@@ -299,14 +317,11 @@ def _given(made: _Comparison) -> list[Candidate]:
     data = made.data
     if data.options.score_kind != "probability" or len(data.options.scores) > 1:
         return []
-    probability = data.cells[:, 0]
 
-    def predict(test: CleanRows, costs: RowCosts) -> Flags:
-        return bayes_calls(data.maker.encoder.cells(test.frame)[:, 0], costs)
+    def of_test(test: CleanRows) -> Array:
+        return np.asarray(data.maker.encoder.cells(test.frame)[:, 0])
 
-    count = made.flagged_above(break_even(probability, made.own))
-    called = bayes_calls(probability, made.own)
-    return [made.candidate("given", "your probabilities", count, called, predict)]
+    return [made.cut("given", "your probabilities", data.cells[:, 0], of_test)]
 
 
 def _rotated(candidate: Candidate, axes: Array) -> Candidate:
@@ -391,12 +406,11 @@ def _plain(made: _Comparison, folds: NDArray[Any], key: str, label: str, model: 
     def whole() -> Any:  # only where there are rows to test on
         return clone(model).fit(rows.X, rows.positive, sample_weight=by)
 
-    return made.candidate(
+    return made.cut(
         key,
         label,
-        made.flagged_above(break_even(probability, made.own)),
-        bayes_calls(probability, made.own),
-        lambda test, costs: bayes_calls(whole().predict_proba(test.X)[:, 1], costs),
+        probability,
+        lambda test: whole().predict_proba(test.X)[:, 1],
         NoiseAwareThresholdClassifier(clone(model), cost=made.cost),
     )
 
@@ -445,7 +459,7 @@ def _evaluated(data: AuditData, candidate: Candidate, winner: Candidate) -> Cand
     # Its own table of flags, not that of the grid: a saved model may cut elsewhere.
     table = rows.table(candidate.called)
     observed = cost_sums(rows.positive, candidate.called, rows.costs, rows.weight, table)
-    observed = observed.thinned(_design(data, candidate.called, AS_RECORDED))
+    observed = observed.thinned(_design(rows, candidate.called, AS_RECORDED))
     return replace(
         candidate,
         share_called=float(np.average(candidate.called, weights=rows.weight)),
@@ -459,13 +473,12 @@ def _evaluated(data: AuditData, candidate: Candidate, winner: Candidate) -> Cand
 
 
 def _design(
-    data: AuditData, called: Flags, posterior: RatePosterior, labels: Flags | None = None
+    rows: EvaluationRows, called: Flags, posterior: RatePosterior, labels: Flags | None = None
 ) -> float:
     """Return the design effect of what flags cost, beyond what their table says."""
-    rows = data.rows
-    return (
-        1.0 if rows.costs.is_constant else rows.design(called, rows.costs, posterior, None, labels)
-    )
+    if rows.costs.is_constant:
+        return 1.0
+    return rows.design(called, rows.costs, posterior, labels=labels)
 
 
 def _tested(data: AuditData, candidate: Candidate) -> Interval | None:
@@ -473,7 +486,7 @@ def _tested(data: AuditData, candidate: Candidate) -> Interval | None:
     rows, test = data.rows, data.test
     if data.truth is not None:
         sums = cost_sums(data.truth, candidate.called, rows.costs, rows.weight)
-        sums = sums.thinned(_design(data, candidate.called, AS_RECORDED, data.truth))
+        sums = sums.thinned(_design(rows, candidate.called, AS_RECORDED, data.truth))
     elif test is not None:
         of_test = row_prices(data.options.prices, test.frame, "The test table")
         costs = rows.costs if of_test is None else of_test
@@ -496,7 +509,7 @@ def _clean_cost(data: AuditData, posterior: RatePosterior, called: Flags) -> Int
         table=rows.table(called),
         checked=rows.checked,
         probability=data.classifier.oof_probability_,
-        call_design=lambda called, posterior: _design(data, called, posterior),
+        call_design=lambda called, posterior: _design(rows, called, posterior),
         level=rows.level,
     )
 

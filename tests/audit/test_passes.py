@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flipcost.audit import _sources, audit, audit_files
-from flipcost.audit._maker import RowMaker
+from flipcost.audit._sources import RowMaker
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.costs import RowCosts
 from flipcost.exceptions import SourceError, TableError

@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from flipcost._validation import vanishing_column
-from flipcost.audit._maker import RowMaker
+from flipcost.audit._sources import RowMaker, RowSource
 from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import FlipCostError, TableError, shorten, unknown_column
 from flipcost.recheck import CheckedAnswers
@@ -27,7 +27,6 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._options import AuditOptions
-    from flipcost.audit._sources import RowSource
     from flipcost.core.arrays import Array
 
 # Rows from which on a rising column is taken for one that numbers them, and by how much it rises

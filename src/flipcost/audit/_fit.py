@@ -33,9 +33,8 @@ if TYPE_CHECKING:
 
     from flipcost.audit._labels import PooledLabels
     from flipcost.audit._leaks import Leak
-    from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
-    from flipcost.audit._sources import RowSource
+    from flipcost.audit._sources import RowMaker, RowSource, TableFacts
     from flipcost.core.arrays import Array, Flags, Indices
     from flipcost.core.confusion import ConfusionCounts
     from flipcost.estimators import FlipCostClassifier

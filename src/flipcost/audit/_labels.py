@@ -33,8 +33,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from flipcost.audit._maker import RowMaker, TableFacts
     from flipcost.audit._options import AuditOptions
+    from flipcost.audit._sources import RowMaker, TableFacts
     from flipcost.core.arrays import Array, Indices
     from flipcost.noise import WorkerRates
 

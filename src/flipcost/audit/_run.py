@@ -58,9 +58,8 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from flipcost.audit._labels import PooledLabels
-    from flipcost.audit._maker import RowMaker
     from flipcost.audit._models import Candidate
-    from flipcost.audit._sources import RowSource
+    from flipcost.audit._sources import RowMaker, RowSource
     from flipcost.core.arrays import Array
     from flipcost.core.costs import CostLike
 

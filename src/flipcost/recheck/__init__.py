@@ -14,8 +14,16 @@ from flipcost.recheck._files import (
     unused_batches,
 )
 from flipcost.recheck._match import CheckedAnswers, FoundRows, match_checked
-from flipcost.recheck._next import NextRows, expected_saving, next_rows
-from flipcost.recheck._pool import POOL_FILE, POOL_ROWS, Batch, CheckPool, PoolFacts
+from flipcost.recheck._next import (
+    POOL_FILE,
+    POOL_ROWS,
+    Batch,
+    CheckPool,
+    NextRows,
+    PoolFacts,
+    expected_saving,
+    next_rows,
+)
 
 __all__ = [
     "FORMATS",

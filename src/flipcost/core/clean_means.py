@@ -172,13 +172,9 @@ class LabelSums:
         value = (cut.sum(axis=-2) + base) / weight
         plain = (slopes.sum(axis=-2) + base) / weight
         second = self.second.sum(axis=-4)
-        variance = np.zeros_like(plain)
-        for label in (0, 1):  # a quadratic form in (-mean, what a label tells, 1)
-            row = (-plain, told[:, label], 1.0)
-            for i in range(3):
-                for j in range(i + 1):
-                    times = 1.0 if i == j else 2.0
-                    variance += times * second[..., label, i, j, None] * row[i] * row[j]
+        # A quadratic form in (-mean, what a label tells, 1).
+        row = np.stack(np.broadcast_arrays(-plain[..., None], told, 1.0), axis=-1)
+        variance = np.einsum("...rli,...lij,...rlj->...r", row, second, row)
         return value, np.sqrt(np.maximum(variance, 0.0)) / weight
 
     def smooth(self) -> LabelSums:
@@ -376,13 +372,6 @@ def saving_sums(
     """
     ours, theirs = np.asarray(called, dtype=bool), np.asarray(rival_called, dtype=bool)
     group = np.where(ours == theirs, 0, np.where(ours, 1, 2))
-    if costs.is_constant:
-        labels = np.asarray(positive, dtype=bool)
-        weight = unit_weights(sample_weight, len(labels))
-        cell, sign = 2 * group + labels, np.array([0.0, 1.0, -1.0])
-        counts, squares = (np.bincount(cell, weight**k, 6).reshape(3, 2) for k in (1, 2))
-        slope, base = sign * (costs.miss + costs.alarm), -sign * costs.alarm
-        return replace(LabelSums.of_groups(counts, squares, slope, base), usual=None)
     by_row = ours.astype(float) - theirs
     slope, base = by_row * (costs.miss + costs.alarm), -by_row * costs.alarm
     return LabelSums.of_rows(positive, slope, base, sample_weight, group, 3)

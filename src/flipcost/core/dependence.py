@@ -44,75 +44,51 @@ _TELLING = 3
 _SPANS, _SPAN_ROWS = 20, 10
 
 
-def design_effect(
-    influence: ArrayLike,
-    groups: ArrayLike,
-    level: float = 0.95,
-    stands_for: ArrayLike | None = None,
-) -> float:
+def design_effect(influence: ArrayLike, groups: ArrayLike, level: float = 0.95) -> float:
     """Return by how much the variance of estimates is larger since rows come in groups; at least 1.
 
     `influence` is what each row adds to each of k estimates, about their means, shape (n,) or
-    (n, k). Few groups widen intervals at `level` as in a t-interval. `stands_for` tells of how many
-    rows each is one, where they were drawn from all: pairs of a group that were drawn then stand
-    for those that were not (Horvitz and Thompson).
+    (n, k). Few groups widen intervals at `level` as in a t-interval.
     """
     u = np.asarray(influence, dtype=float)
     u = u[:, None] if u.ndim == 1 else u
     _, codes = np.unique(np.asarray(groups), return_inverse=True)
-    n_groups = int(codes.max(initial=-1)) + 1
-    drawn = np.ones(len(u)) if stands_for is None else np.asarray(stands_for, dtype=float)
-    alone = (drawn[:, None] * u).T @ u
+    n_groups, most = int(codes.max(initial=-1)) + 1, float(max(len(u), 1))
     if n_groups == len(u):
         return 1.0
-    most = float(max(drawn.sum(), 1.0))
+    alone = u.T @ u
     if n_groups < 2 or not np.isfinite(alone).all():
         return most
-    sums = np.column_stack([np.bincount(codes, drawn * column, n_groups) for column in u.T])
-    together = sums.T @ sums - ((drawn**2 - drawn)[:, None] * u).T @ u
+    sums = np.column_stack([np.bincount(codes, column, n_groups) for column in u.T])
     values, vectors = np.linalg.eigh(alone)
     kept = values > 1e-10 * max(values[-1], 1e-300)
     if not kept.any():
         return 1.0
-    basis = vectors[:, kept] / np.sqrt(values[kept])
-    worst = float(np.linalg.eigvalsh(basis.T @ together @ basis)[-1])
+    together = sums @ (vectors[:, kept] / np.sqrt(values[kept]))
+    worst = float(np.linalg.eigvalsh(together.T @ together)[-1])
     widened = stdtrit(n_groups - 1, (1 + level) / 2) / ndtri((1 + level) / 2)
     few = n_groups / (n_groups - 1) * float(widened) ** 2
     return float(np.clip(worst * few, 1.0, most))
 
 
 def mean_design(
-    values: ArrayLike,
-    groups: ArrayLike,
-    weight: ArrayLike | None = None,
-    level: float = 0.95,
-    stands_for: ArrayLike | None = None,
+    values: ArrayLike, groups: ArrayLike, weight: ArrayLike | None = None, level: float = 0.95
 ) -> float:
-    """Return the design effect of weighted means of values of shape (n,) or (n, k).
-
-    Other arguments are as in `design_effect`.
-    """
+    """Return the design effect of weighted means of values of shape (n,) or (n, k)."""
     x = np.asarray(values, dtype=float)
     x = x[:, None] if x.ndim == 1 else x
     w = unit_weights(weight, len(x))
-    stands = np.ones(len(x)) if stands_for is None else np.asarray(stands_for, dtype=float)
-    used = np.flatnonzero(w * stands > 0)
-    x, w, stands = x[used], w[used], stands[used]
-    centre = (w * stands) @ x / max(float(w @ stands), 1e-300)
-    drawn = None if stands_for is None else stands
-    return design_effect(w[:, None] * (x - centre), np.asarray(groups)[used], level, drawn)
+    used = np.flatnonzero(w > 0)
+    x, w = x[used], w[used]
+    off = x - w @ x / max(float(w.sum()), 1e-300)
+    return design_effect(w[:, None] * off, np.asarray(groups)[used], level)
 
 
 def cell_design(
-    cells: ArrayLike,
-    groups: ArrayLike,
-    weight: ArrayLike | None = None,
-    level: float = 0.95,
-    stands_for: ArrayLike | None = None,
+    cells: ArrayLike, groups: ArrayLike, weight: ArrayLike | None = None, level: float = 0.95
 ) -> float:
-    """Return the design effect of the shares of rows in cells; arguments as in `design_effect`."""
-    inside = np.asarray(cells)[:, None] == np.unique(cells)
-    return mean_design(inside, groups, weight, level, stands_for)
+    """Return the design effect of the shares of rows in cells."""
+    return mean_design(np.asarray(cells)[:, None] == np.unique(cells), groups, weight, level)
 
 
 def grouped_squares(

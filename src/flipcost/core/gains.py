@@ -190,9 +190,7 @@ class TopRows:
         values = np.asarray(gain, dtype=float)
         if not len(self.gain):
             return np.zeros(len(values), dtype=bool)
-        tied = (values == self.gain[-1]) & (
-            hash_keys(np.asarray(position, np.uint64)) <= self.keys[-1]
-        )
+        tied = (values == self.gain[-1]) & (_tie_keys(position) <= self.keys[-1])
         return np.asarray((values > self.gain[-1]) | tied)
 
 

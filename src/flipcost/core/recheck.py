@@ -52,6 +52,8 @@ _MOST_RATES = 60
 _SUREST = 0.002
 # Features that spread the draw, and levels of each.
 _LEVELS = 8
+# Leading directions of a table, and rows that they are found from.
+_DIRECTIONS, _LOOK_ROWS = 3, 4_000
 
 
 @dataclass(frozen=True, eq=False)
@@ -94,7 +96,6 @@ def value_checks(
     sample_weight: ArrayLike | None = None,
     level: float = 0.95,
     random: bool = False,
-    rows: NDArray[np.intp] | None = None,
     skip: ArrayLike | None = None,
     paid: float = np.inf,
 ) -> CellChoice:
@@ -120,8 +121,6 @@ def value_checks(
         Level of the intervals.
     random : bool, default=False
         Whether all rows should be as likely.
-    rows : ndarray of int, optional
-        Rows that would be checked for certain, in place of rows that are drawn.
     skip : array-like of bool, shape (n_rows,), optional
         Rows that must not be drawn, though no one may have checked them.
     paid : float, default=np.inf
@@ -162,11 +161,7 @@ def value_checks(
     likelier = cells.given_checked(seen, right, rates=likely).draws(_DRAWS)
     n = min(n, int(free.sum()))
     n_free = np.bincount(cells.cell[free], minlength=len(cells.share)).astype(float)
-    if rows is not None:
-        chance = np.zeros(len(labels))
-        chance[rows[free[rows]]] = 1.0
-        wanted = np.bincount(cells.cell, chance, len(cells.share)).astype(float)
-    elif random:
+    if random:
         wanted = n * n_free / n_free.sum()
         chance = np.where(free, n / free.sum(), 0.0)
     else:
@@ -252,7 +247,7 @@ def spread_order(cell: NDArray[np.intp], features: Array | None, seed: int) -> N
     return np.lexsort((tie, first, code, cell))
 
 
-def leading_directions(X: Array, n_directions: int = 3, most_rows: int = 4_000) -> Array:
+def leading_directions(X: Array) -> Array:
     """Return rows along the leading directions of their standardised columns.
 
     Parameters
@@ -269,7 +264,7 @@ def leading_directions(X: Array, n_directions: int = 3, most_rows: int = 4_000) 
     >>> leading_directions(np.arange(12.0).reshape(4, 3)).shape
     (4, 3)
     """
-    step = max(1, -(-len(X) // most_rows))
+    step = max(1, -(-len(X) // _LOOK_ROWS))
     some = X[::step]
     centre, spread = some.mean(axis=0), some.std(axis=0)
     used = np.flatnonzero(spread > 1e-12 * np.maximum(1.0, np.abs(centre)))
@@ -279,11 +274,11 @@ def leading_directions(X: Array, n_directions: int = 3, most_rows: int = 4_000) 
     if len(scaled) < len(used):  # the same directions from products of rows
         values, rows = np.linalg.eigh(scaled @ scaled.T)
         rows = rows[:, values > 1e-12 * values[-1]]
-        vectors = scaled.T @ rows[:, -n_directions:]
+        vectors = scaled.T @ rows[:, -_DIRECTIONS:]
         vectors /= np.sqrt((vectors**2).sum(axis=0))
     else:
         _, vectors = np.linalg.eigh(scaled.T @ scaled)
-    lead = vectors[:, ::-1][:, :n_directions] / spread[used, None]
+    lead = vectors[:, ::-1][:, :_DIRECTIONS] / spread[used, None]
     return np.asarray((X[:, used] - centre[used]) @ lead)
 
 
@@ -365,7 +360,7 @@ def _wanted(cells: ScoreCells, drawn: Array, cost: float, n: int, n_free: Array)
     spread = cells.share * price * np.sqrt(noise)
     shares = (
         (_COST, spread),
-        (_WRONG, n_free * _wrong(cells, mean)),
+        (_WRONG, n_free * np.where(cells.label, 1 - mean, mean)),
         (_ANYWHERE, n_free),
     )
     for part, sizes in shares:
@@ -373,10 +368,6 @@ def _wanted(cells: ScoreCells, drawn: Array, cost: float, n: int, n_free: Array)
         if open_ones.sum() > 0:
             dealt = dealt + part * n * open_ones / open_ones.sum()
     return dealt
-
-
-def _wrong(cells: ScoreCells, mean: Array) -> Array:
-    return np.asarray(np.where(cells.label, 1 - mean, mean))
 
 
 def _chances(wanted: Array, cell: NDArray[np.intp], n_free: Array, free: Flags, n: int) -> Array:

@@ -88,7 +88,7 @@ from scipy.linalg.lapack import dposv
 from flipcost.core.arrays import Array, unit_weights
 from flipcost.core.costs import CostLike, RowCosts, cost_share, margin_value
 from flipcost.core.moments import ClassMoments, Matrix, fold_moments
-from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
+from flipcost.core.noise import NoiseRateLike, clean_eta, rate_pair, unmixing_matrix
 
 # Grids are solved in stacks of systems of about this many bytes.
 _STACK_BYTES = 64_000_000
@@ -227,41 +227,17 @@ def denoised_systems(
         spectra = spectra or [positive_shares(part) for part in noisy]
         unmix = unmixing_matrix(rate)
         clean = np.stack([np.tensordot(unmix[c], noisy[-c], axes=1) for c in (0, 1)])
-        shares, excess = zip(*(excess_of(one, rate) for one in spectra), strict=True)
+        shares = [clean_eta(share, rate, clip=False) for share, _ in spectra]
         system = DenoisedSystem(centre, clean, total, np.concatenate(shares))
         if system.n_clipped:
+            excess = [
+                (directions * (share - np.clip(share, 0.0, 1.0))) @ directions.T
+                for share, (_, directions) in zip(shares, spectra, strict=True)
+            ]
             mended = np.stack([clean[0] + excess[0], clean[1] - excess[-1]])
             system = replace(system, second=mended, unclipped=clean)
         systems.append(system)
     return systems
-
-
-def excess_of(spectrum: tuple[Array, Array], noise_rate: NoiseRateLike) -> tuple[Array, Array]:
-    """Return denoised shares of the positive class, and what of its moments cannot be.
-
-    Parameters
-    ----------
-    spectrum : pair of ndarray
-        Noisy shares and directions, from `positive_shares`.
-    noise_rate : float, pair of floats, or None
-        The rate.
-
-    Returns
-    -------
-    shares : ndarray
-        Denoised, before they are clipped to [0, 1].
-    excess : ndarray of shape (d + 1, d + 1)
-        What to take from the positive class, and give to the negative one, to clip them.
-
-    Examples
-    --------
-    >>> excess_of((np.array([0.1, 0.5]), np.eye(2)), 0.2)[0].round(3)
-    array([-0.167,  0.5  ])
-    """
-    noisy_share, directions = spectrum
-    rho_pos, rho_neg = rate_pair(noise_rate)
-    share = (noisy_share - rho_neg) / (1 - rho_pos - rho_neg)
-    return share, (directions * (share - np.clip(share, 0.0, 1.0))) @ directions.T
 
 
 def drop_constants(second: Array, centre: Array) -> None:

@@ -115,9 +115,10 @@ def pool_bytes(rng, good):
         kind, j = int(rng.integers(0, 4)), int(rng.integers(table.num_columns))
         name, n = table.column_names[j], table.num_rows
         if kind == 0:
-            facts = json.loads(table.schema.metadata[b"flipcost"])
+            ((key, written),) = table.schema.metadata.items()
+            facts = json.loads(written)
             forge(rng, facts)
-            table = table.replace_schema_metadata({b"flipcost": json.dumps(facts).encode()})
+            table = table.replace_schema_metadata({key: json.dumps(facts).encode()})
         elif kind == 1:
             odd = [0.0, -1.0, 2.0, 1e300, np.nan, np.inf]
             values = np.where(rng.random(n) < rng.choice([0.1, 1.0]), rng.choice(odd), 0.5)

@@ -57,9 +57,10 @@ def check_width(n_columns: int, name: str) -> None:
         raise TableError(msg)
 
 
-def find_columns(source: RowSource, options: AuditOptions, notes: list[str]) -> RowMaker:
+def find_columns(source: RowSource, notes: list[str]) -> RowMaker:
     """Look at a source, and return what reads its pieces; `notes` gets what was left out."""
-    roles, name = options.roles, source.name
+    options, name = source.options, source.name
+    roles = options.roles
     check_names(source.names, name)
     notes += [
         f"Two columns have the same name; the later one is called {column!r} here."

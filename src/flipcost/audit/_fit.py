@@ -179,8 +179,6 @@ class AuditData:
 
     Attributes
     ----------
-    options : AuditOptions
-        What was asked.
     source : RowSource
         Where the rows came from.
     maker : RowMaker
@@ -207,7 +205,6 @@ class AuditData:
         What the user should look at.
     """
 
-    options: AuditOptions
     source: RowSource
     maker: RowMaker
     facts: TableFacts
@@ -221,6 +218,11 @@ class AuditData:
     leaks: list[Leak]
     pooled: PooledLabels | None
     warnings: list[str]
+
+    @property
+    def options(self) -> AuditOptions:
+        """What was asked."""
+        return self.source.options
 
     @cached_property
     def truth(self) -> Flags | None:
@@ -277,10 +279,10 @@ def fit(
     drawn: Drawn,
     maker: RowMaker,
     classifier: FlipCostClassifier,
-    options: AuditOptions,
     test: CleanRows | None = None,
 ) -> tuple[EvaluationRows, SuspectPool]:
     """Fit on the rows that were drawn; return them with what the fit says of each."""
+    options = source.options
     found, weight = drawn.rows, drawn.rows.beside.get("weight")
     frame, labels, given = found.frame, found.beside["label"], found.beside.get("trusted")
     positive, trusted, sample = labels == classifier.pos_label, None, None
@@ -348,21 +350,17 @@ def fit(
     clean = classifier.clean_probability(classifier.oof_probability_)
     pool = SuspectPool(frame, rows.numbers, positive, clean)
     if stands_for is not None:
-        pool = _with_others(source, pool, maker, classifier, options)
+        pool = _with_others(source, pool, maker, classifier)
     return rows, pool
 
 
 def _with_others(
-    source: RowSource,
-    pool: SuspectPool,
-    maker: RowMaker,
-    classifier: FlipCostClassifier,
-    options: AuditOptions,
+    source: RowSource, pool: SuspectPool, maker: RowMaker, classifier: FlipCostClassifier
 ) -> SuspectPool:
     """Add the most suspicious rows of those that were not drawn, which the model has not seen."""
     known, name = np.sort(pool.numbers), None
-    if not getattr(source, "has_places", True):
-        name = options.id
+    if not source.has_places:
+        name = source.options.id
         known = np.array(pool.frame[name].cast("string").to_pylist(), dtype=object)
     found = source.score(ScoreTask(maker, classifier, known, name))
     if found is None:

@@ -29,7 +29,7 @@ from flipcost.audit._leaks import find_leaks, in_sample_doubt
 from flipcost.audit._models import compare, cost_grid, is_fitted
 from flipcost.audit._options import AuditOptions
 from flipcost.audit._recheck import plan_recheck
-from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory
+from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory, say_nothing
 from flipcost.core.arrays import largest_first
 from flipcost.core.curves import LabelBins
 from flipcost.core.label_errors import probability_wrong
@@ -111,18 +111,15 @@ def audit(
     >>> bool(result.candidate("ignoring").saving.value > 0)
     True
     """
-    asked, say = (
-        AuditOptions(target=target, cost=cost, **options),
-        progress or _say_nothing,
-    )
+    asked = AuditOptions(target=target, cost=cost, **options)
     if not asked.has_annotators:
-        return _walk(TableInMemory(table, asked), asked, say)
-    say("pooling the labels of the annotators")
+        return _walk(TableInMemory(table, asked, progress))
+    (progress or say_nothing)("pooling the labels of the annotators")
     notes: list[str] = []
     pooled, items, asked = pool_labels(table, asked, notes)
-    source = TableInMemory(items, asked, pooled.rows)
+    source = TableInMemory(items, asked, progress, pooled.rows)
     source.notes += notes
-    return _walk(source, asked, say, pooled)
+    return _walk(source, pooled)
 
 
 def audit_files(
@@ -184,9 +181,9 @@ def audit_files(
     >>> bool(wrong.low < 0.3 < wrong.high), result.chosen, result.n_rows
     (True, 'rule', 4000)
     """
+    options.setdefault("name", str(source))
     asked = AuditOptions(target=target, cost=cost, **options)
     _refuse_annotators(asked)
-    say = progress or _say_nothing
     on_cluster = dask is not None
     with dask_client(dask) if dask is not None else nullcontext():
         if not is_many(source):
@@ -203,8 +200,7 @@ def audit_files(
         except FileNotFoundError as error:
             msg = f"There is no file at {source}; check the folder or the pattern."
             raise TableError(msg) from error
-        name = asked.name or str(source)
-        return _walk(FilesInPasses(files, name, asked, say, on_cluster=on_cluster), asked, say)
+        return _walk(FilesInPasses(files, asked, progress, on_cluster=on_cluster))
 
 
 def audit_sql(
@@ -274,7 +270,7 @@ def audit_sql(
             "names only; give `id`."
         )
         raise TableError(msg)
-    say = progress or _say_nothing
+    say = progress or say_nothing
     engine = sql_engine(connection, query_or_table)
     try:
         say("counting the rows")
@@ -282,21 +278,20 @@ def audit_sql(
         if not n_rows:
             msg = f"{query_or_table.strip()!r} must hold rows to audit; got none."
             raise SourceError(msg)
+        why = None
         if n_rows > max_rows:
             try:
-                return _walk(TableInEngine(engine, n_rows, str(asked.name), asked, say), asked, say)
+                return _walk(TableInEngine(engine, n_rows, asked, progress))
             except NeedsRowsError as error:
-                why: str | None = str(error)
-        else:
-            why = None
+                why = str(error)
         say("taking rows")
         rows = engine.rows(None if why is None else max_rows, n_rows, random_state)
     finally:
         engine.close()
-    source = TableInMemory(rows, asked, n_rows=n_rows)
+    source = TableInMemory(rows, asked, progress, n_rows=n_rows)
     if why is not None:
         source.notes.append(f"Not all rows could be judged where they are: {why}.")
-    return _walk(source, asked, say)
+    return _walk(source)
 
 
 def _refuse_annotators(options: AuditOptions) -> None:
@@ -308,16 +303,12 @@ def _refuse_annotators(options: AuditOptions) -> None:
         raise FlipCostError(msg)
 
 
-def _walk(
-    source: RowSource,
-    options: AuditOptions,
-    say: Callable[[str], object],
-    pooled: PooledLabels | None = None,
-) -> Findings:
+def _walk(source: RowSource, pooled: PooledLabels | None = None) -> Findings:
     """Go from a source to what was found: the one way, however the rows arrive."""
+    options = source.options
     notes: list[str] = []
     options.rounds  # noqa: B018 - files of answers are read, and refused, before all rows are
-    finder = find_columns(source, options, notes)
+    finder = find_columns(source, notes)
     size = options.max_rows or sample_size(len(finder.columns))
     facts, sample = source.draw(finder, size)
     labels, counts = find_labels(facts, options)
@@ -327,13 +318,13 @@ def _walk(
     drawn = sample.drawn(size)
     maker, cells = learn_columns(finder, drawn.rows.frame, options, notes)
     test = None if options.test is None else _clean_rows(options.test, maker, labels)
-    say("estimating label errors and fitting the model")
+    source.say("estimating label errors and fitting the model")
     classifier = _classifier(options)
     classifier.set_params(pos_label=labels[1], noise_rate="integrate" if rate is None else rate)
     with warnings.catch_warnings():  # what it warns of is among the warnings of the result
         warnings.simplefilter("ignore", DenoisingWarning)
         warnings.simplefilter("ignore", DependenceWarning)
-        rows, pool = fit(source, drawn, maker, classifier, options, test)
+        rows, pool = fit(source, drawn, maker, classifier, test)
     encoder = maker.encoder
     leaks = []
     if options.scores:
@@ -352,7 +343,6 @@ def _walk(
             "weighted to represent all; every row was scored for its label."
         )
     data = AuditData(
-        options=options,
         source=source,
         maker=maker,
         facts=facts,
@@ -368,7 +358,7 @@ def _walk(
         warnings=source.notes + notes,
     )
     with limited_threads(len(rows.positive)):
-        return _assemble(data, say)
+        return _assemble(data)
 
 
 def _classifier(options: AuditOptions) -> FlipCostClassifier:
@@ -411,13 +401,10 @@ def _clean_rows(table: Any, maker: RowMaker, labels: tuple[str, str]) -> CleanRo
     return CleanRows(made.frame, maker.make(made.frame), made.labels == labels[1])
 
 
-def _say_nothing(_: str) -> None:
-    """Report no progress."""
-
-
-def _assemble(data: AuditData, say: Callable[[str], object]) -> Findings:
+def _assemble(data: AuditData) -> Findings:
     """Compare the classifier with others, explain it, and choose the rows to check next."""
     options, rows, model, counts = data.options, data.rows, data.classifier, data.counts
+    say = data.source.say
     say("fitting comparison models")
     costs, index = cost_grid(model.cost_share_)
     candidates = compare(data, costs, index)

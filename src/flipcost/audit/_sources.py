@@ -6,12 +6,13 @@ every row scored for the most suspicious labels. Everything else is the same for
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections import Counter
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
 from time import perf_counter
-from typing import TYPE_CHECKING, Any, Protocol
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -46,6 +47,8 @@ if TYPE_CHECKING:
     from flipcost.tables.passes import Progress
     from flipcost.tables.roles import Roles
     from flipcost.tables.steps import TableEncoder
+
+    Say: TypeAlias = Callable[[str], object]
 
 # Rows that are looked at, before the others are read.
 _LOOK_ROWS = 20_000
@@ -250,26 +253,42 @@ class RowMaker:
             facts.pairs[tuple(kind)] += n
 
 
-class RowSource(Protocol):
-    """Where the rows of an audit are.
+class RowSource(ABC):
+    """Where the rows of an audit are, what is asked of them, and whom to tell how far it has come.
 
     `name` is what it is called in messages, `names` are its columns, `reading` says how it is read
-    if not into memory, and `notes` what to tell of it.
+    if not into memory, `notes` what to tell of it, and `has_places` whether rows have numbers.
     """
 
-    name: str
-    names: list[str]
-    reading: str
-    notes: list[str]
+    has_places = True
 
+    def __init__(
+        self, options: AuditOptions, say: Say | None, names: list[str], reading: str = ""
+    ) -> None:
+        self.options, self.say = options, say or say_nothing
+        self.name, self.names = options.name or "the table", names
+        self.reading = reading
+        self.notes: list[str] = []
+
+    def columns_read(self, maker: RowMaker) -> list[str]:
+        """Return the columns that rows are needed with, the target first."""
+        return self.options.columns_read(maker.columns, self.names, self.name)
+
+    @abstractmethod
     def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
         """Return rows to judge the columns by, in blocks, and the numbers of these rows."""
 
+    @abstractmethod
     def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
         """Count all rows, and draw those to learn from."""
 
+    @abstractmethod
     def score(self, task: ScoreTask) -> LabelSample | None:
         """Have every row scored."""
+
+
+def say_nothing(_: str) -> None:
+    """Report no progress."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -356,27 +375,23 @@ class ScoreTask:
         return LabelSample(kept)
 
 
-class TableInMemory:
+class TableInMemory(RowSource):
     """A table that is held: a source of one piece.
 
-    Parameters
-    ----------
-    table : pyarrow, pandas or polars table
-        The rows.
-    options : AuditOptions
-        What is asked.
-    rows, n_rows : array of int and int, optional
-        Which rows of a larger table these are, and how many it has, when it was sampled already.
+    `rows` and `n_rows` say which rows of a larger table these are, and how many it has, when it was
+    sampled already.
     """
 
-    reading = ""
-
-    def __init__(self, table: Any, options: AuditOptions, rows: Any = None, n_rows: Any = None):
-        self.name = options.name or "the table"
-        self._options = options
+    def __init__(
+        self,
+        table: Any,
+        options: AuditOptions,
+        say: Say | None,
+        rows: Any = None,
+        n_rows: Any = None,
+    ):
         self._table = as_arrow(table)
-        self.names = self._table.column_names
-        self.notes: list[str] = []
+        super().__init__(options, say, self._table.column_names)
         self._n_rows = self._table.num_rows if n_rows is None else n_rows
         self._rows = np.arange(self._table.num_rows) if rows is None else np.asarray(rows)
         if self._n_rows > len(self._rows):
@@ -386,7 +401,7 @@ class TableInMemory:
 
     def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
         """Return all rows with a label."""
-        options = self._options
+        options = self.options
         labels = read_labels(take_column(self._table, options.target, self.name), options.target)
         # All labels are at hand: what is wrong with them is said before what is with columns.
         two_classes(labels, options.target, options.pos_label)
@@ -399,7 +414,7 @@ class TableInMemory:
         """Read the one piece, and draw from it."""
         made = maker.read(self._piece())
         facts = replace(made.facts, n_rows=self._n_rows, unlabelled=self._unlabelled)
-        return facts, sample_of(made, size, self._options.random_state)
+        return facts, sample_of(made, size, self.options.random_state)
 
     def score(self, task: ScoreTask) -> LabelSample | None:
         """Score the one piece."""
@@ -409,91 +424,46 @@ class TableInMemory:
         return Piece("", 0, self._table, places=self._rows)
 
 
-class FilesInPasses:
-    """Files of any size, read here or on a cluster: a source of many pieces.
+class FilesInPasses(RowSource):
+    """Files of any size, their text read as text, here or on a cluster: a source of many pieces."""
 
-    Parameters
-    ----------
-    files : FileSet
-        How they are read: text as text.
-    name : str
-        What they are called in messages.
-    options : AuditOptions
-        What is asked.
-    say : callable
-        Called with a word on each step.
-    on_cluster : bool
-        Whether a cluster reads them.
-    """
-
-    def __init__(
-        self,
-        files: FileSet,
-        name: str,
-        options: AuditOptions,
-        say: Callable[[str], object],
-        *,
-        on_cluster: bool,
-    ):
-        self.name, self.names = name, files.names
-        self.notes: list[str] = []
-        self.reading = "read piece by piece" + (" on a Dask cluster" if on_cluster else "")
-        self._files, self._options, self._say = files, options, say
-        self._on_cluster = on_cluster
+    def __init__(self, files: FileSet, options: AuditOptions, say: Say | None, *, on_cluster: bool):
+        where = " on a Dask cluster" if on_cluster else ""
+        super().__init__(options, say, files.names, f"read piece by piece{where}")
+        self._files, self._on_cluster = files, on_cluster
 
     def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
         """Return consecutive rows of several places."""
-        self._say("looking at the columns")
+        self.say("looking at the columns")
         self._files.check_columns(columns)
         blocks = self._files.look(columns, _LOOK_ROWS)
         return [(block, np.arange(block.num_rows)) for block in blocks]
 
     def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
         """Read all rows once."""
-        self._say("drawing rows")
+        self.say("drawing rows")
         table = self._table(maker)
-        task = DrawTask(maker, size, self._options.random_state, table.n_parts or 1)
+        task = DrawTask(maker, size, self.options.random_state, table.n_parts or 1)
         found = table.required(table.reduce(task))
         return found.facts, found.sample
 
     def score(self, task: ScoreTask) -> LabelSample | None:
         """Read all rows again."""
-        self._say("scoring all rows")
+        self.say("scoring all rows")
         found: LabelSample | None = self._table(task.maker).reduce(task)
         return found
 
     def _table(self, maker: RowMaker) -> FileTable:
-        read = self._options.columns_read(maker.columns, self.names, self.name)
-        layout = Layout(self._options.target, tuple(read[1:]))
+        read = self.columns_read(maker)
+        layout = Layout(self.options.target, tuple(read[1:]))
         reading = Reading(layout, on_cluster=self._on_cluster)
-        return FileTable(self._files, reading, progress=_reports(self._say))
+        return FileTable(self._files, reading, progress=_reports(self.say))
 
 
-class TableInEngine:
-    """A table that stays in its engine: counted there by queries, from which rows are drawn.
+class TableInEngine(RowSource):
+    """A table that stays in its engine: counted there by queries, from which rows are drawn."""
 
-    Parameters
-    ----------
-    engine : Engine
-        Who holds the table.
-    n_rows : int
-        How many rows it has.
-    name : str
-        What it is called in messages.
-    options : AuditOptions
-        What is asked.
-    say : callable
-        Called with a word on each step.
-    """
-
-    def __init__(
-        self,
-        engine: Engine,
-        n_rows: int,
-        name: str,
-        options: AuditOptions,
-        say: Callable[[str], object],
-    ):
+    def __init__(self, engine: Engine, n_rows: int, options: AuditOptions, say: Say | None):
         layout = Layout(
             options.target,
             weight=options.sample_weight,
@@ -504,31 +474,25 @@ class TableInEngine:
         if options.id is None and not self._table.has_numbers:
             msg = "what a query gives has no numbers of rows; name them by `id`"
             raise NeedsRowsError(msg)
-        self.name, self.names = name, self._table.names
-        self.notes: list[str] = []
-        self.reading = f"drawn and scored by queries in {engine.title}"
-        self._options, self._say, self._n_rows = options, say, n_rows
+        reading = f"drawn and scored by queries in {engine.title}"
+        super().__init__(options, say, self._table.names, reading)
+        self.has_places, self._n_rows = self._table.has_numbers, n_rows
         if options.id is None and not engine.counts_rows:
             self.notes.append(
                 f"Rows of {engine.title} have no permanent numbers, and are named by their "
                 "place; give `id` to name them."
             )
 
-    @property
-    def has_places(self) -> bool:
-        """Whether rows are given by numbers."""
-        return self._table.has_numbers
-
     def look(self, columns: list[str]) -> list[tuple[Any, NDArray[Any]]]:
         """Return rows of the table, drawn."""
-        self._say("looking at the columns")
+        self.say("looking at the columns")
         frame, rows = self._table.look(columns, _LOOK_ROWS, self._n_rows)
         return [(frame, rows)] if frame.num_rows else []
 
     def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
         """Count labels by a query, and draw rows by another."""
-        options = self._options
-        self._say("counting")
+        options = self.options
+        self.say("counting")
         counts = self._table.count(options.groups)
         if len(counts) >= MOST_LABELS:
             some = shorten(list(counts)[:3])
@@ -555,9 +519,9 @@ class TableInEngine:
             row = answers.rows[next(iter(answers.by_row.values()))[0]]
             msg = f"{row.where}: rows of a database are found by their names only; give `id`."
             raise TableError(msg)
-        self._say("drawing rows")
+        self.say("drawing rows")
         shares, expected = shares_of(facts.rows, size)
-        read = options.columns_read(maker.columns, self.names, self.name)
+        read = self.columns_read(maker)
         piece = self._table.draw_piece(
             read,
             {value: shares[name] for value, name in names.items()},
@@ -576,16 +540,15 @@ class TableInEngine:
 
     def score(self, task: ScoreTask) -> LabelSample | None:
         """Have all rows come by, some at a time."""
-        self._say("scoring all rows")
-        read = self._options.columns_read(task.maker.columns, self.names, self.name)
-        pieces = self._table.pieces(read)
+        self.say("scoring all rows")
+        pieces = self._table.pieces(self.columns_read(task.maker))
         found: LabelSample | None = reduce_pieces(
-            pieces, task, Reporter(_reports(self._say), None), thread_count(None)
+            pieces, task, Reporter(_reports(self.say), None), thread_count(None)
         )
         return found
 
     def _called(self, maker: RowMaker, values: Sequence[Any]) -> list[str]:
-        codes, texts = label_codes(pa.array(values), self._options.target)
+        codes, texts = label_codes(pa.array(values), self.options.target)
         names = plain_labels(texts, numbers=maker.numbers)
         return [names[code] for code in codes]
 
@@ -602,7 +565,7 @@ class TableInEngine:
         return pairs
 
 
-def _reports(say: Callable[[str], object]) -> Callable[[Progress], None]:
+def _reports(say: Say) -> Callable[[Progress], None]:
     """Return what reading reports to: a word now and then."""
     last = perf_counter()
 

@@ -266,20 +266,14 @@ def _model(name: str) -> Any:
 
 
 def _write_batch(result: Findings, place: Path, folder: Path, replaced: list[Path]) -> str | None:
-    """Write the rows to check next, and what further ones are chosen from; return the name.
+    """Write the rows to check next, and what further ones are chosen from; return the name."""
+    from flipcost.recheck import write_batch
 
-    It is one that no file in the folder has but those that may be replaced.
-    """
-    from flipcost.recheck import next_name, rows_as_text
-
-    recheck = result.recheck
-    if recheck.pool is None or recheck.batch is None:
+    batch, pool = result.recheck.batch, result.recheck.pool
+    if batch is None or pool is None:
         return None
-    recheck.pool.write(place / _POOL)
-    name = next_name(folder, without=replaced).name
-    text = rows_as_text(recheck.batch.rows, recheck.batch.columns)
-    (place / name).write_text(text, encoding="utf-8", newline="")
-    return name
+    pool.write(place / _POOL)
+    return write_batch(place, folder, batch.rows, batch.columns, replaced)
 
 
 def _write(result: Findings, place: Path) -> None:

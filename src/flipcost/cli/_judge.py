@@ -14,6 +14,7 @@ from flipcost.cli._terminal import as_json, echo, print_json, readable_name, say
 from flipcost.exceptions import UserError, unknown_column
 
 if TYPE_CHECKING:
+    from flipcost.recheck import RowToCheck
     from flipcost.report.judge import JudgeFindings
 
 LABELS, CHOICE, COMPARE = "Labels", "How rows were chosen", "Comparison"
@@ -74,7 +75,7 @@ def judge_command(asked: Judge) -> None:
 
     from flipcost.noise import judge as fc_judge
     from flipcost.noise import judge_difference
-    from flipcost.recheck import next_name, unused_batches
+    from flipcost.recheck import unused_batches, write_batch
     from flipcost.report.judge import JudgeFindings, judge_page, judge_sentences
     from flipcost.tables.judged import CONFIDENCE, HUMAN, JUDGE, read_judged
     from flipcost.tables.roles import read_labels, two_classes
@@ -127,10 +128,10 @@ def judge_command(asked: Judge) -> None:
         (place / "summary.json").write_text(as_json(summary), encoding="utf-8")
         if rows:
             replaced = unused_batches(out, inputs) if asked.overwrite else ()
-            batch = next_name(out, without=replaced).name
             own = {judge, human, confidence, asked.inclusion, asked.compare, asked.human2}
-            text = _rows_to_label(table, texts[judge], rows, own)
-            (place / batch).write_text(text, encoding="utf-8", newline="")
+            names = [column for column in table.column_names if column not in own]
+            chosen = _rows_to_label(table.select(names).take(rows), texts[judge], rows)
+            batch = write_batch(place, out, chosen, names, replaced)
     if asked.as_json:
         print_json(summary)
     elif not asked.quiet:
@@ -218,12 +219,10 @@ def _fill_in(human: Any, labels: Any, path: Path) -> None:
         human[row.row - 1] = row.checked
 
 
-def _rows_to_label(table: Any, labels: Any, rows: list[int], own: set[str | None]) -> str:
-    from flipcost.recheck import RowToCheck, rows_as_text
+def _rows_to_label(table: Any, labels: Any, rows: list[int]) -> list[RowToCheck]:
+    from flipcost.recheck import RowToCheck
 
-    names = [name for name in table.column_names if name not in own]
-    cells = table.select(names).take(rows).to_pylist()
-    chosen = [
+    return [
         RowToCheck(
             row + 1,
             None,
@@ -232,9 +231,8 @@ def _rows_to_label(table: Any, labels: Any, rows: list[int], own: set[str | None
             "narrows the interval",
             cells={k: "" if v is None else str(v) for k, v in found.items()},
         )
-        for row, found in zip(rows, cells, strict=True)
+        for row, found in zip(rows, table.to_pylist(), strict=True)
     ]
-    return rows_as_text(chosen, names)
 
 
 def _summary(findings: JudgeFindings, rows: list[int]) -> dict[str, Any]:

@@ -12,6 +12,7 @@ from flipcost.recheck._files import (
     read_checked,
     rows_as_text,
     unused_batches,
+    write_batch,
 )
 from flipcost.recheck._match import CheckedAnswers, FoundRows, match_checked
 from flipcost.recheck._next import (
@@ -48,4 +49,5 @@ __all__ = [
     "read_checked",
     "rows_as_text",
     "unused_batches",
+    "write_batch",
 ]

@@ -250,6 +250,26 @@ def unused_batches(folder: Any, inputs: Iterable[Path] = ()) -> list[Path]:
     ]
 
 
+def write_batch(
+    place: Path, folder: Path, rows: Sequence[RowToCheck], columns: Sequence[str], over: Any = ()
+) -> str:
+    """Write rows to check into a place that moves to a folder; return the name of the file.
+
+    It is one that no file in the folder has, but those that may be written over.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> row = RowToCheck(7, None, "no", 0.25, "its label looks wrong", 0.8, {"age": "50"})
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_batch(Path(folder), Path(folder), [row], ["age"])
+    'recheck.csv'
+    """
+    name = next_name(folder, without=over).name
+    (place / name).write_text(rows_as_text(rows, columns), encoding="utf-8", newline="")
+    return name
+
+
 def _is_as_written(path: Path) -> bool:
     """Tell whether a file is one of ours, untouched: to the byte what its cells are written as."""
     if path.is_symlink() or not path.is_file():

@@ -36,7 +36,7 @@ def test_the_closed_form_minimises_its_objective(margin):
         )
         return loss.mean() / unit + 0.1 * w @ w
 
-    found = solution(row_moments(X, LABELS, PRICES)[0], margin=margin)
+    found = solution(row_moments(X, LABELS, PRICES.relative())[0], margin=margin)
     brute = minimize(objective, np.zeros(3), method="BFGS", options={"gtol": 1e-9})
     np.testing.assert_allclose(found, brute.x, atol=1e-6)
 
@@ -45,12 +45,12 @@ def test_the_closed_form_minimises_its_objective(margin):
 def test_the_mean_over_all_flips_is_the_clean_system(rates):
     """Of six rows all 64 flips, each with its probability, give the clean moments back exactly."""
     rows, labels, prices = X[:6], LABELS[:6], PRICES.take(slice(0, 6))
-    clean = denoised_systems(row_moments(rows, labels, prices)[0], [None])[0]
+    clean = denoised_systems(row_moments(rows, labels, prices.relative())[0], [None])[0]
     mean = np.zeros_like(clean.second)
     for flips in itertools.product([False, True], repeat=6):
         flipped = np.array(flips)
         chance = np.where(flipped, np.where(labels, *rates), 1 - np.where(labels, *rates)).prod()
-        moments = row_moments(rows, labels ^ flipped, prices)[0]
+        moments = row_moments(rows, labels ^ flipped, prices.relative())[0]
         try:
             system = denoised_systems(moments, [rates])[0]
         except ValueError:  # what denoising leaves of these few rows is no system, but has a mean
@@ -78,8 +78,8 @@ def _plain(moments, rates):
 def test_folds_merge_to_all_rows():
     """Folds gathered apart are all rows together, and the others of each are its training rows."""
     folds = np.arange(60) % 3
-    parts = row_moments(X, LABELS, PRICES, folds, 3)
-    whole = row_moments(X, LABELS, PRICES)[0]
+    parts = row_moments(X, LABELS, PRICES.relative(), folds, 3)
+    whole = row_moments(X, LABELS, PRICES.relative())[0]
     merged = parts[0].merge(parts[1]).merge(parts[2])
     np.testing.assert_allclose(solution(merged, 0.05), solution(whole, 0.05), rtol=1e-9)
     others = merge_others(parts)
@@ -91,7 +91,7 @@ def test_folds_merge_to_all_rows():
 
 def test_what_cannot_be_is_clipped():
     """Denoised moments at too large a rate are corrected: definite, and said to have been."""
-    moments = row_moments(X[:12], LABELS[:12], PRICES.take(slice(0, 12)))[0]
+    moments = row_moments(X[:12], LABELS[:12], PRICES.take(slice(0, 12)).relative())[0]
     rate = next(r for r in np.arange(0.45, 0.0, -0.01) if moments.is_possible(float(r)))
     system = denoised_systems(moments, [float(rate)])[0]
     assert system.n_clipped > 0

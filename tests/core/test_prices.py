@@ -7,7 +7,14 @@ import pyarrow as pa
 import pytest
 
 from flipcost import CostRange, Costs
-from flipcost.core.costs import RowCosts, price_weights, prices_of, read_prices, share_and_unit
+from flipcost.core.costs import (
+    RowCosts,
+    price_weights,
+    prices_of,
+    prices_to_decide,
+    read_prices,
+    share_and_unit,
+)
 from flipcost.core.decision import bayes_calls, decide
 from flipcost.core.rate_posterior import RatePosterior
 
@@ -111,7 +118,7 @@ def test_metadata_of_every_form_is_read():
     for form in forms:
         np.testing.assert_allclose(prices_of(0.5, form, X).table()[:, :2], table)
     with pytest.raises(ValueError, match="of the rows that were fitted"):
-        prices_of(Costs(fn=AMOUNT, fp=1), None, X, fitted=True)
+        prices_to_decide(Costs(fn=AMOUNT, fp=1), None, X, by_row=True)
     for bad in (table[:2], table[:, :1], pd.DataFrame({"fn": AMOUNT})):
         with pytest.raises(ValueError, match="`prices` must have"):
             read_prices(bad, 3)

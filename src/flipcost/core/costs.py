@@ -162,11 +162,6 @@ class Costs:
         )
 
     @property
-    def needs_arrays(self) -> bool:
-        """Whether a price is an array: it is of the rows that it was given for, and no others."""
-        return any(isinstance(getattr(self, name), np.ndarray) for name in PRICE_NAMES)
-
-    @property
     def ranges(self) -> dict[str, CostRange]:
         """The prices that are ranges, by their names."""
         found = {name: getattr(self, name) for name in PRICE_NAMES}
@@ -618,7 +613,7 @@ def _check(values: Array, name: str) -> None:
         raise ValueError(msg)
 
 
-def prices_of(cost: Any, prices: Any, X: Any, *, fitted: bool = False) -> RowCosts | None:
+def prices_of(cost: Any, prices: Any, X: Any) -> RowCosts | None:
     """Return the prices of rows, or None where they are the same for all.
 
     Parameters
@@ -629,8 +624,6 @@ def prices_of(cost: Any, prices: Any, X: Any, *, fitted: bool = False) -> RowCos
         What came as metadata, which counts if there is any.
     X : array-like or frame
         The rows, as they were given.
-    fitted : bool, default=False
-        Whether these may be other rows than those that the estimator was fitted on.
 
     Examples
     --------
@@ -652,13 +645,35 @@ def prices_of(cost: Any, prices: Any, X: Any, *, fitted: bool = False) -> RowCos
     if prices is not None:
         return read_prices(prices, n_rows)
     costs: Costs = cost
-    if fitted and costs.needs_arrays:
+    return costs.by_row(X, n_rows)
+
+
+def prices_to_decide(cost: Any, prices: Any, X: Any, *, by_row: bool) -> RowCosts | None:
+    """Return the costs of new rows, or None where they are the same for all.
+
+    What was fitted to costs of each row (`by_row`) does not decide without those of these rows,
+    and arrays in `cost` are those of the rows that were fitted.
+
+    Examples
+    --------
+    >>> prices_to_decide(0.2, [[4, 1]], [[0.0]], by_row=True).threshold
+    array([0.2])
+    """
+    given = [getattr(cost, name, None) for name in PRICE_NAMES]
+    if prices is None and any(isinstance(price, np.ndarray) for price in given):
         msg = (
             "`cost` has arrays, which are costs of the rows that were fitted: give those of these "
             "rows as `prices`, or name columns in place of arrays."
         )
         raise ValueError(msg)
-    return costs.by_row(X, n_rows)
+    found = prices_of(cost, prices, X)
+    if by_row and found is None:
+        msg = (
+            "Costs differ by row here, and decisions need those of these rows: give `prices`, or "
+            "`cost` as Costs of columns that the rows have."
+        )
+        raise ValueError(msg)
+    return found
 
 
 def share_and_unit(
@@ -691,21 +706,6 @@ def log_odds(threshold: ArrayLike) -> Array:
     """
     cut = np.asarray(threshold, dtype=float)
     return np.asarray(logit(np.clip(cut, _SUREST / 2, 1 - _SUREST / 2)))
-
-
-def check_known(prices: RowCosts | None, *, by_row: bool) -> None:
-    """Refuse to decide without prices where there were some for each row fitted.
-
-    Examples
-    --------
-    >>> check_known(None, by_row=False)
-    """
-    if by_row and prices is None:
-        msg = (
-            "Costs differ by row here, and decisions need those of these rows: give `prices`, or "
-            "`cost` as Costs of columns that the rows have."
-        )
-        raise ValueError(msg)
 
 
 def price_weights(positive: Any, prices: RowCosts, noise_rate: NoiseRateLike = None) -> Array:

@@ -322,6 +322,12 @@ def _by_bin(cells: ScoreCells) -> tuple[Array, Array]:
     return sums / np.maximum(total, 1e-300)[:, None], total
 
 
+def _moments(drawn: Array) -> tuple[Array, Array, Array]:
+    """Return means and covariance of the cells' shares, and the variance of a row within each."""
+    mean, covariance = drawn.mean(axis=0), np.atleast_2d(np.cov(drawn, rowvar=False))
+    return mean, covariance, np.maximum((drawn * (1 - drawn)).mean(axis=0), 1e-4)
+
+
 def _loss(distance: Array, spread: Array) -> Array:
     """Return the expected gain of deciding after a normal move of this spread."""
     spread = np.maximum(spread, 1e-12)
@@ -331,13 +337,11 @@ def _loss(distance: Array, spread: Array) -> Array:
 
 def _wanted(cells: ScoreCells, drawn: Array, cost: float, n: int, n_free: Array) -> Array:
     """Return how many rows of each cell should be checked, on average."""
-    mean, covariance = drawn.mean(axis=0), np.cov(drawn, rowvar=False).reshape(2 * [len(n_free)])
     by_bin, total = _by_bin(cells)
-    noise = np.maximum((drawn * (1 - drawn)).mean(axis=0), 1e-4)
+    mean, left, noise = _moments(drawn)
     distance = by_bin @ mean - cost
     dealt = np.zeros(len(n_free))
     moved = np.zeros(len(total))
-    left = covariance.copy()
     step = max(1.0, n * _DECISIONS / _STEPS)
     while dealt.sum() < n * _DECISIONS - 1e-9:
         size = min(step, n * _DECISIONS - dealt.sum())
@@ -387,8 +391,7 @@ def _chances(wanted: Array, cell: NDArray[np.intp], n_free: Array, free: Flags, 
 def _saving(cells: ScoreCells, drawn: Array, cost: float, wanted: Array, level: float) -> Interval:
     """Return what decisions save after checks: expected, and over what may be true."""
     by_bin, total = _by_bin(cells)
-    mean, covariance = drawn.mean(axis=0), np.cov(drawn, rowvar=False).reshape(2 * [len(wanted)])
-    noise = np.maximum((drawn * (1 - drawn)).mean(axis=0), 1e-4)
+    mean, covariance, noise = _moments(drawn)
     used = np.flatnonzero(wanted > 1e-9)
     seen = covariance[np.ix_(used, used)] + np.diag(noise[used] / wanted[used])
     predict = np.linalg.solve(seen, covariance[used]).T  # of cells from the means of the checked

@@ -199,7 +199,7 @@ def denoised_systems(
     The same costs on all rows are one cost:
 
     >>> costs = RowCosts(np.full(4, 80.0), np.full(4, 20.0))
-    >>> systems = denoised_systems(row_moments(X, labels, costs)[0], [0.1])
+    >>> systems = denoised_systems(row_moments(X, labels, costs.relative())[0], [0.1])
     >>> path_of_systems(systems, [0.5], [1.0], [0.1]).ravel().round(6)
     array([0.18217 , 0.139455])
     >>> solve(moments, cost=0.2, noise_rate=0.1).round(6)
@@ -582,7 +582,7 @@ class PricedMoments:
     --------
     >>> X, labels = np.array([[0.0], [1.0], [3.0], [4.0]]), [False, False, True, True]
     >>> prices = RowCosts(np.array([8.0, 8.0, 8.0, 24.0]), np.full(4, 2.0))
-    >>> moments = row_moments(X, labels, prices)[0]
+    >>> moments = row_moments(X, labels, prices.relative())[0]
     >>> moments.observed().weight.round(4), moments.weight
     (array([0.5714, 4.5714]), 4.0)
     """
@@ -640,18 +640,15 @@ def row_moments(
     folds: ArrayLike | None = None,
     n_folds: int = 1,
     sample_weight: ArrayLike | None = None,
-    *,
-    unit: ArrayLike | None = None,
 ) -> list[ClassMoments] | list[PricedMoments]:
     """Gather the moments of every fold; where costs differ by row, in two passes over the rows.
 
-    Arguments are as in `flipcost.core.moments.fold_moments`. Costs are in units of their means over
-    all rows, weighed by `unit`: by `sample_weight` when it is not given.
+    Arguments are as in `flipcost.core.moments.fold_moments`; costs are `RowCosts.relative`.
 
     Examples
     --------
     >>> X, costs = np.arange(4.0)[:, None], RowCosts(np.full(4, 3.0), np.ones(4))
-    >>> parts = row_moments(X, [0, 1, 0, 1], costs, [0, 0, 1, 1], n_folds=2)
+    >>> parts = row_moments(X, [0, 1, 0, 1], costs.relative(), [0, 0, 1, 1], n_folds=2)
     >>> [part.weight for part in parts]
     [2.0, 2.0]
     """
@@ -659,10 +656,9 @@ def row_moments(
         return fold_moments(X, positive, folds, n_folds, sample_weight)
     n = len(np.asarray(positive))
     weight = unit_weights(sample_weight, n)
-    own = prices.relative(weight if unit is None else unit)
     by_miss, by_alarm = (
         fold_moments(X, positive, folds, n_folds, 2 * weight * part)
-        for part in (own.miss, own.alarm)
+        for part in (prices.miss, prices.alarm)
     )
     place = np.zeros(n, np.intp) if folds is None else np.asarray(folds)
     totals = [float(weight[place == k].sum()) for k in range(n_folds)]

@@ -78,7 +78,13 @@ def make_bunch(
     y: Any = np.where(positive, 1, -1)
     frame = None
     if as_frame:
-        X, y = _as_frame(data, names, categories or {}), _series(y)
+        import pandas as pd  # noqa: PLC0415 - not needed otherwise
+
+        kinds = {name: pd.CategoricalDtype(*of) for name, of in (categories or {}).items()}
+        X = pd.DataFrame(data, columns=names).astype(
+            {name: kinds.get(name, float) for name in names}
+        )
+        y = pd.Series(y, name="target")
         frame = X.assign(target=y)
     if return_X_y:
         return X, y
@@ -93,29 +99,6 @@ def make_bunch(
         filename=entry["file"],
         **extra,
     )
-
-
-def _series(target: NDArray[np.int_]) -> Any:
-    import pandas as pd  # noqa: PLC0415 - not needed otherwise
-
-    return pd.Series(target, name="target")
-
-
-def _as_frame(
-    data: NDArray[Any],
-    names: Sequence[str],
-    categories: Mapping[str, tuple[Sequence[str], bool]],
-) -> Any:
-    """Return features as a frame."""
-    import pandas as pd  # noqa: PLC0415 - not needed otherwise
-
-    def column(values: NDArray[Any], name: str) -> Any:
-        if name not in categories:
-            return values.astype(float)
-        levels, ordered = categories[name]
-        return pd.Categorical(values, categories=list(levels), ordered=ordered)
-
-    return pd.DataFrame({name: column(data[:, j], name) for j, name in enumerate(names)})
 
 
 def _load(

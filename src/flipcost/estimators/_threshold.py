@@ -20,7 +20,7 @@ from sklearn.utils.metadata_routing import (
 
 from flipcost._validation import StrOptions, check_is_fitted, fit_context
 from flipcost.core.arrays import Array
-from flipcost.core.costs import Costs, check_known, cost_share, prices_of
+from flipcost.core.costs import Costs, cost_share, prices_of, prices_to_decide
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
 from flipcost.estimators.base import (
     COST_AND_RATE,
@@ -177,8 +177,7 @@ class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
     def _cuts(self, X: Any, prices: Any) -> Any:
         """Return the threshold on the noisy probability, or that of each row."""
         check_is_fitted(self)
-        paid = prices_of(self.cost, prices, X, fitted=True)
-        check_known(paid, by_row=self.threshold_ is None)
+        paid = prices_to_decide(self.cost, prices, X, by_row=self.threshold_ is None)
         if paid is None:
             return self.threshold_
         never = np.where(paid.threshold < 1, 0.0, np.inf)  # no probability is enough

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 from functools import partial
 from numbers import Integral, Real
 from time import perf_counter
@@ -38,6 +39,7 @@ from flipcost.estimators.base import (
     folds_or_splits,
     name_features,
 )
+from flipcost.estimators.flipcost.rows import LabeledRows
 from flipcost.exceptions import DenoisingWarning
 
 # Candidates whose mean scores differ by rounding only are tied.
@@ -251,8 +253,8 @@ class UnevenMarginClassifier(_ClosedForm):
 
     def _learn(self, X, positive, sample_weight, prices=None, before=None):
         weight = check_weights(sample_weight, X)
-        with moment_threads(X.shape[1]):
-            moments = row_moments(X, positive, prices, sample_weight=weight)[0]
+        own = None if prices is None else prices.relative(weight)
+        moments = _moments(LabeledRows(X, positive, weight, prices=own))[0]
         return self._solve(moments if before is None else before.merge(moments), self.classes_)
 
     @fit_context(prefer_skip_nested_validation=True)
@@ -524,29 +526,21 @@ class UnevenMarginClassifierCV(_ClosedForm):
         X = validate_rows(self, X, reset=True)
         positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
-        unit = unit_weights(weight, len(positive))
-
-        def gather(folds, n_folds, of_rows):
-            with moment_threads(X.shape[1]):
-                return row_moments(X, positive, paid, folds, n_folds, of_rows, unit=unit)
+        rows = LabeledRows(X, positive, weight, prices=paid)
+        # In units of what mistakes cost on average, over all rows whatever part is learned from.
+        learned = rows if paid is None else replace(rows, prices=paid.relative(weight))
 
         started = perf_counter()
         folds, splits = folds_or_splits(self.cv, positive.astype(np.int8), groups)
         rounds: Any
-        if folds is not None:
-            parts = gather(folds, int(folds.max()) + 1, weight)
+        if splits is None:
+            parts = _moments(learned, folds)
             training = merge_others(parts)
-            total, rounds = parts[0].merge(training[0]), [(training, folds, weight)]
+            total, rounds = parts[0].merge(training[0]), [(training, rows, folds)]
         else:
-            total = gather(None, 1, weight)[0]
-            rounds = (
-                (gather(trained[0], 1, trained[1]), *tested)
-                for trained, tested in (
-                    [_chosen(times, weight) for times in split] for split in splits
-                )
-            )
-        score = self._scorer(X, positive, cost, rate, paid)
-        self._search(grid, rounds, score, started)
+            total = _moments(learned)[0]
+            rounds = ((_moments(learned.take(a)), rows.take(b), None) for a, b in splits)
+        self._search(grid, rounds, self._scorer(cost, rate), started)
         self._refit(total)
         return self
 
@@ -592,8 +586,8 @@ class UnevenMarginClassifierCV(_ClosedForm):
         labelled = self._fold_moments(table, int(self.cv))
         training = merge_others(labelled.parts)
         held = table.sample(n_folds=int(self.cv))
-        score = self._scorer(held.X, held.y == labelled.labels[1], cost, rate)
-        self._search(grid, [(training, held.folds, held.weight)], score, started)
+        rows = LabeledRows(held.X, held.y == labelled.labels[1], held.weight)
+        self._search(grid, [(training, rows, held.folds)], self._scorer(cost, rate), started)
         self._refit(labelled.parts[0].merge(training[0]))
         return self
 
@@ -640,15 +634,16 @@ class UnevenMarginClassifierCV(_ClosedForm):
             rate = grid["noise_rate"][0]
         return cost, rate if self.denoised else None
 
-    def _scorer(self, X, positive, cost, rate, paid=None):
+    def _scorer(self, cost, rate):
         """Return what scores the coefficients of each fold on rows that are held out there."""
 
-        def score(paths, folds, weight):
-            count = partial(fold_confusions, X, positive, paths, folds)
+        def score(paths, rows, folds):
+            count = partial(fold_confusions, rows.X, rows.positive, paths, folds)
+            paid = rows.prices
             if paid is None or self.scoring != "cost" or cost is not None:
-                return measure(count(weight).denoised(rate), self.scoring, cost or 0.5)
+                return measure(count(rows.weight).denoised(rate), self.scoring, cost or 0.5)
             # In the money of each row: those left weigh what a miss costs, the others an alarm.
-            w = unit_weights(weight, len(positive))
+            w = unit_weights(rows.weight, len(rows.positive))
             left, flagged = (count(w * part).counts for part in (paid.miss, paid.alarm))
             clean = unmixing_matrix(rate) @ np.stack([left[..., 0], flagged[..., 1]], axis=-1)
             return (clean[..., 1, 0] + clean[..., 0, 1]) / count(w).counts.sum(axis=(-2, -1))
@@ -658,14 +653,14 @@ class UnevenMarginClassifierCV(_ClosedForm):
     def _search(self, grid, rounds, score, started):
         """Solve the grid from the training moments of each fold, score it, and choose.
 
-        A round has the moments that some folds are trained on, and the folds and weights of rows by
-        which ``score`` turns coefficients into scores of shape (folds, candidates).
+        A round has the moments that some folds are trained on, and the rows that are held out, with
+        their folds, on which ``score`` turns coefficients into scores of shape (folds, candidates).
         """
         found, scoring = [], 0.0
-        for training, folds, weight in rounds:
+        for training, rows, folds in rounds:
             paths = np.stack([self._path(moments, grid) for moments in training])
             solved = perf_counter()
-            scores = (-1.0 if self.scoring == "cost" else 1.0) * score(paths, folds, weight)
+            scores = (-1.0 if self.scoring == "cost" else 1.0) * score(paths, rows, folds)
             found.append(np.where(np.isnan(paths[..., -1]), np.nan, scores))
             scoring += perf_counter() - solved
         seconds = perf_counter() - started - scoring, scoring
@@ -741,12 +736,11 @@ def _as_list(values):
     return [values] if np.ndim(values) == 0 else list(values)
 
 
-def _chosen(times, weight):
-    """Return the chosen rows as fold 0, and their weight: a row chosen twice counts twice."""
-    folds = np.where(times > 0, np.int8(0), np.int8(-1))
-    if times.max() > 1:
-        weight = times.astype(float) if weight is None else times * weight
-    return folds, weight
+def _moments(rows, folds=None):
+    """Return the moments of the rows of each fold; prices are in units of their means."""
+    n_folds = 1 if folds is None else int(folds.max()) + 1
+    with moment_threads(rows.X.shape[1]):
+        return row_moments(rows.X, rows.positive, rows.prices, folds, n_folds, rows.weight)
 
 
 def _search_results(candidates, scores, seconds):

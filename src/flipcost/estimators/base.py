@@ -361,28 +361,23 @@ def fold_numbers(cv: Any, codes: Any, rng: Any, groups: Any = None) -> Indices:
 def folds_or_splits(cv: Any, codes: Any, groups: Any = None) -> Any:
     """Return the fold of each row when test sets partition the rows, and any other splits as such.
 
-    A number represents stratified folds in order of the rows, or of groups. Splits are pairs of how
-    often each row is trained on and tested on.
+    A number represents stratified folds in order of the rows, or of groups. Splits are pairs of
+    places of rows to train on and to test on.
     """
     if isinstance(cv, Integral):
         folds = stratified_folds(codes, int(cv))  # says what is wrong with the number
         if groups is None:
             return folds, None
         return group_folds(groups, codes, int(cv), np.random.default_rng(0)), None
-    n = len(codes)
-    splits = [
-        (_times(train, n), _times(test, n))
-        for train, test in check_cv(cv, codes, classifier=True).split(
-            np.empty((n, 0)), codes, groups
-        )
-    ]
-    tested = sum(test.astype(np.intp) for _, test in splits)
-    if np.all(tested == 1) and all(np.array_equal(train, 1 - test) for train, test in splits):
-        return np.argmax([test for _, test in splits], axis=0), None
+    every = np.arange(len(codes))
+    found = check_cv(cv, codes, classifier=True).split(np.empty((len(codes), 0)), codes, groups)
+    splits = [(every[train], every[test]) for train, test in found]
+    folds = np.full(len(codes), -1)
+    for k, (_, test) in enumerate(splits):
+        folds[test] = k
+    if sum(len(test) for _, test in splits) == len(codes) and all(
+        np.array_equal(np.sort(train), np.flatnonzero(folds != k))
+        for k, (train, _) in enumerate(splits)
+    ):
+        return folds, None
     return None, splits
-
-
-def _times(rows: Any, n: int) -> Any:
-    """Return how often each of n rows is chosen, by number or by mask, in the smallest integers."""
-    times = np.bincount(np.arange(n)[rows], minlength=n)
-    return times.astype(np.min_scalar_type(int(times.max(initial=0))))

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from flipcost._threads import thread_limits
 from flipcost.core.arrays import Array, Indices
-from flipcost.core.costs import RowCosts, check_known, prices_of
+from flipcost.core.costs import RowCosts, prices_to_decide
 from flipcost.core.decision import Answer, bayes_calls
 from flipcost.core.scoring import CurveTables
 from flipcost.model.schema import FormulaData, Number
@@ -160,9 +160,7 @@ class Formula(FormulaData, frozen=True, dict=True, eq=False):
                 )
                 raise ValueError(msg)
             return row_prices(costs, X, "The table")
-        found = prices_of(0.5, prices, X)
-        check_known(found, by_row=self.decision.is_by_row)
-        return found
+        return prices_to_decide(0.5, prices, X, by_row=self.decision.is_by_row)
 
     def decide(self, scored: tuple[Array, Array], prices: RowCosts | None) -> NDArray[np.bool_]:
         """Return which rows are flagged, from their first score and their probability."""

@@ -24,10 +24,10 @@ from flipcost.core.arrays import Array
 from flipcost.core.costs import (
     Costs,
     RowCosts,
-    check_known,
     cost_share,
     log_odds,
     prices_of,
+    prices_to_decide,
 )
 from flipcost.core.noise import clean_eta, noisy_threshold, rate_pair
 from flipcost.estimators.base import COST_AND_RATE, LinearClassifier, PricedScoreMixin
@@ -100,8 +100,7 @@ class PricedLinearClassifier(PricedScoreMixin, LinearScoreClassifier):
     def _above(self, X: Any, prices: Any) -> Array:
         """Return log-odds of the positive class above those of the threshold."""
         check_is_fitted(self)
-        paid = prices_of(self.cost, prices, X, fitted=True)
-        check_known(paid, by_row=self._by_row)
+        paid = prices_to_decide(self.cost, prices, X, by_row=self._by_row)
         scores = self._sign * super().decision_function(X)
         return scores if paid is None else scores + self._shift - self._cut(paid)
 

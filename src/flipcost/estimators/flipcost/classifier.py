@@ -23,7 +23,7 @@ from flipcost._validation import (
     validate_data,
 )
 from flipcost.core.arrays import Array, Flags
-from flipcost.core.costs import Costs, check_known, log_odds, prices_of, share_and_unit
+from flipcost.core.costs import Costs, log_odds, prices_of, prices_to_decide, share_and_unit
 from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.noise import NoiseRate, check_level
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
@@ -651,9 +651,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
     def _prices(self, X: Any, prices: Any) -> RowCosts | None:
         """Return the prices of new rows, or None where they are the same for all."""
         check_is_fitted(self)
-        found = prices_of(self.cost, prices, X, fitted=True)
-        check_known(found, by_row=self._result.options.by_row)
-        return found
+        return prices_to_decide(self.cost, prices, X, by_row=self._result.options.by_row)
 
     def _positive_probability(self, X: Any) -> Array:
         check_is_fitted(self)

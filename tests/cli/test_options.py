@@ -40,6 +40,8 @@ def test_rates_may_be_percentages():
     assert found == {"noise_rate": (0.2, 0.1), "prevalence": (0.08, 0.15), "drop": ["a"]}
     with pytest.raises(FlipCostError, match="or 20%"):
         read_given(AuditOptions, {"noise_rate": "20"})
+    with pytest.raises(FlipCostError, match=r"got '120%'\.$"):
+        read_given(AuditOptions, {"noise_rate": "120%"})
 
 
 def test_python_and_the_command_line_have_the_same_options():

@@ -36,6 +36,13 @@ ROLES = [
     ["--cost-fn", "5*w+1", "--drop", "key", "--drop-unusable"],
     ["--cost-fn", "3..8", "--capacity", "10%", "--drop", "key", "--drop-unusable"],
     ["--capacity", "5", "--capacity-by", "town", "--drop", "key", "--drop-unusable"],
+    ["--score", "age"],
+    ["--score", "w", "--score-kind", "probability"],
+    ["--worker", "town", "--item", "key", "--drop-unusable"],
+    ["--worker", "town", "--item", "dose", "--drop-unusable"],
+    ["--annotators", "again,checked", "--target", "y", "--drop", "key", "--drop-unusable"],
+    ["--annotators", "again,ill,checked", "--target", "y", "--id", "key", "--drop-unusable"],
+    ["--prevalence", "0.1,0.6", "--noise-model", "symmetric", "--drop-unusable"],
 ]
 # How predictions are asked for.
 PREDICTIONS = [

@@ -16,6 +16,7 @@ from flipcost.recheck import (
     next_name,
     read_checked,
     rows_as_text,
+    unused_batches,
 )
 
 LABELS = ["no", "yes", "no", "yes"]
@@ -183,6 +184,15 @@ def test_a_line_separator_in_a_cell_ends_no_line(tmp_path):
     text = "\n".join(json.dumps(row, ensure_ascii=False) for row in rows)
     path.write_text(text, encoding="utf-8")
     assert [row.row for row in read_checked(path)] == [1, 2]
+
+
+def test_a_carriage_return_in_a_cell_ends_no_row(tmp_path):
+    """What is handed out comes back, and is known to be as it was written."""
+    path = tmp_path / "recheck.csv"
+    rows = [RowToCheck(k, None, "no", 0.5, "why", cells={"note": 'a\rb, "c"'}) for k in (1, 2)]
+    path.write_bytes(rows_as_text(rows, ["note"]).encode())
+    assert [row.row for row in read_checked(path, unanswered=True)] == [1, 2]
+    assert unused_batches(tmp_path) == [path]
 
 
 def test_two_files_must_agree():

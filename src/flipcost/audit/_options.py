@@ -48,7 +48,7 @@ def read_rate(text: str) -> Any:
             "An error rate must be a share from 0 to below 0.5 such as 0.2 or 20%, or two with a "
             f"sum below 1, as in 0.3,0.1; got {text!r}."
         )
-        if hint is not None:
+        if hint is not None and "%" not in text:
             meant = hint[1].strip("()").replace(" ", "")
             msg += f" Did you mean {meant}, or {text.strip()}%?"
         raise FlipCostError(msg) from error

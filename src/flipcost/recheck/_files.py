@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -17,6 +18,8 @@ from flipcost.exceptions import TableError, clean_text, unknown_column
 from flipcost.tables.judged import Task
 from flipcost.tables.sniff import sniff
 from flipcost.tables.spreadsheet import guard_cell, unguard_cell
+
+_SPECIAL = re.compile('[",\r\n]')
 
 
 @dataclass(frozen=True)
@@ -167,11 +170,17 @@ def csv_cells(row: RowToCheck, columns: Sequence[str], *, with_id: bool) -> list
 
 def _csv(rows: Sequence[RowToCheck], columns: Sequence[str]) -> str:
     with_id = any(row.id is not None for row in rows)
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow(csv_header(columns, with_id=with_id))
-    writer.writerows(csv_cells(row, columns, with_id=with_id) for row in rows)
-    return text.getvalue()
+    cells = (csv_cells(row, columns, with_id=with_id) for row in rows)
+    return _as_csv([csv_header(columns, with_id=with_id), *cells])
+
+
+def _as_csv(rows: Sequence[Sequence[str]]) -> str:
+    """Return rows as text; Python's own writer leaves a carriage return unquoted, a row's end."""
+    quoted = (
+        ['"' + cell.replace('"', '""') + '"' if _SPECIAL.search(cell) else cell for cell in row]
+        for row in rows
+    )
+    return "".join(",".join(row) + "\n" for row in quoted)
 
 
 def next_name(folder: Any, suffix: str = ".csv", without: Collection[Path] = ()) -> Path:
@@ -284,9 +293,7 @@ def _is_as_written(path: Path) -> bool:
         return False
     if any(len(row) != len(rows[0]) or row[-1] or not row[0].isdigit() for row in rows[1:]):
         return False
-    again = io.StringIO()
-    csv.writer(again, lineterminator="\n").writerows(rows)
-    return again.getvalue() == text
+    return _as_csv(rows) == text
 
 
 def read_checked(path: Any, *, unanswered: bool = False) -> list[CheckedRow]:

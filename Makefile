@@ -27,7 +27,7 @@ test-all: lint $(VENV)/.browser
 # Tables in real engines: PostgreSQL and Spark beside those that `make test` has.
 test-engines: $(VENV)/.engines
 	$(TEST_ENV) $(BIN)/python -m pytest -q tests/tables/engines tests/cli/test_engines.py \
-	  tests/audit/test_engine.py tests/export/test_sql.py
+	  tests/audit/test_engine.py tests/model/test_sql.py
 
 # Made-up inputs for this many minutes; those that break something are kept in fuzz-faults.
 MINUTES ?= 30

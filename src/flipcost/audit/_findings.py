@@ -206,6 +206,8 @@ class ModelsFound:
         The chosen model first: the flipcost model, unless another one is clearly cheaper.
     chosen : str
         What the flipcost model answers by: "rule", "all_positive" or "all_negative".
+    n_flagged : int
+        Rows that the flipcost model flags, counted in all, whatever it learned from.
     model : Pipeline
         From tables to predictions.
     scores : ScoreParts or None
@@ -218,6 +220,7 @@ class ModelsFound:
 
     candidates: list[Candidate]
     chosen: str
+    n_flagged: int
     model: Any
     scores: ScoreParts | None
     effects: list[Effect]
@@ -438,6 +441,7 @@ def _summary(found: Findings) -> dict[str, Any]:
             for band in labels.noise_by_score
         ],
         "chosen": models.chosen,
+        "flagged_rows": models.n_flagged,
         "winner": found.best.key,
         "scores": models.scores,
         "candidates": [_candidate(one, found.unit) for one in models.candidates],

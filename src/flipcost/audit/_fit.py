@@ -155,13 +155,15 @@ class SuspectPool:
     """Rows among which the likeliest label errors are sought.
 
     `numbers` are their places in the table, the first being 0; `probability` is out of fold, of the
-    clean label.
+    clean label. `n_flagged` rows of the whole table are flagged: out of fold in the sample, by the
+    model that has not seen them elsewhere.
     """
 
     frame: Any
     numbers: NDArray[np.int64]
     positive: Flags
     probability: Array
+    n_flagged: int
 
 
 @dataclass(frozen=True, eq=False)
@@ -347,8 +349,10 @@ def fit(
         learned_by=total,
         forward=options.time is not None,
     )
-    clean = classifier.clean_probability(classifier.oof_probability_)
-    pool = SuspectPool(frame, rows.numbers, positive, clean)
+    probability = classifier.oof_probability_
+    clean = classifier.clean_probability(probability)
+    flagged = bayes_calls(probability, rows.costs, classifier.chosen_)
+    pool = SuspectPool(frame, rows.numbers, positive, clean, int(np.count_nonzero(flagged)))
     if stands_for is not None:
         pool = _with_others(source, pool, maker, classifier)
     return rows, pool
@@ -362,15 +366,16 @@ def _with_others(
     if not source.has_places:
         name = source.options.id
         known = np.array(pool.frame[name].cast("string").to_pylist(), dtype=object)
-    found = source.score(ScoreTask(maker, classifier, known, name))
+    found = source.score(ScoreTask(maker, classifier, options.prices, known, name))
     if found is None:
         return pool
-    parts = [kept.sorted_out().parts[0] for kept in found.kept.values()]
+    parts = [kept.sorted_out().parts[0] for kept in found.suspects.kept.values()]
     return SuspectPool(
         concatenate([pool.frame, *(part.frame for part in parts)]),
         np.concatenate([pool.numbers, *(part.position for part in parts)]),
         np.concatenate([pool.positive, *(part.beside["positive"] for part in parts)]),
         np.concatenate([pool.probability, *(part.beside["probability"] for part in parts)]),
+        pool.n_flagged + found.n_flagged,
     )
 
 

@@ -462,6 +462,7 @@ def _assemble(data: AuditData) -> Findings:
     models = ModelsFound(
         candidates=candidates,
         chosen=model.chosen_,
+        n_flagged=data.pool.n_flagged,
         model=pipeline,
         scores=model._score_parts(),  # noqa: SLF001 - its summary says them too
         effects=effects,

@@ -17,6 +17,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 import pyarrow as pa
 
+from flipcost.core.decision import bayes_calls
 from flipcost.exceptions import NeedsRowsError, SourceError, TableError, shorten
 from flipcost.tables.arrow import as_arrow, as_text, take_column
 from flipcost.tables.engine_table import MOST_LABELS, EngineTable, shares_of
@@ -27,6 +28,7 @@ from flipcost.tables.roles import (
     plain_labels,
     read_labels,
     read_numbers,
+    row_prices,
     two_classes,
 )
 from flipcost.tables.rows import Layout, Piece
@@ -39,6 +41,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._options import AuditOptions
     from flipcost.core.arrays import Array, Indices
+    from flipcost.core.costs import Costs
     from flipcost.estimators import FlipCostClassifier
     from flipcost.recheck import CheckedAnswers
     from flipcost.tables.encoder import Encoder
@@ -283,7 +286,7 @@ class RowSource(ABC):
         """Count all rows, and draw those to learn from."""
 
     @abstractmethod
-    def score(self, task: ScoreTask) -> LabelSample | None:
+    def score(self, task: ScoreTask) -> Scored | None:
         """Have every row scored."""
 
 
@@ -335,9 +338,21 @@ def sample_of(made: MadePiece, size: int, seed: int) -> LabelSample:
     return LabelSample.of(rows, made.labels, size, checked)
 
 
+@dataclass(frozen=True, eq=False)
+class Scored:
+    """How many rows the model flags, and those with the most suspicious labels; merges."""
+
+    n_flagged: int
+    suspects: LabelSample
+
+    def merge(self, other: Scored) -> Scored:
+        """Return the same of both sets of rows."""
+        return Scored(self.n_flagged + other.n_flagged, self.suspects.merge(other.suspects))
+
+
 @dataclass(frozen=True)
 class ScoreTask:
-    """Find the rows of a piece whose label is most suspicious, but for those of the sample.
+    """Count flagged rows and find the most suspicious labels of a piece, but for the sample's rows.
 
     `known` are the places of the sample, or the names of its rows in the column `id` where rows
     have no places.
@@ -345,10 +360,11 @@ class ScoreTask:
 
     maker: RowMaker
     model: FlipCostClassifier
+    prices: Costs
     known: NDArray[Any]
     id: str | None = None
 
-    def __call__(self, piece: Piece) -> LabelSample | None:
+    def __call__(self, piece: Piece) -> Scored | None:
         """Score the rows of a piece."""
         made = self.maker.read(piece)
         names: Any = made.places.astype(np.int64)
@@ -361,8 +377,10 @@ class ScoreTask:
         model = self.model
         with placed(piece, " If the rows that were drawn misled, give `categorical`."):
             found = model.predict_proba(self.maker.inputs(made.frame, model))
-        place = model.classes_.tolist().index(model.pos_label)
-        probability = model.clean_probability(found[:, place])
+            costs = row_prices(self.prices, made.frame, "The table")
+        found = found[:, model.classes_.tolist().index(model.pos_label)]
+        flagged = bayes_calls(found, self.prices if costs is None else costs, model.chosen_)
+        probability = model.clean_probability(found)
         positive = made.labels == model.pos_label
         keys = (np.where(positive, probability, 1 - probability) * _FINE).astype(np.int64)
         beside = {"positive": positive, "probability": probability}
@@ -372,7 +390,7 @@ class ScoreTask:
             (code, False): Kept.of(_SUSPECTS, rows, others[codes[others] == code])
             for code in np.flatnonzero(np.bincount(codes[others])).tolist()
         }
-        return LabelSample(kept)
+        return Scored(int(np.count_nonzero(flagged[others])), LabelSample(kept))
 
 
 class TableInMemory(RowSource):
@@ -416,7 +434,7 @@ class TableInMemory(RowSource):
         facts = replace(made.facts, n_rows=self._n_rows, unlabelled=self._unlabelled)
         return facts, sample_of(made, size, self.options.random_state)
 
-    def score(self, task: ScoreTask) -> LabelSample | None:
+    def score(self, task: ScoreTask) -> Scored | None:
         """Score the one piece."""
         return task(self._piece())
 
@@ -447,10 +465,10 @@ class FilesInPasses(RowSource):
         found = table.required(table.reduce(task))
         return found.facts, found.sample
 
-    def score(self, task: ScoreTask) -> LabelSample | None:
+    def score(self, task: ScoreTask) -> Scored | None:
         """Read all rows again."""
         self.say("scoring all rows")
-        found: LabelSample | None = self._table(task.maker).reduce(task)
+        found: Scored | None = self._table(task.maker).reduce(task)
         return found
 
     def _table(self, maker: RowMaker) -> FileTable:
@@ -538,11 +556,11 @@ class TableInEngine(RowSource):
         sample = sample_of(made, len(made.labels), options.random_state)
         return facts, sample.standing_for(facts.rows, self.name)
 
-    def score(self, task: ScoreTask) -> LabelSample | None:
+    def score(self, task: ScoreTask) -> Scored | None:
         """Have all rows come by, some at a time."""
         self.say("scoring all rows")
         pieces = self._table.pieces(self.columns_read(task.maker))
-        found: LabelSample | None = reduce_pieces(
+        found: Scored | None = reduce_pieces(
             pieces, task, Reporter(_reports(self.say), None), thread_count(None)
         )
         return found

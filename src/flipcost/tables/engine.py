@@ -121,14 +121,20 @@ class Engine(ABC):
         """Return SQL that tests whether a floating number is NaN."""
         return f"isnan({value})"
 
-    def layered(self, *layers: Mapping[str, str], first_rows: int | None = None) -> str:
-        """Return what follows FROM: layers of columns, each in terms of the one before."""
+    def layered(
+        self, *layers: Mapping[str, str], first_rows: int | None = None, fenced: bool = True
+    ) -> str:
+        """Return what follows FROM: layers of columns, each in terms of the one before.
+
+        Layers that compute little need no fence, which may keep the engine from working in
+        parallel.
+        """
         inner = f"{self.source} AS source"
         if first_rows is not None:
             inner = f"(SELECT * FROM {inner} LIMIT {first_rows}) AS source"
         for layer in layers:
             chosen = ", ".join(f"{value} AS {name}" for name, value in layer.items())
-            inner = f"(SELECT {chosen} FROM {inner}{self.fence}) AS layer"
+            inner = f"(SELECT {chosen} FROM {inner}{self.fence if fenced else ''}) AS layer"
         return inner
 
     def ask(self, answers: list[str], inner: str, by: str = "", most: int | None = None) -> Any:

@@ -16,8 +16,9 @@ from flipcost.tables.engine_columns import NO_LABEL, EngineColumns
 # Rows to take the shift from.
 _LOOK_ROWS = 1_000
 # How far a mean may lie from the shift, in standard deviations: the square of it is what the
-# rounding errors of the scatter are multiplied by.
-_FAR = 100.0
+# rounding errors of the scatter are multiplied by. Columns nearer to 0 than the first are not
+# shifted, which saves the engine work.
+_NEAR, _FAR = 10.0, 100.0
 _CODES = 4
 # Groups up to which the engine's smallest type has room.
 _TINY = 128
@@ -51,12 +52,14 @@ def gather(
 def _first_means(columns: EngineColumns, labels: tuple[Any, ...]) -> Array:
     """Return the means of the features in the first rows that the engine finds."""
     d = len(columns.features)
-    answers = [f"{kind}(x{j})" for j in range(d) for kind in ("SUM", "COUNT")]
+    asked = ("SUM(x{0})", "SUM(x{0} * x{0})", "COUNT(x{0})")
+    answers = [one.format(j) for j in range(d) for one in asked]
     inner = columns.engine.layered(*columns.layers(labels), first_rows=_LOOK_ROWS)
-    values = np.array([_plain(v) for v in columns.engine.ask(answers, inner)[0]]).reshape(d, 2)
+    values = np.array([_plain(v) for v in columns.engine.ask(answers, inner)[0]]).reshape(d, 3)
     with np.errstate(invalid="ignore", over="ignore"):
-        means = values[:, 0] / np.maximum(values[:, 1], 1)
-    return np.where(np.isfinite(means), means, 0.0)
+        means, squares = (values[:, :2] / np.maximum(values[:, 2:], 1)).T
+        is_far = means**2 > _NEAR**2 * (squares - means**2)
+    return np.where(np.isfinite(means) & is_far, means, 0.0)
 
 
 class _Sums:
@@ -76,13 +79,15 @@ class _Sums:
         """Return means of shifted rows and scatter about these, by group."""
         n_groups, d = shifts.shape
         first, second = np.zeros((n_groups, d)), np.zeros((n_groups, d, d))
-        engine = self._columns.engine
+        engine, step = self._columns.engine, self._columns.layout.encoder
+        is_plain = not (shifts.any() or step or self._columns.is_weighted) and self._n_folds == 1
         for k, pairs in enumerate(_blocks(d, engine.most_sums)):
             answers = ["COUNT(*)", *(self._of_first(d) if k == 0 else [])]
             left = "u" if self._columns.is_weighted else "z"
             answers += [f"SUM({left}{i} * z{j})" for i, j in pairs]
             used = range(d) if k == 0 else sorted({j for pair in pairs for j in pair})
-            inner = engine.layered(*self._layers, *self._shifted(shifts, used))
+            layers = (*self._layers, *self._shifted(shifts, used))
+            inner = engine.layered(*layers, fenced=not is_plain)
             for g, count, *sums in self._checked(engine.ask(answers, inner, "g")):
                 values = sums
                 if k == 0:
@@ -106,7 +111,8 @@ class _Sums:
         tiny = engine.tiny if _CODES * self._n_folds < _TINY else "INTEGER"
         layer = {"g": f"CAST({group} AS {tiny})"}
         for j in used:
-            values = [f"x{j} - {engine.number(shift)}" for shift in shifts[:, j].tolist()]
+            own = shifts[:, j].tolist()
+            values = [f"x{j} - {engine.number(shift)}" if shift else f"x{j}" for shift in own]
             if len(set(values)) == 1:
                 layer[f"z{j}"] = values[0]
             else:

@@ -295,10 +295,10 @@ class EngineTable(Table):
         frame = found.select(list(names)).rename_columns(list(names.values()))
         places = start + np.arange(found.num_rows)
         if "q" in found.column_names:
-            own = np.asarray(found["q"].to_numpy(zero_copy_only=False), dtype=np.int64)
+            own = found["q"].to_numpy().astype(np.int64, copy=False)
             # Parts of a table may number their rows alike, and rows may share a name.
-            ordered = own if (np.diff(own) > 0).all() else np.sort(own)
-            places = own if (np.diff(ordered) > 0).all() else places
+            if (own[1:] > own[:-1]).all() or len(np.unique(own)) == len(own):
+                places = own
         return Piece(self._engine.where, start, frame, places=places.astype(np.uint64))
 
     def _check_drawn(self, found: int, expected: float) -> None:

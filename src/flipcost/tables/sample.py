@@ -159,15 +159,20 @@ class Kept:
 
     def sorted_out(self, size: int | None = None) -> Kept:
         """Return the rows with the smallest hashes only, in one part, in their order."""
+        rows, inside = Rows.join(self.parts), self.smallest(size)
+        if len(inside) == len(rows.keys):
+            return replace(self, parts=(rows,))
+        rows = rows.take(inside)
+        return replace(self, parts=(rows,), bound=int(rows.keys.max()))
+
+    def smallest(self, size: int | None = None) -> Indices:
+        """Return the places, among all parts, of the rows with the smallest hashes."""
         size = self.size if size is None else size
-        rows, bound = Rows.join(self.parts), self.bound
-        inside = np.flatnonzero(rows.keys <= bound)
+        keys = np.concatenate([part.keys for part in self.parts])
+        inside = np.flatnonzero(keys <= self.bound)
         if len(inside) > size:
-            inside = np.sort(inside[np.argpartition(rows.keys[inside], size - 1)[:size]])
-            bound = int(rows.keys[inside].max())
-        if len(inside) < len(rows.keys):
-            rows = rows.take(inside)
-        return replace(self, parts=(rows,), bound=bound)
+            inside = np.sort(inside[np.argpartition(keys[inside], size - 1)[:size]])
+        return inside
 
 
 @dataclass(frozen=True, eq=False)
@@ -229,21 +234,24 @@ class LabelSample:
 
     def drawn(self, size: int) -> Drawn:
         """Return the sample: the rows wanted, and all that were checked, in their order."""
-        labels, found, codes, stands_for = self.labels, [], [], []
+        labels, places, codes, stands_for, start = self.labels, [], [], [], 0
         free = {label: self.kept[label, False] for label in labels if (label, False) in self.kept}
         wanted = dict(
             zip(free, rows_of_each([kept.n_rows for kept in free.values()], size), strict=True)
         )
         for (label, is_checked), kept in self.kept.items():
-            own = kept.sorted_out(None if is_checked else max(wanted[label], 1))
-            n = own.n_kept
-            found.append(own.parts[0])
-            codes.append(np.full(n, labels.index(label)))
-            stands_for.append(np.full(n, kept.n_rows / max(n, 1)))
-        rows = Rows.join(found)
-        order = np.argsort(rows.position, kind="stable")
+            own = kept.smallest(None if is_checked else max(wanted[label], 1))
+            places.append(start + own)
+            codes.append(np.full(len(own), labels.index(label)))
+            stands_for.append(np.full(len(own), kept.n_rows / max(len(own), 1)))
+            start += kept.n_kept
+        rows, chosen = (
+            Rows.join([p for k in self.kept.values() for p in k.parts]),
+            np.concatenate(places),
+        )
+        order = np.argsort(rows.position[chosen], kind="stable")
         return Drawn(
-            rows.take(order),
+            rows.take(chosen[order]),
             labels,
             np.concatenate(codes)[order],
             np.concatenate(stands_for)[order],

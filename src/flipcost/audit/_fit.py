@@ -366,7 +366,7 @@ def _with_others(
     if not source.has_places:
         name = source.options.id
         known = np.array(pool.frame[name].cast("string").to_pylist(), dtype=object)
-    found = source.score(ScoreTask(maker, classifier, options.prices, known, name))
+    found = source.score(ScoreTask(maker, classifier, source.options.prices, known, name))
     if found is None:
         return pool
     parts = [kept.sorted_out().parts[0] for kept in found.suspects.kept.values()]

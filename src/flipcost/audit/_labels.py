@@ -359,8 +359,8 @@ def _wide(table: Any, options: AuditOptions) -> tuple[Any, Indices, CrowdLabels,
     names = options.annotator_names
     if options.target in table.column_names:
         msg = (
-            f"Column {options.target!r} is in the table already; `target` is what the pooled label "
-            "of `annotators` is to be called."
+            f"Column {options.target!r} is in the table already; `target` names the new column of "
+            "labels pooled from `annotators`."
         )
         raise TableError(msg)
     columns = {name: read_labels(take_column(table, name, ""), name) for name in names}

@@ -209,7 +209,7 @@ def compare_audits(draws: int) -> None:
             rows.append(
                 [
                     cost,
-                    held(found.best.likely, cost),
+                    held(found.best.cost_if_random, cost),
                     other,
                     low <= other <= high,
                     held(found.errors.share, (pooled != first).mean()),

@@ -100,7 +100,7 @@ def test_one_column_for_each_annotator_is_the_same(long):
     table = pa.table(rows | {"ill": text.ravel().tolist()})
     other = fc.audit(table, "ill", PRICES, worker="who", item="item")
     np.testing.assert_allclose(one.labels.pooled.wrong, other.labels.pooled.wrong)
-    assert one.best.likely == other.best.likely
+    assert one.best.cost_if_random == other.best.cost_if_random
     assert "“w1” misses" in annotators_sentence(one)
     assert abs(one.wrong_share.value - 0.104) < 0.03  # of three at 0.2, the majority
 

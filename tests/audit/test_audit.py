@@ -32,14 +32,14 @@ def test_the_chosen_model_is_the_classifier_itself(result):
     clean, unit = result.best.clean, result.unit
     assert unit * clean.value == pytest.approx(model.cost_estimate_, rel=1e-12)
     assert (unit * clean.low, unit * clean.high) == pytest.approx(model.cost_interval_)
-    np.testing.assert_array_equal(result.best.called, model.oof_probability_ > result.cost)
+    np.testing.assert_array_equal(result.best.flagged, model.oof_probability_ > result.cost)
 
 
 def test_the_tables_hold_the_calls_at_the_users_cost(result):
     """At the user's cost the table of the grid is that of the calls, for every candidate."""
     positive = np.array(noisy_table()["ill"].to_pylist()) == "yes"
     for candidate in result.candidates:
-        expected = ConfusionCounts.from_labels(positive, candidate.called)
+        expected = ConfusionCounts.from_labels(positive, candidate.flagged)
         found = candidate.table(result.cost_index)
         np.testing.assert_array_equal(found.counts, expected.counts)
         np.testing.assert_array_equal(found.squares, expected.squares)
@@ -49,7 +49,7 @@ def test_denoised_costs_agree_with_the_truth(result):
     """Clean costs that were estimated from noisy labels cover those of the true labels."""
     truth = np.array(noisy_table()["truth"].to_pylist()) == "yes"
     for candidate in result.candidates:
-        table = ConfusionCounts.from_labels(truth, candidate.called)
+        table = ConfusionCounts.from_labels(truth, candidate.flagged)
         # The truth has an error of its own: 1,500 rows are a sample too. Four of these suffice.
         slack = 4 * (candidate.test.high - candidate.test.low) / 3.92
         true = float(measure(table.counts, "cost", result.cost))

@@ -213,5 +213,5 @@ def test_checked_rows_are_in_every_sample(hidden, first, truth):
     rounds = [answer(first.recheck.batch.rows, truth)]
     found = audit(hidden, "ill", PRICES, checked=rounds, max_rows=450, **OPTIONS)
     assert found.n_checked == 50
-    assert found.n_judged < found.n_rows
+    assert found.n_evaluated < found.n_rows
     assert any("Learned from" in warning for warning in found.warnings)

@@ -48,8 +48,8 @@ def test_the_calls_within_a_capacity_cover_the_truth():
     table = make_table(more=0.0)
     options = {"capacity": "10%", "truth": "truth", "model": "linear"}
     result = audit(table, "ill", PRICES, **options)
-    (called,) = result.decisions.called
-    assert called.n_called == 150
+    (called,) = result.decisions.flagged
+    assert called.n_flagged == 150
     truth = np.array(table["truth"].to_pylist()) == "yes"
     eta = result.model[-1].oof_probability_
     best = np.argsort(-eta, kind="stable")[:150]
@@ -84,7 +84,7 @@ def test_a_range_is_decided_for_its_middle(result):
     assert (found.low, found.middle, found.high) == (10, 20, 30)
     low, middle, high = (cost.value for cost in found.cost)
     assert low < middle < high
-    assert middle == pytest.approx(result.best.likely.value, rel=1e-6)
+    assert middle == pytest.approx(result.best.cost_if_random.value, rel=1e-6)
     assert result.cost == pytest.approx(0.2)
     assert 0 < found.changes[0] < 0.5
     # Calls are those of the middle at every price, and what they cost is linear in the price.
@@ -136,7 +136,7 @@ def test_words_and_summary_say_it(result):
     assert len(summary["segments"]) == 4
     assert len(summary["curve"]["depth"]) == len(summary["curve"]["profit"])
     assert summary["ranges"][0]["cost_middle"]["value"] == pytest.approx(
-        result.unit * result.best.likely.value, rel=1e-6
+        result.unit * result.best.cost_if_random.value, rel=1e-6
     )
 
 
@@ -144,14 +144,14 @@ def test_capacity_by_group_and_in_passes(table, tmp_path):
     """Each group has its own calls, also where the table is read in passes."""
     options = {"capacity": "north=20,south=10%", "capacity_by": "region", "by": "region"}
     memory = audit(table, "ill", PRICES, drop=["truth"], model="linear", **options)
-    groups = {one.group: one for one in memory.decisions.called}
+    groups = {one.group: one for one in memory.decisions.flagged}
     assert set(groups) == {"north", "south"}
-    assert groups["north"].n_called == 20
+    assert groups["north"].n_flagged == 20
     pq.write_table(table.drop_columns("truth"), tmp_path / "a.parquet")
     passes = audit_files(tmp_path / "a.parquet", "ill", PRICES, drop=["region"], **options)
-    assert {one.group: one.n_called for one in passes.decisions.called} == {
+    assert {one.group: one.n_flagged for one in passes.decisions.flagged} == {
         "north": 20,
-        "south": groups["south"].n_called,
+        "south": groups["south"].n_flagged,
     }
     assert len(passes.decisions.segments) == 4
 

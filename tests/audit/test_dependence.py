@@ -62,7 +62,7 @@ def test_passes_count_as_many_rows(table, by_group, kind, tmp_path):
     path = tmp_path / f"a.{kind}"
     getattr(table, f"write_{kind}")(path)
     found = audit_files(path, "ill", PRICES, groups="who", max_rows=1500)
-    assert found.n_judged < found.n_rows
+    assert found.n_evaluated < found.n_rows
     assert found.n_effective == pytest.approx(by_group.n_effective, rel=0.35)
     cost = found.candidate("all_positive").clean
     assert cost.low <= by_group.candidate("all_positive").clean.value <= cost.high
@@ -74,7 +74,7 @@ def test_copies_are_noticed_in_passes(table, tmp_path):
     pl.concat([table.drop("who").head(1500)] * 4).write_parquet(path)
     found = audit_files(path, "ill", PRICES, max_rows=2000)
     assert any("repeat others" in text for text in found.warnings)
-    assert found.n_effective < 0.9 * found.n_judged
+    assert found.n_effective < 0.9 * found.n_evaluated
 
 
 def test_time_judges_by_later_rows(table):
@@ -167,7 +167,7 @@ def test_every_figure_in_money_counts_groups_once():
             if one.key != result.best.key:
                 given[f"saving over {one.key}"] = one.saving
         given |= {f"range {k}": i for k, i in enumerate(more.ranges[0].cost)}
-        called = more.called[0]
+        called = more.flagged[0]
         given |= {name: getattr(called, name) for name in ("precision", "recall", "lift")}
         given |= {f"part {s.name}": s.cost for s in more.segments}
         bands = {f"curve at {k}": more.price.clean[k] for k in (10, 30)}

@@ -120,7 +120,7 @@ def test_a_database_gives_what_a_file_gives(database, of_files):
     assert here.reading.startswith("drawn and scored by queries in ")
     assert (here.chosen, here.n_rows) == (there.chosen, there.n_rows)
     assert here.n_rows == CALLS.num_rows - CALLS["fraud"].null_count
-    assert here.n_judged == there.n_judged == MOST
+    assert here.n_evaluated == there.n_evaluated == MOST
     first, other = ({s.id for s in found.suspects[:50]} for found in (here, there))
     if here.reading.endswith("DuckDB"):  # rows of PostgreSQL have other numbers: others are drawn
         assert here.state == there.state

@@ -11,7 +11,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from flipcost.audit import _sources, audit, audit_files
-from flipcost.audit._sources import RowMaker
+from flipcost.audit._sources import RowBuilder
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import bayes_calls
@@ -196,7 +196,7 @@ def test_more_rows_than_are_drawn_count(tmp_path):
     options = {"drop": ("truth",), "model": "linear"}
     few = audit_files(tmp_path / "a.parquet", "ill", PRICES, max_rows=4000, **options)
     whole = audit(table, "ill", PRICES, **options)
-    assert few.n_judged == 4000
+    assert few.n_evaluated == 4000
     assert few.n_rows == 60_000
     for (low, high), rate in zip(few.noise_interval, whole.noise_rate, strict=True):
         assert low <= rate <= high
@@ -386,7 +386,7 @@ def test_a_file_that_changes_between_the_passes_is_refused(form, is_gone, tmp_pa
 def test_facts_merge_in_any_split():
     """Counts of pieces add up to those of the whole."""
     table = rich_table(500)
-    maker = RowMaker(Roles("ill", second_label=("town",), sample_weight="w"), ["x0", "x1"])
+    maker = RowBuilder(Roles("ill", second_label=("town",), sample_weight="w"), ["x0", "x1"])
 
     def facts(start, stop):
         return maker.read(Piece("part", start, table.slice(start, stop - start))).facts

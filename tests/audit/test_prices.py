@@ -45,7 +45,7 @@ def test_costs_are_the_classifiers_and_money(result, table):
     assert result.best.clean.value == pytest.approx(model.cost_estimate_)
     amounts = table["amount"].to_numpy()
     truth = np.array(table["truth"].to_pylist()) == "yes"
-    called = result.best.called
+    called = result.best.flagged
     paid = np.where(called & ~truth, 10.0, np.where(~called & truth, 0.9 * amounts + 2, 0.0))
     assert result.best.test.value == pytest.approx(paid.mean())
     assert result.best.clean.low <= paid.mean() <= result.best.clean.high
@@ -56,8 +56,8 @@ def test_every_candidate_is_decided_at_the_rows_prices(result, table):
     """Calls follow thresholds by row, also those of rivals; constants call all or none."""
     threshold = 10 / (12 + 0.9 * table["amount"].to_numpy())
     eta = result.model[-1].oof_probability_
-    np.testing.assert_array_equal(result.best.called, eta > threshold)
-    calls = {c.key: c.called for c in result.candidates}
+    np.testing.assert_array_equal(result.best.flagged, eta > threshold)
+    calls = {c.key: c.flagged for c in result.candidates}
     assert calls["all_positive"].all()
     assert not calls["all_negative"].any()
     # Among called rows amounts are larger than among others that are as likely.

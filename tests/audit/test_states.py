@@ -65,12 +65,12 @@ def test_expected_costs_suppose_random_errors(name, result):
     """Unless rows were checked, or nothing can be said; the wide interval holds the narrow one."""
     ours = result.best
     if name in ("no_signal", "too_few_rows"):
-        assert ours.likely.value == pytest.approx(ours.observed.value)
+        assert ours.cost_if_random.value == pytest.approx(ours.observed.value)
     elif result.n_checked:
-        assert ours.likely == ours.clean
+        assert ours.cost_if_random == ours.clean
     else:
-        assert ours.likely.high - ours.likely.low < ours.clean.high - ours.clean.low
-        assert ours.likely.high <= ours.clean.high + 1e-12
+        assert ours.cost_if_random.high - ours.cost_if_random.low < ours.clean.high - ours.clean.low
+        assert ours.cost_if_random.high <= ours.clean.high + 1e-12
 
 
 def test_a_known_prevalence_counts():

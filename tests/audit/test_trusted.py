@@ -73,8 +73,8 @@ def test_passes_find_what_memory_finds(memory, passes):
     for ours, theirs, (low, high) in zip(
         passes.noise_rate, memory.noise_rate, memory.noise_interval, strict=True
     ):
-        assert abs(ours - theirs) < (high - low) / (4 if passes.n_judged == passes.n_rows else 2)
-    all_drawn = passes.n_judged == passes.n_rows
+        assert abs(ours - theirs) < (high - low) / (4 if passes.n_evaluated == passes.n_rows else 2)
+    all_drawn = passes.n_evaluated == passes.n_rows
     for ours in passes.candidates:
         theirs = memory.candidate(ours.key)
         for name in ("clean", "saving"):

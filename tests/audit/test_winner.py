@@ -39,8 +39,8 @@ def result():
 def test_a_clearly_cheaper_candidate_wins(result):
     """Where our scores are made to be lines, boosting wins, and the first sentence says so."""
     assert result.best.key == "boosting" == result.summary()["winner"]
-    assert all(c.saving_likely.value >= 0 for c in result.candidates)
-    assert result.candidate("flipcost").saving_likely.low > 0
+    assert all(c.saving_if_random.value >= 0 for c in result.candidates)
+    assert result.candidate("flipcost").saving_if_random.low > 0
     assert headline(result).use.startswith("Use boosting: at that rate it saves about ")
     assert '<tr class="best"><td data-head="">boosting</td>' in render_report(result)
 
@@ -76,7 +76,7 @@ def test_a_tie_is_ours():
     """Where boosting is as good as ours, ours is saved."""
     result = audit(crossed(600), "ill", PRICES)
     assert result.best.key == "flipcost"
-    assert result.candidate("boosting").saving_likely.high >= 0
+    assert result.candidate("boosting").saving_if_random.high >= 0
 
 
 def test_first_intervals_cover_where_labels_are_right():

@@ -50,8 +50,8 @@ def test_the_rows_that_save_most_are_marked_whichever_way_they_come(folder, tmp_
     assert predict(folder, "rows.csv", tmp_path / "a.csv", "--capacity", "50") == 0
     assert predict(folder, "rows.parquet", tmp_path / "b.parquet", "--capacity", "50") == 0
     first, second = read(tmp_path / "a.csv"), read(tmp_path / "b.parquet")
-    called = np.array([row["called_positive"] == "true" for row in first])
-    assert called.tolist() == [row["called_positive"] for row in second]
+    called = np.array([row["flagged"] == "true" for row in first])
+    assert called.tolist() == [row["flagged"] for row in second]
     gain = np.array([row["expected_saving"] for row in second])
     # Rows are numbered from 1, in the file and in the keys of ties.
     best = saving_order(gain, np.arange(len(gain)) + 1)[:50]
@@ -65,12 +65,12 @@ def test_groups_and_shares(folder, tmp_path):
     """A share is of the rows; by group each has its own, and others none."""
     out = tmp_path / "a.parquet"
     assert predict(folder, "rows.csv", out, "--capacity", "10%") == 0
-    assert sum(row["called_positive"] for row in read(out)) == 60
+    assert sum(row["flagged"] for row in read(out)) == 60
     groups = ["--capacity", "north=7", "--capacity-by", "place", "--overwrite"]
     assert predict(folder, "rows.csv", out, *groups) == 0
     rows = read(out)
-    assert sum(row["called_positive"] for row in rows) == 7
-    assert {row["group"] for row in rows if row["called_positive"]} == {"north"}
+    assert sum(row["flagged"] for row in rows) == 7
+    assert {row["group"] for row in rows if row["flagged"]} == {"north"}
 
 
 @pytest.mark.parametrize(

@@ -47,7 +47,7 @@ def test_columns_are_kept(model, tmp_path, kind):
 
 def test_kept_columns_are_not_taken_for_predictions(model, tmp_path, capsys):
     """Also where they have their names, and rows are called within a capacity."""
-    own = {"row": ["x"] * 40, "row_": [7] * 40, "called_positive": ["?"] * 40}
+    own = {"row": ["x"] * 40, "row_": [7] * 40, "flagged": ["?"] * 40}
     own["expected_saving"] = list(range(40))
     rows = make_rows(40, seed=1)
     for name, values in own.items():
@@ -60,7 +60,7 @@ def test_kept_columns_are_not_taken_for_predictions(model, tmp_path, capsys):
     found = pq.read_table(out)
     assert {name: found[name].to_pylist() for name in own} == own
     assert found["row__"].to_pylist() == list(range(1, 41))
-    assert sum(found["called_positive_"].to_pylist()) == 5
+    assert sum(found["flagged_"].to_pylist()) == 5
     assert {path.name for path in tmp_path.iterdir()} == {"new.parquet", "out.parquet"}
 
 

@@ -105,11 +105,11 @@ def test_a_constant_is_given_always(data, chosen):
     with duckdb.connect() as connection:
         connection.register("rows", frame)
         found = connection.sql(to_sql(model)).df()
-    assert found["called_positive"].tolist() == model.predict(X[:9]).tolist()
+    assert found["flagged"].tolist() == model.predict(X[:9]).tolist()
     session = onnxruntime.InferenceSession(
         to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    called = session.run(["called_positive"], {f"x{k}": X[:9, k : k + 1] for k in range(3)})[0]
+    called = session.run(["flagged"], {f"x{k}": X[:9, k : k + 1] for k in range(3)})[0]
     assert called.tolist() == model.predict(X[:9]).tolist()
 
 

@@ -47,6 +47,4 @@ def test_node_gives_the_same_probabilities_and_decisions(model, fresh, expected_
         [row["probability_positive"] for row in found], probability, rtol=0, atol=1e-9
     )
     assert [row["prediction"] for row in found] == labels.tolist()
-    assert [row["called_positive"] for row in found] == (
-        labels == formula_of(model).pos_label
-    ).tolist()
+    assert [row["flagged"] for row in found] == (labels == formula_of(model).pos_label).tolist()

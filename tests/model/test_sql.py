@@ -35,7 +35,7 @@ def test_duckdb_gives_the_same_probabilities_and_decisions(model, fresh, expecte
     np.testing.assert_allclose(found["probability_positive"].to_numpy(), probability, atol=1e-9)
     assert found["prediction"].to_pylist() == labels.tolist()
     positive = labels == formula_of(model).pos_label
-    assert found["called_positive"].to_pylist() == positive.tolist()
+    assert found["flagged"].to_pylist() == positive.tolist()
 
 
 def test_boosting_has_a_share_in_the_tests(train):

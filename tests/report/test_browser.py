@@ -163,7 +163,7 @@ def test_the_sliders_move_the_figures_to_the_librarys_values(browser, case, inde
     table = ConfusionCounts(result.best.tables.counts[k], result.best.tables.squares[k])
     # Where nothing was moved the page shows the one expected cost: all rates are weighed.
     expected = (
-        result.best.likely
+        result.best.cost_if_random
         if index is None
         else denoised_mean(LabelSums.of_table(table, RowCosts.of(cost)), pair)
     )
@@ -558,7 +558,7 @@ def test_keys_move_the_capacity(browser, by_row):
     # It begins at what was asked for, and says of it what the answer does.
     assert slider.get_attribute("aria-valuetext") == "60 (10.0%)"
     profit = browser.find_element(By.ID, "depth-said").get_attribute("data-profit")
-    assert float(profit) == pytest.approx(result.decisions.called[0].profit.value, rel=1e-4)
+    assert float(profit) == pytest.approx(result.decisions.flagged[0].profit.value, rel=1e-4)
     slider.send_keys(Keys.HOME)
     for k in (0, 1, 2):
         said = slider.get_attribute("aria-valuetext")

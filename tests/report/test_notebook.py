@@ -75,7 +75,7 @@ def test_frames(result, backend, kind):
     assert isinstance(suspects, kind)
     assert list(suspects["row"]) == [s.row for s in result.suspects]
     assert list(candidates["key"]) == [c.key for c in result.candidates]
-    cost = 1000 * result.unit * result.best.likely.value
+    cost = 1000 * result.unit * result.best.cost_if_random.value
     assert next(iter(candidates["cost"])) == pytest.approx(cost)
     assert next(iter(candidates["saved"])) == 0
 

@@ -50,10 +50,12 @@ def test_the_answer_is_one_screen_that_keeps_its_promises(name):
     asked = re.search(r"check the ([\d,]+) (?:more )?rows in recheck.csv", headline(result).next)
     if asked:
         assert int(asked[1].replace(",", "")) == len(result.recheck.batch.rows)
-    dearest = max(c.likely.high for c in result.candidates)
+    dearest = max(c.cost_if_random.high for c in result.candidates)
     for c in result.candidates:
-        assert 0 <= c.likely.low <= c.likely.value <= c.likely.high <= dearest
-        assert c.saving_likely.value <= c.likely.value + 1e-12
+        assert (
+            0 <= c.cost_if_random.low <= c.cost_if_random.value <= c.cost_if_random.high <= dearest
+        )
+        assert c.saving_if_random.value <= c.cost_if_random.value + 1e-12
     share = result.errors.share
     assert 0 <= share.low <= share.value <= share.high <= result.errors.most <= 1
 

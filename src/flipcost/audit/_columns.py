@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from flipcost._validation import vanishing_column
-from flipcost.audit._sources import RowMaker, RowSource
+from flipcost.audit._sources import RowBuilder, RowSource
 from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import FlipCostError, TableError, shorten, unknown_column
 from flipcost.recheck import CheckedAnswers
@@ -57,7 +57,7 @@ def check_width(n_columns: int, name: str) -> None:
         raise TableError(msg)
 
 
-def find_columns(source: RowSource, notes: list[str]) -> RowMaker:
+def find_columns(source: RowSource, notes: list[str]) -> RowBuilder:
     """Look at a source, and return what reads its pieces; `notes` gets what was left out."""
     options, name = source.options, source.name
     roles = options.roles
@@ -90,12 +90,12 @@ def find_columns(source: RowSource, notes: list[str]) -> RowMaker:
             known |= {row.label for rows in options.rounds for row in rows}
         with_ids = options.id is not None
         answers = CheckedAnswers.of(options.rounds, known, options.target, with_ids=with_ids)
-    return RowMaker(roles, columns, numeric, answers)
+    return RowBuilder(roles, columns, numeric, answers)
 
 
 def learn_columns(
-    maker: RowMaker, frame: Any, options: AuditOptions, notes: list[str]
-) -> tuple[RowMaker, Any]:
+    maker: RowBuilder, frame: Any, options: AuditOptions, notes: list[str]
+) -> tuple[RowBuilder, Any]:
     """Learn from the rows that were drawn what columns hold; return that, and them as cells."""
     if options.scores:
         schema = describe_scores(frame, maker.columns)

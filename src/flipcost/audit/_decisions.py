@@ -55,7 +55,7 @@ class FlaggedRows:
     ----------
     group : str or None
         The group that the capacity is for; None for the table.
-    n_rows, n_called : int
+    n_rows, n_flagged : int
         Rows of it, and those among them that are flagged.
     precision, recall, lift, profit : Interval
         On clean labels. The profit is money for all flagged rows together.
@@ -63,7 +63,7 @@ class FlaggedRows:
 
     group: str | None
     n_rows: int
-    n_called: int
+    n_flagged: int
     precision: Interval = _NOTHING
     recall: Interval = _NOTHING
     lift: Interval = _NOTHING
@@ -121,7 +121,7 @@ class Decisions:
         The cost of a row in money, at every cost ratio of the grid.
     capacity : str or None
         How many rows can be flagged, in words.
-    called : list of FlaggedRows
+    flagged : list of FlaggedRows
         What that brings, in all or by group.
     by : str or None
         The column whose segments were looked at.
@@ -134,7 +134,7 @@ class Decisions:
     curve: GainsCurve
     price: BandCurve
     capacity: str | None
-    called: list[FlaggedRows]
+    flagged: list[FlaggedRows]
     by: str | None
     segments: list[Segment]
     ranges: list[RangeFound]
@@ -146,17 +146,17 @@ def more_decisions(data: AuditData, best: Candidate, grid: Array) -> Decisions:
     `grid` has the shares of the cost that a false alarm bears.
     """
     rows, options = data.rows, data.options
-    words, called = None, []
+    words, flagged = None, []
     capacity = read_capacity(options.capacity, options.capacity_by)
     if capacity is not None:
-        called = _within(data, capacity)
+        flagged = _within(data, capacity)
         words = str(capacity)
         if isinstance(capacity, dict):
             words = ", ".join(f"{name}: {one}" for name, one in capacity.items())
         elif options.capacity_by is not None:
             words += f" of each {options.capacity_by}"
     # The picture stops at the capacity.
-    asked = sum(one.n_called for one in called) / sum(data.counts)
+    asked = sum(one.n_flagged for one in flagged) / sum(data.counts)
     known = (rows.positive, data.classifier.oof_probability_)
     share = data.classifier.cost_share_
     factors = (1 - grid) / grid / ((1 - share) / share)
@@ -164,15 +164,17 @@ def more_decisions(data: AuditData, best: Candidate, grid: Array) -> Decisions:
         gains_curve(
             *known,
             data.money,
-            data.likely,
+            data.if_random,
             rows.weight,
             depths=usual_depths(len(rows.positive), *([asked] if asked > 0 else [])),
             design=data.design,
             level=rows.level,
         ),
-        price_curve(*known, data.money, data.likely, factors, rows.weight, rows.level, data.design),
+        price_curve(
+            *known, data.money, data.if_random, factors, rows.weight, rows.level, data.design
+        ),
         words,
-        called,
+        flagged,
         options.by,
         _segments(data, best),
         [_range(data, name) for name in options.prices.ranges],
@@ -243,14 +245,14 @@ def _flagged(
     costs = data.money.take(places)
     pays = float(np.average(costs.gain(eta) > 0, weights=weight))
     depth = min(size / n_rows, pays)
-    n_called = round(depth * n_rows)
-    if n_called < 1:
+    n_flagged = round(depth * n_rows)
+    if n_flagged < 1:
         return FlaggedRows(group, n_rows, 0)
     curve = gains_curve(
         rows.positive[places],
         eta,
         costs,
-        data.likely,
+        data.if_random,
         weight,
         depths=[depth],
         design=data.design,
@@ -260,7 +262,7 @@ def _flagged(
     found = {
         name: Interval(*(scale[name] * float(x) for x in curve.clean[name][0])) for name in MEASURES
     }
-    return FlaggedRows(group, n_rows, n_called, **found)
+    return FlaggedRows(group, n_rows, n_flagged, **found)
 
 
 def _segments(data: AuditData, best: Candidate) -> list[Segment]:
@@ -280,9 +282,9 @@ def _segments(data: AuditData, best: Candidate) -> list[Segment]:
         names,
         rows.positive,
         data.classifier.clean_probability(data.classifier.oof_probability_),
-        best.called,
+        best.flagged,
         data.money,
-        data.likely,
+        data.if_random,
         rows.weight,
         design=data.design,
         level=rows.level,
@@ -295,7 +297,7 @@ def _segments(data: AuditData, best: Candidate) -> list[Segment]:
 
 def _range(data: AuditData, name: str) -> RangeFound:
     """Return what a cost in a range means, other ranges at their middle."""
-    rows, costs, posterior = data.rows, data.options.prices, data.likely
+    rows, costs, posterior = data.rows, data.options.prices, data.if_random
     found, eta = costs.ranges[name], data.classifier.oof_probability_
     ends = (found.low, found.middle, found.high)
 

@@ -79,7 +79,7 @@ class TableFound:
         Name of the column of labels, and its two labels.
     n_rows, n_rows_total, n_positive : int
         Rows audited, rows in the table, and positive labels among the former.
-    n_judged : int
+    n_evaluated : int
         Rows on which models were compared: all that were audited, or a sample that represents
         them.
     n_effective : float
@@ -99,7 +99,7 @@ class TableFound:
     n_rows: int
     n_rows_total: int
     n_positive: int
-    n_judged: int
+    n_evaluated: int
     n_effective: float
     n_test: int
     reading: str
@@ -319,7 +319,7 @@ class Findings:
         leaks = [leak.column for leak in self.labels.leaks]
         state = f"too good to be true: {', '.join(leaks)}" if leaks else f"labels {self.state}"
         # Three figures, and never as a power of ten.
-        cost = float(f"{1000 * self.unit * self.best.likely.value:.3g}")
+        cost = float(f"{1000 * self.unit * self.best.cost_if_random.value:.3g}")
         return (
             f"<Findings of {self.table.name!r}: {self.table.n_rows:,} rows, {state}; "
             f"{self.best.label} costs {cost:,.10g} per 1,000 rows; see .to_markdown(), .to_html()>"
@@ -367,8 +367,8 @@ class Findings:
         """
         rows = []
         for one in self.models.candidates:
-            row = {"key": one.key, "label": one.label, "called_positive": one.share_called}
-            for name, what in (("cost", one.likely), ("saved", one.saving_likely)):
+            row = {"key": one.key, "label": one.label, "share_flagged": one.share_flagged}
+            for name, what in (("cost", one.cost_if_random), ("saved", one.saving_if_random)):
                 money = what.times(1000 * self.unit)
                 row |= {name: money.value, f"{name}_low": money.low, f"{name}_high": money.high}
             rows.append(row)
@@ -391,7 +391,7 @@ def _summary(found: Findings) -> dict[str, Any]:
             "name": table.name,
             "rows": table.n_rows,
             "rows_in_table": table.n_rows_total,
-            "rows_judged": table.n_judged,
+            "rows_evaluated": table.n_evaluated,
             "rows_effective": table.n_effective,
             "reading": table.reading or "in memory",
             "target": table.target,
@@ -516,10 +516,10 @@ def _candidate(candidate: Candidate, unit: float) -> dict[str, Any]:
         "cost_observed": candidate.observed.times(unit),
         "cost_clean": candidate.clean.times(unit),
         "saving_of_chosen": candidate.saving.times(unit),
-        "cost_likely": candidate.likely.times(unit),
-        "saving_likely": candidate.saving_likely.times(unit),
+        "cost_if_random": candidate.cost_if_random.times(unit),
+        "saving_if_random": candidate.saving_if_random.times(unit),
         "cost_test": None if candidate.test is None else candidate.test.times(unit),
-        "called_positive": candidate.share_called,
+        "share_flagged": candidate.share_flagged,
     }
 
 
@@ -537,7 +537,7 @@ def _decisions(found: Decisions, unit: float) -> dict[str, Any]:
             "observed": dict(found.curve.observed),
         },
         "capacity": found.capacity,
-        "called": found.called,
+        "flagged": found.flagged,
         "by": found.by,
         "segments": found.segments,
         "ranges": [
@@ -550,8 +550,8 @@ def _decisions(found: Decisions, unit: float) -> dict[str, Any]:
                 "cost_high": one.cost[2].times(unit),
                 "regret_low": one.regret[0].times(unit),
                 "regret_high": one.regret[1].times(unit),
-                "calls_changed_low": one.changes[0],
-                "calls_changed_high": one.changes[1],
+                "decisions_changed_low": one.changes[0],
+                "decisions_changed_high": one.changes[1],
                 "switch": one.switch,
                 "switch_to": one.switch_to,
                 "turns": [{"low": low, "high": high, "to": to} for low, high, to in one.turns],

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from flipcost.audit._labels import PooledLabels
     from flipcost.audit._leaks import Leak
     from flipcost.audit._options import AuditOptions
-    from flipcost.audit._sources import RowMaker, RowSource, TableFacts
+    from flipcost.audit._sources import RowBuilder, RowSource, TableFacts
     from flipcost.core.arrays import Array, Flags, Indices
     from flipcost.core.confusion import ConfusionCounts
     from flipcost.estimators import FlipCostClassifier
@@ -183,7 +183,7 @@ class AuditData:
     ----------
     source : RowSource
         Where the rows came from.
-    maker : RowMaker
+    maker : RowBuilder
         How its columns become features.
     facts : TableFacts
         What was counted in all rows.
@@ -208,7 +208,7 @@ class AuditData:
     """
 
     source: RowSource
-    maker: RowMaker
+    maker: RowBuilder
     facts: TableFacts
     labels: tuple[str, str]
     counts: tuple[int, int]
@@ -255,7 +255,7 @@ class AuditData:
         return RowCosts(*self.options.prices.extra) if own.is_constant else own
 
     @cached_property
-    def likely(self) -> RatePosterior:
+    def if_random(self) -> RatePosterior:
         """Error rates that expected costs suppose: of random errors, or what checked rows leave.
 
         Where nothing can be said of label errors: none, so that recorded labels are counted.
@@ -272,14 +272,14 @@ class AuditData:
         """Design effect of the error rates, or of what the rule costs if that is larger."""
         rows, model = self.rows, self.classifier
         called = bayes_calls(model.oof_probability_, self.money)
-        in_costs = rows.design(called, self.money, self.likely)
+        in_costs = rows.design(called, self.money, self.if_random)
         return max(1.0, len(rows.positive) / model.n_effective_, in_costs)
 
 
 def fit(
     source: RowSource,
     drawn: Drawn,
-    maker: RowMaker,
+    maker: RowBuilder,
     classifier: FlipCostClassifier,
     test: CleanRows | None = None,
 ) -> tuple[EvaluationRows, SuspectPool]:
@@ -359,7 +359,7 @@ def fit(
 
 
 def _with_others(
-    source: RowSource, pool: SuspectPool, maker: RowMaker, classifier: FlipCostClassifier
+    source: RowSource, pool: SuspectPool, maker: RowBuilder, classifier: FlipCostClassifier
 ) -> SuspectPool:
     """Add the most suspicious rows of those that were not drawn, which the model has not seen."""
     known, name = np.sort(pool.numbers), None

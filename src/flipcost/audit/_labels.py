@@ -34,7 +34,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.audit._options import AuditOptions
-    from flipcost.audit._sources import RowMaker, TableFacts
+    from flipcost.audit._sources import RowBuilder, TableFacts
     from flipcost.core.arrays import Array, Indices
     from flipcost.noise import WorkerRates
 
@@ -95,7 +95,7 @@ def label_warnings(
 
 
 def known_rate(
-    options: AuditOptions, facts: TableFacts, labels: Labels, maker: RowMaker
+    options: AuditOptions, facts: TableFacts, labels: Labels, maker: RowBuilder
 ) -> tuple[Any, list[str]]:
     """Return the rate that is given, or that second labels tell, and what to warn of.
 
@@ -114,7 +114,7 @@ def known_rate(
     return rate, notes + outside
 
 
-def _check_answers(maker: RowMaker, facts: TableFacts) -> list[str]:
+def _check_answers(maker: RowBuilder, facts: TableFacts) -> list[str]:
     """Refuse answers about rows that the table does not have; say if some are not in the sample."""
     if maker.answers is None:
         return []

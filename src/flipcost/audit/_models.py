@@ -64,20 +64,20 @@ class Candidate:
     ----------
     key, label : str
         Its short name, as in ``summary.json``, and its name for people.
-    called : ndarray of bool, shape (n,)
+    flagged : ndarray of bool, shape (n,)
         Rows that it flags at the user's costs, out of fold.
     tables : ConfusionCounts of shape (n_costs, 2, 2)
         Recorded labels against flags, at each cost of the grid.
     predict : callable
         From test rows and their costs to flags, by the model trained on all rows.
-    share_called : float
+    share_flagged : float
         Share of the rows that it flags.
     observed : Interval
         Cost of a row by recorded labels.
     clean, saving : Interval
         Cost of a row on clean labels, the error rates integrated out; and what the chosen model
         saves over this one.
-    likely, saving_likely : Interval
+    cost_if_random, saving_if_random : Interval
         The same two as they are shown first: if errors are random; where nothing can be said of
         errors, by recorded labels.
     test : Interval or None
@@ -90,15 +90,15 @@ class Candidate:
 
     key: str
     label: str
-    called: Flags
+    flagged: Flags
     tables: ConfusionCounts
     predict: Callable[[CleanRows, RowCosts], Flags]
-    share_called: float = 0.0
+    share_flagged: float = 0.0
     observed: Interval = field(default=_NOTHING)
     clean: Interval = field(default=_NOTHING)
     saving: Interval = field(default=_NOTHING)
-    likely: Interval = field(default=_NOTHING)
-    saving_likely: Interval = field(default=_NOTHING)
+    cost_if_random: Interval = field(default=_NOTHING)
+    saving_if_random: Interval = field(default=_NOTHING)
     test: Interval | None = None
     estimator: Any = None
     paid: ConfusionCounts | None = None
@@ -149,10 +149,10 @@ def compare(data: AuditData, grid: Array, index: int) -> list[Candidate]:
     if is_fitted(data.options.model):
         found.append(_saved(made))
     evaluated = [_evaluated(data, c, found[0]) for c in found]
-    cheaper = [c for c in evaluated if c.estimator is not None and c.saving_likely.high < 0]
+    cheaper = [c for c in evaluated if c.estimator is not None and c.saving_if_random.high < 0]
     if data.classifier.state_ == "small" or not cheaper:
         return evaluated
-    winner = min(cheaper, key=lambda c: c.likely.value)
+    winner = min(cheaper, key=lambda c: c.cost_if_random.value)
     order = [winner, *(c for c in evaluated if c is not winner)]
     return [_evaluated(data, c, winner) for c in order]
 
@@ -195,7 +195,7 @@ class _Comparison:
         key: str,
         label: str,
         count: Callable[[Array | None], ConfusionCounts],
-        called: Flags,
+        flagged: Flags,
         predict: Any,
         estimator: Any = None,
     ) -> Candidate:
@@ -207,14 +207,14 @@ class _Comparison:
                 np.stack([left[..., 0], flagged[..., 1]], axis=-1)
                 for left, flagged in ((miss.counts, alarm.counts), (miss.squares, alarm.squares))
             )
-            paid = ConfusionCounts(counts, self.rows.design(called, self.own) * squares)
+            paid = ConfusionCounts(counts, self.rows.design(flagged, self.own) * squares)
         if self.rows.call_squares is not None:
             # Rows that depend on each other count for fewer, here as at the user's costs.
-            plain = ConfusionCounts.from_labels(self.positive, called, self.weight).squares
-            known = self.rows.call_squares(called)
+            plain = ConfusionCounts.from_labels(self.positive, flagged, self.weight).squares
+            known = self.rows.call_squares(flagged)
             ratio = np.divide(known, plain, out=np.ones((2, 2)), where=plain > 0)
             tables = ConfusionCounts(tables.counts, ratio * tables.squares)
-        return Candidate(key, label, called, tables, predict, estimator=estimator, paid=paid)
+        return Candidate(key, label, flagged, tables, predict, estimator=estimator, paid=paid)
 
     def flagged_above(self, even: Array) -> Callable[[Array | None], ConfusionCounts]:
         """Return what counts rows as flagged at factors above those that they break even at."""
@@ -238,11 +238,11 @@ class _Comparison:
             estimator,
         )
 
-    def fixed(self, key: str, label: str, called: Flags, predict: Any = None) -> Candidate:
+    def fixed(self, key: str, label: str, flagged: Flags, predict: Any = None) -> Candidate:
         """Return a candidate whose flags do not depend on the costs."""
-        count = self.flagged_above(np.where(called, -np.inf, np.inf))
-        given = predict or (lambda test, _: np.full(len(test.X), bool(called[0])))
-        return self.candidate(key, label, count, called, given)
+        count = self.flagged_above(np.where(flagged, -np.inf, np.inf))
+        given = predict or (lambda test, _: np.full(len(test.X), bool(flagged[0])))
+        return self.candidate(key, label, count, flagged, given)
 
 
 def _flipcost(made: _Comparison) -> Candidate:
@@ -277,8 +277,8 @@ def _flipcost(made: _Comparison) -> Candidate:
         found = model.predict(data.maker.inputs(test.frame, model), **given)
         return np.asarray(found == model.pos_label)
 
-    called = bayes_calls(eta, made.own, answers[made.index])
-    return made.candidate("flipcost", "flipcost model", count, called, predict)
+    flagged = bayes_calls(eta, made.own, answers[made.index])
+    return made.candidate("flipcost", "flipcost model", count, flagged, predict)
 
 
 def _rivals(made: _Comparison) -> list[Candidate]:
@@ -365,7 +365,7 @@ def _uncorrected(made: _Comparison, folds: NDArray[Any]) -> Candidate:
         return ConfusionCounts(tables.counts[each, best], tables.squares[each, best])
 
     index = made.index
-    called = fold_scores(X, path[:, index, best[index]][:, None], folds)[0] > 0
+    flagged = fold_scores(X, path[:, index, best[index]][:, None], folds)[0] > 0
     l2, whole = _L2S[best[index]], ClassMoments.merge_all(parts)
     solved = solve_path(whole, [float(grid[index])], [1.0], [l2])[0, 0, 0, 0]
     if stake is not None:  # the estimator counts rows, not what they cost
@@ -375,7 +375,7 @@ def _uncorrected(made: _Comparison, folds: NDArray[Any]) -> Candidate:
         "ignoring",
         "uncorrected linear model",
         count,
-        called,
+        flagged,
         lambda test, _: np.asarray(test.X @ solved[:-1] + solved[-1] > 0),
         UnevenMarginClassifier(cost=made.cost, l2=l2),
     )
@@ -437,12 +437,12 @@ def _saved(made: _Comparison) -> Candidate:
     def predict(test: CleanRows | EvaluationRows, _: Any = None) -> Flags:
         return np.array([str(label) == positive for label in model.predict(test.frame)])
 
-    called = predict(made.rows)
+    flagged = predict(made.rows)
     if not (made.own.is_constant and hasattr(saved, "predict_proba")):
-        return made.fixed("saved", "saved model", called, predict)
+        return made.fixed("saved", "saved model", flagged, predict)
     probability = saved.predict_proba(made.rows.frame)[:, classes.index(positive)]
     count = made.flagged_above(break_even(probability, made.own))
-    return made.candidate("saved", "saved model", count, called, predict)
+    return made.candidate("saved", "saved model", count, flagged, predict)
 
 
 def _evaluated(data: AuditData, candidate: Candidate, winner: Candidate) -> Candidate:
@@ -450,66 +450,68 @@ def _evaluated(data: AuditData, candidate: Candidate, winner: Candidate) -> Cand
     wide, rows = data.classifier.rate_posterior_, data.rows
 
     def costs_by(posterior: RatePosterior) -> tuple[Interval, Interval]:
-        clean = _clean_cost(data, posterior, candidate.called)
+        clean = _clean_cost(data, posterior, candidate.flagged)
         same = candidate.key == winner.key
         return clean, _NOTHING if same else _saving(data, posterior, winner, candidate)
 
     clean, saving = costs_by(wide)
-    likely, saving_likely = (clean, saving) if data.likely is wide else costs_by(data.likely)
+    likely, saving_if_random = (
+        (clean, saving) if data.if_random is wide else costs_by(data.if_random)
+    )
     # Its own table of flags, not that of the grid: a saved model may cut elsewhere.
-    table = rows.table(candidate.called)
-    observed = cost_sums(rows.positive, candidate.called, rows.costs, rows.weight, table)
-    observed = observed.thinned(_design(rows, candidate.called, AS_RECORDED))
+    table = rows.table(candidate.flagged)
+    observed = cost_sums(rows.positive, candidate.flagged, rows.costs, rows.weight, table)
+    observed = observed.thinned(_design(rows, candidate.flagged, AS_RECORDED))
     return replace(
         candidate,
-        share_called=float(np.average(candidate.called, weights=rows.weight)),
+        share_flagged=float(np.average(candidate.flagged, weights=rows.weight)),
         observed=denoised_mean(observed, None, rows.level),
         clean=clean,
         saving=saving,
-        likely=likely,
-        saving_likely=saving_likely,
+        cost_if_random=likely,
+        saving_if_random=saving_if_random,
         test=_tested(data, candidate),
     )
 
 
 def _design(
-    rows: EvaluationRows, called: Flags, posterior: RatePosterior, labels: Flags | None = None
+    rows: EvaluationRows, flagged: Flags, posterior: RatePosterior, labels: Flags | None = None
 ) -> float:
     """Return the design effect of what flags cost, beyond what their table says."""
     if rows.costs.is_constant:
         return 1.0
-    return rows.design(called, rows.costs, posterior, labels=labels)
+    return rows.design(flagged, rows.costs, posterior, labels=labels)
 
 
 def _tested(data: AuditData, candidate: Candidate) -> Interval | None:
     """Return what flags cost by labels known to be right; None without such labels."""
     rows, test = data.rows, data.test
     if data.truth is not None:
-        sums = cost_sums(data.truth, candidate.called, rows.costs, rows.weight)
-        sums = sums.thinned(_design(rows, candidate.called, AS_RECORDED, data.truth))
+        sums = cost_sums(data.truth, candidate.flagged, rows.costs, rows.weight)
+        sums = sums.thinned(_design(rows, candidate.flagged, AS_RECORDED, data.truth))
     elif test is not None:
         of_test = row_prices(data.options.prices, test.frame, "The test table")
         costs = rows.costs if of_test is None else of_test
-        called = np.asarray(candidate.predict(test, costs), dtype=bool)
-        sums = cost_sums(test.positive, called, costs)
+        flagged = np.asarray(candidate.predict(test, costs), dtype=bool)
+        sums = cost_sums(test.positive, flagged, costs)
     else:
         return None
     return denoised_mean(sums, None, rows.level)
 
 
-def _clean_cost(data: AuditData, posterior: RatePosterior, called: Flags) -> Interval:
+def _clean_cost(data: AuditData, posterior: RatePosterior, flagged: Flags) -> Interval:
     """Return what flags cost on clean labels: by checked rows if there are any."""
     rows = data.rows
     return clean_cost(
         rows.positive,
-        called,
+        flagged,
         rows.costs,
         posterior,
         rows.weight,
-        table=rows.table(called),
+        table=rows.table(flagged),
         checked=rows.checked,
         probability=data.classifier.oof_probability_,
-        call_design=lambda called, posterior: _design(rows, called, posterior),
+        call_design=lambda flagged, posterior: _design(rows, flagged, posterior),
         level=rows.level,
     )
 
@@ -519,25 +521,25 @@ def _saving(
 ) -> Interval:
     """Return what the flags of one save over those of a rival, on the same rows."""
     rows, score = data.rows, data.classifier.oof_probability_
-    both = (rows.positive, winner.called, rival.called)
+    both = (rows.positive, winner.flagged, rival.flagged)
     if rows.checked is None:
         if rows.costs.is_constant:
             cells = both[0] + 2 * both[1].astype(np.intp) + 4 * both[2]
             design = rows.cell_design(cells)
         else:
-            design = rows.design(winner.called, rows.costs, posterior, rival.called)
+            design = rows.design(winner.flagged, rows.costs, posterior, rival.flagged)
         return paired_saving(*both, rows.costs, posterior, rows.weight, rows.level, design)
     expected = given_label(score, rows.positive, posterior.mean)
     low, high = rows.checked.saving_interval(
         positive=rows.positive,
-        called=winner.called,
-        rival_called=rival.called,
+        called=winner.flagged,
+        rival_called=rival.flagged,
         expected=expected,
         score=score,
         costs=rows.costs,
         sample_weight=rows.weight,
         level=rows.level,
     )
-    ours, theirs = (_clean_cost(data, posterior, c.called).value for c in (winner, rival))
+    ours, theirs = (_clean_cost(data, posterior, c.flagged).value for c in (winner, rival))
     value = theirs - ours
     return Interval(value, min(low, value), max(high, value))

@@ -59,7 +59,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._labels import PooledLabels
     from flipcost.audit._models import Candidate
-    from flipcost.audit._sources import RowMaker, RowSource
+    from flipcost.audit._sources import RowBuilder, RowSource
     from flipcost.core.arrays import Array
     from flipcost.core.costs import CostLike
 
@@ -386,7 +386,7 @@ def _classifier(options: AuditOptions) -> FlipCostClassifier:
     )
 
 
-def _clean_rows(table: Any, maker: RowMaker, labels: tuple[str, str]) -> CleanRows:
+def _clean_rows(table: Any, maker: RowBuilder, labels: tuple[str, str]) -> CleanRows:
     """Read a table with clean labels by the columns of the one that is audited."""
     target = maker.roles.target
     piece = Piece("The test table", 0, as_arrow(table))
@@ -423,7 +423,7 @@ def _assemble(data: AuditData) -> Findings:
         n_rows=sum(counts),
         n_rows_total=data.facts.n_rows,
         n_positive=counts[1],
-        n_judged=len(rows.positive),
+        n_evaluated=len(rows.positive),
         n_effective=model.n_effective_,
         n_test=0 if data.test is None else len(data.test.positive),
         reading=data.source.reading,

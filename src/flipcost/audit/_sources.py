@@ -133,7 +133,7 @@ class MadePiece:
 
 
 @dataclass(frozen=True, eq=False)
-class RowMaker:
+class RowBuilder:
     """Turn a piece of columns into labels, weights and, once columns are learned, features.
 
     Parameters
@@ -273,7 +273,7 @@ class RowSource(ABC):
         self.reading = reading
         self.notes: list[str] = []
 
-    def columns_read(self, maker: RowMaker) -> list[str]:
+    def columns_read(self, maker: RowBuilder) -> list[str]:
         """Return the columns that rows are needed with, the target first."""
         return self.options.columns_read(maker.columns, self.names, self.name)
 
@@ -282,7 +282,7 @@ class RowSource(ABC):
         """Return rows to judge the columns by, in blocks, and the numbers of these rows."""
 
     @abstractmethod
-    def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
+    def draw(self, maker: RowBuilder, size: int) -> tuple[TableFacts, LabelSample]:
         """Count all rows, and draw those to learn from."""
 
     @abstractmethod
@@ -310,7 +310,7 @@ class CountedSample:
 class DrawTask:
     """Count the rows of a piece, and draw some of them."""
 
-    maker: RowMaker
+    maker: RowBuilder
     size: int
     seed: int
     n_parts: int = 1
@@ -358,7 +358,7 @@ class ScoreTask:
     have no places.
     """
 
-    maker: RowMaker
+    maker: RowBuilder
     model: FlipCostClassifier
     prices: Costs
     known: NDArray[Any]
@@ -428,7 +428,7 @@ class TableInMemory(RowSource):
         self._table, self._rows = self._table.take(pa.array(kept)), self._rows[kept]
         return [(self._table.select(columns), self._rows)]
 
-    def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
+    def draw(self, maker: RowBuilder, size: int) -> tuple[TableFacts, LabelSample]:
         """Read the one piece, and draw from it."""
         made = maker.read(self._piece())
         facts = replace(made.facts, n_rows=self._n_rows, unlabelled=self._unlabelled)
@@ -457,7 +457,7 @@ class FilesInPasses(RowSource):
         blocks = self._files.look(columns, _LOOK_ROWS)
         return [(block, np.arange(block.num_rows)) for block in blocks]
 
-    def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
+    def draw(self, maker: RowBuilder, size: int) -> tuple[TableFacts, LabelSample]:
         """Read all rows once."""
         self.say("drawing rows")
         table = self._table(maker)
@@ -471,7 +471,7 @@ class FilesInPasses(RowSource):
         found: Scored | None = self._table(task.maker).reduce(task)
         return found
 
-    def _table(self, maker: RowMaker) -> FileTable:
+    def _table(self, maker: RowBuilder) -> FileTable:
         read = self.columns_read(maker)
         layout = Layout(self.options.target, tuple(read[1:]))
         reading = Reading(layout, on_cluster=self._on_cluster)
@@ -507,7 +507,7 @@ class TableInEngine(RowSource):
         frame, rows = self._table.look(columns, _LOOK_ROWS, self._n_rows)
         return [(frame, rows)] if frame.num_rows else []
 
-    def draw(self, maker: RowMaker, size: int) -> tuple[TableFacts, LabelSample]:
+    def draw(self, maker: RowBuilder, size: int) -> tuple[TableFacts, LabelSample]:
         """Count labels by a query, and draw rows by another."""
         options = self.options
         self.say("counting")
@@ -565,13 +565,13 @@ class TableInEngine(RowSource):
         )
         return found
 
-    def _called(self, maker: RowMaker, values: Sequence[Any]) -> list[str]:
+    def _called(self, maker: RowBuilder, values: Sequence[Any]) -> list[str]:
         codes, texts = label_codes(pa.array(values), self.options.target)
         names = plain_labels(texts, numbers=maker.numbers)
         return [names[code] for code in codes]
 
     def _pairs(
-        self, maker: RowMaker, others: Sequence[str], names: dict[Any, str]
+        self, maker: RowBuilder, others: Sequence[str], names: dict[Any, str]
     ) -> Counter[tuple[str, ...]]:
         pairs: Counter[tuple[str, ...]] = Counter()
         for (label, *told), n in self._table.patterns(others):

@@ -114,7 +114,7 @@ def _changes(first: Findings, second: Findings) -> list[list[str]]:
     wrong = percent(known["wrong_labels"] / first.table.n_rows)
     return [
         ["error rate", *(share_span(r.labels.errors.share) for r in both), wrong],
-        ["expected cost", *(span(r.best.likely, scale) for r in both), ""],
+        ["expected cost", *(span(r.best.cost_if_random, scale) for r in both), ""],
         ["true cost", *true, ""],
     ]
 

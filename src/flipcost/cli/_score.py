@@ -77,7 +77,7 @@ class RowScorer:
                     writer = writer or _writer(place, shown.schema)
                     writer.write_batch(shown)
                 rows += batch.num_rows
-                flagged += batch.column("called_positive").true_count
+                flagged += batch.column("flagged").true_count
         finally:
             if writer is not None:
                 writer.close()
@@ -120,7 +120,7 @@ class RowScorer:
             column = take_column(table, self.id_column, str(self.data))
             columns["id"] = as_text(column, self.id_column, "names of rows")
         columns["prediction"] = pa.array(formula.labels).take(pa.array(flagged.astype(int)))
-        columns["called_positive"] = pa.array(flagged)
+        columns["flagged"] = pa.array(flagged)
         columns["probability_positive"] = pa.array(probability)
         if costs is None and self.capacity is not None:
             own: Any = formula.decision.costs
@@ -153,7 +153,7 @@ class RowScorer:
             for name, places, row, gain in _parts(batch):
                 flagged[places] = best[name].are_flagged(gain[places], row[places])
             columns = {name: batch.column(name) for name in batch.schema.names}
-            columns["called_positive"] = pa.array(flagged)
+            columns["flagged"] = pa.array(flagged)
             columns["prediction"] = labels.take(pa.array(flagged.astype(int)))
             yield pa.RecordBatch.from_pydict(columns)
 

@@ -36,7 +36,7 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
         With an input of shape (n, 1) for each column that is used, by its name: numbers in double
         precision, NaN where missing; yes and no as 1 and 0; dates as days since 1970; categories
         as texts, "" where missing; where costs differ by row, also the columns that they are
-        computed from. Outputs are ``probability_positive``, ``called_positive`` and
+        computed from. Outputs are ``probability_positive``, ``flagged`` and
         ``prediction``, of shape (n,).
 
     Notes
@@ -51,7 +51,7 @@ def to_onnx(model: Any, *, decision: bool = True) -> Any:
     >>> X, y = np.arange(8.0)[:, None], np.arange(8) > 3
     >>> graph = to_onnx(UnevenMarginClassifier(cost=0.25).fit(X, y)).graph
     >>> [thing.name for thing in graph.input], [thing.name for thing in graph.output]
-    (['x0'], ['probability_positive', 'called_positive', 'prediction'])
+    (['x0'], ['probability_positive', 'flagged', 'prediction'])
     """
     try:
         import onnx  # noqa: PLC0415 - an extra
@@ -97,7 +97,7 @@ class _Graph(Steps[str]):
         outputs = [helper.make_tensor_value_info(probability, kinds.DOUBLE, [None])]
         if decision:
             self._decide(probability, scores)
-            outputs.append(helper.make_tensor_value_info("called_positive", kinds.BOOL, [None]))
+            outputs.append(helper.make_tensor_value_info("flagged", kinds.BOOL, [None]))
             outputs.append(helper.make_tensor_value_info("prediction", kinds.STRING, [None]))
         priced = decision and self.formula.decides_by_costs
         inputs = [
@@ -255,9 +255,9 @@ class _Graph(Steps[str]):
                 fn, fp, tp, tn = map(self._arithmetic, decision.expressions)
                 costs = self.apply("-", fn, tp), self.apply("-", fp, tn)
             called = self.flagged(probability, self._flat(scores), costs)
-        self.node("Identity", called, name="called_positive")
+        self.node("Identity", called, name="flagged")
         no, yes = (self._text(label) for label in self.formula.labels)
-        self.node("Where", "called_positive", yes, no, name="prediction")
+        self.node("Where", "flagged", yes, no, name="prediction")
 
     def _arithmetic(self, expression: Expression) -> str:
         """Return a cost, shape (n,) or ()."""

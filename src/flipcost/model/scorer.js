@@ -1,6 +1,6 @@
 // Scores rows by a model that flipcost.export.to_json wrote. In a page:
 //   const result = flipcost.score(model, {age: 50, town: "Paris", seen: "2024-02-01"});
-//   result.probability_positive, result.called_positive, result.prediction
+//   result.probability_positive, result.flagged, result.prediction
 // and in Node.js the same after `const flipcost = require("./scorer.js")`. A missing value is null,
 // undefined, NaN or an empty text; a date is a Date, days since 1970, or text.
 (function (root) {
@@ -154,8 +154,8 @@
       : readLink(model.link, scores[0]);
     const result = { probability_positive: probability };
     if (model.decision) {
-      result.called_positive = decide(model, row, scores[0], probability);
-      result.prediction = model.labels[result.called_positive ? 1 : 0];
+      result.flagged = decide(model, row, scores[0], probability);
+      result.prediction = model.labels[result.flagged ? 1 : 0];
     }
     return result;
   }

@@ -60,7 +60,7 @@ def to_sql(
     Returns
     -------
     str
-        A query with the columns ``keep``, ``probability_positive``, ``called_positive`` and
+        A query with the columns ``keep``, ``probability_positive``, ``flagged`` and
         ``prediction``.
 
     Notes
@@ -365,7 +365,7 @@ class _Writer(Steps[str]):
         called = called or self.flagged("probability_positive", "fc_q0", costs)
         no, yes = map(self.dialect.string, self.formula.labels)
         prediction = f"CASE WHEN {called} THEN {yes} WHEN NOT ({called}) THEN {no} END"
-        return {"called_positive": called, "prediction": prediction}
+        return {"flagged": called, "prediction": prediction}
 
 
 def _named(expression: str, name: str) -> str:

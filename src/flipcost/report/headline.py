@@ -121,7 +121,7 @@ def next_step(result: Findings) -> str:
         listed = " in suspects.csv" if result.batch_file else ""
         return f"review the {count(wrong, 'likeliest error')}{listed}"
     rival = rival_of(result)
-    is_tie = rival is not None and _is_tie(rival.saving_likely)
+    is_tie = rival is not None and _is_tie(rival.saving_if_random)
     return "deploy whichever is easier to run" if is_tie else "deploy it"
 
 
@@ -147,15 +147,15 @@ def _worth(batch: Batch) -> float:
 def checks_pay(result: Findings) -> bool:
     """Tell whether checking the next rows is expected to save more than hardly anything."""
     batch = result.recheck.batch
-    cost = result.unit * result.best.likely.value
+    cost = result.unit * result.best.cost_if_random.value
     return batch is not None and _worth(batch) >= priors.LITTLE * cost
 
 
 def rival_of(result: Findings) -> Candidate | None:
     """Return the cheapest of the others that decide otherwise; None where all decide alike."""
     best = result.best
-    others = [c for c in result.models.candidates if np.any(c.called != best.called)]
-    return min(others, key=lambda c: c.likely.value, default=None)
+    others = [c for c in result.models.candidates if np.any(c.flagged != best.flagged)]
+    return min(others, key=lambda c: c.cost_if_random.value, default=None)
 
 
 def saving_phrase(saving: Interval, scale: float, rival: str) -> str:
@@ -212,7 +212,7 @@ def _use(result: Findings) -> str:
     what = f"Flag {constant} row" if constant else what
     if rival is None:
         return f"{what}: no other model decides otherwise."
-    saving, against = rival.saving_likely, name_in_sentence(rival)
+    saving, against = rival.saving_if_random, name_in_sentence(rival)
     saved = saving_phrase(saving, scale_of(result), against)
     if not _is_tie(saving):
         return f"{what}: {basis}{'that' if constant else 'it'} {saved}."

@@ -216,12 +216,12 @@ def _depth(result: Findings) -> dict[str, Any]:
         [(LEFT + (RIGHT - LEFT) * depth, f"{depth:.0%}") for depth in _DEPTHS],
         "share of rows flagged",
     )
-    asked = sum(one.n_called for one in found.called) / result.table.n_rows
+    asked = sum(one.n_flagged for one in found.flagged) / result.table.n_rows
     data = {
         "depth": _short(curve.depth),
         "x": _short(x),
         "n": result.table.n_rows,
-        "start": curve.at(asked) if found.called else curve.best(),
+        "start": curve.at(asked) if found.flagged else curve.best(),
         **{name: [_short(row) for row in values] for name, values in curve.clean.items()},
     }
     return {"profit": profit, "data": data}

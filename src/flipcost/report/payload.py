@@ -79,7 +79,7 @@ def _side(rate: float, most: float) -> dict[str, float]:
 def _candidate(candidate: Candidate, result: Findings) -> dict[str, Any]:
     # Money where prices differ by row; the script counts in shares of mean prices.
     unit = result.unit * result.priced.cost / result.priced.mean_prices[1]
-    likely = candidate.likely
+    likely = candidate.cost_if_random
     counts, squares = candidate.tables.counts, candidate.tables.squares
     same = np.array_equal(counts, squares)
     return {

@@ -117,10 +117,10 @@ def _answer(result: Findings, say: Callable[[str], str], later: str | None) -> d
 def model_bars(result: Findings) -> list[dict[str, Any]]:
     """Return each model with its expected cost, and where its dot and its interval lie in %."""
     scale, best = scale_of(result), result.best
-    found = sorted(result.models.candidates, key=lambda c: (c is not best, c.likely.value))
+    found = sorted(result.models.candidates, key=lambda c: (c is not best, c.cost_if_random.value))
     # The most expensive, mostly a constant, may leave the picture; the others must not shrink.
-    second = sorted(c.likely.value for c in found)[-2:][0]
-    most = min(max(c.likely.high for c in found), 2 * second) or 1.0
+    second = sorted(c.cost_if_random.value for c in found)[-2:][0]
+    most = min(max(c.cost_if_random.high for c in found), 2 * second) or 1.0
 
     def place(cost: float) -> float:
         return round(100 * min(cost / most, 1.0), 1)
@@ -128,11 +128,11 @@ def model_bars(result: Findings) -> list[dict[str, Any]]:
     return [
         {
             "name": candidate_name(c, result),
-            "said": span(c.likely, scale),
-            "low": place(c.likely.low),
-            "high": place(c.likely.high),
-            "dot": place(c.likely.value),
-            "beyond": c.likely.value > most,
+            "said": span(c.cost_if_random, scale),
+            "low": place(c.cost_if_random.low),
+            "high": place(c.cost_if_random.high),
+            "dot": place(c.cost_if_random.value),
+            "beyond": c.cost_if_random.value > most,
         }
         for c in found
     ]

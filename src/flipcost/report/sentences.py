@@ -58,10 +58,10 @@ def title_sentence(result: Findings) -> str:
     if truly is not None and not result.labels.leaks and share not in ends:
         outside = not truly.low <= recorded <= truly.high
         said += f", truly about {share_span(truly)}" if outside else ""
-    if table.n_effective and table.n_effective < 0.95 * table.n_judged:
+    if table.n_effective and table.n_effective < 0.95 * table.n_evaluated:
         said += f"; effective sample size {table.n_effective:,.0f} (related rows)"
     if table.reading:
-        said += f"; {table.reading}, models compared on {count(table.n_judged, 'row')}"
+        said += f"; {table.reading}, models compared on {count(table.n_evaluated, 'row')}"
     return f"{said}."
 
 
@@ -107,10 +107,12 @@ def candidate_table(
     if best.test is not None:
         heads.append("true cost" if result.labels.known_flips else "cost on test rows")
     rows = []
-    for c in sorted(result.models.candidates, key=lambda c: (c is not best, c.likely.value)):
-        same = bool(np.all(c.called == best.called))
-        saved = "same decisions" if same else span(c.saving_likely, scale)
-        row = [candidate_name(c, result), span(c.likely, scale), "" if c is best else saved]
+    for c in sorted(
+        result.models.candidates, key=lambda c: (c is not best, c.cost_if_random.value)
+    ):
+        same = bool(np.all(c.flagged == best.flagged))
+        saved = "same decisions" if same else span(c.saving_if_random, scale)
+        row = [candidate_name(c, result), span(c.cost_if_random, scale), "" if c is best else saved]
         if recorded:
             row.insert(1, figure(scale * c.observed.value))
         if c.test is not None:
@@ -323,13 +325,13 @@ def decision_answers(result: Findings) -> list[tuple[str, str]]:
 
 
 def _flagged_sentence(result: Findings) -> str:
-    flagged = result.models.decisions.called
+    flagged = result.models.decisions.flagged
     positive, (first, *more) = label(result.table.positive), flagged
-    if not any(one.n_called for one in flagged):
+    if not any(one.n_flagged for one in flagged):
         return "No row is worth flagging."
     if not more and first.group is None:
         return capital(
-            f"{supposed(result)}, the {count(first.n_called, 'row')} that save most hold "
+            f"{supposed(result)}, the {count(first.n_flagged, 'row')} that save most hold "
             f"{share_span(first.recall)} of true {positive} rows, with precision "
             f"{share_span(first.precision)}; flagging them saves "
             f"{span(first.profit, 1000 / first.n_rows)}."
@@ -344,18 +346,18 @@ def _flagged_sentence(result: Findings) -> str:
 def capacity_table(result: Findings) -> tuple[list[str], list[list[str]]]:
     """Return a table of what flagging within the capacity of each group finds and saves."""
     found = result.models.decisions
-    if found.capacity is None or found.called[0].group is None:
+    if found.capacity is None or found.flagged[0].group is None:
         return [], []
     heads = ["group", "flagged", "recall", "precision", "saving per 1,000 rows"]
     rows = [
         [
             str(one.group),
-            f"{one.n_called:,}",
+            f"{one.n_flagged:,}",
             share_span(one.recall),
             share_span(one.precision),
             span(one.profit, 1000 / one.n_rows),
         ]
-        for one in found.called
+        for one in found.flagged
     ]
     return heads, rows
 

@@ -45,10 +45,11 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import numpy as np
+from numpy.typing import ArrayLike
 from scipy.special import betaincinv, betaln, expit, log_expit, logit
 
 from flipcost.core import priors
-from flipcost.core.arrays import Array, Flags, Indices
+from flipcost.core.arrays import Array, Flags, Indices, unit_weights
 from flipcost.core.confusion import Interval
 
 _SEED = 0
@@ -95,7 +96,7 @@ def fit_crowd(
     label: Flags,
     n_items: int,
     *,
-    counts: Array | None = None,
+    counts: ArrayLike | None = None,
     truth: Array | None = None,
     prior: Array | None = None,
     n_workers: int | None = None,
@@ -130,7 +131,7 @@ def fit_crowd(
         Of the intervals.
     """
     n_workers = int(worker.max()) + 1 if n_workers is None else n_workers
-    copies = np.ones(n_items) if counts is None else np.asarray(counts, dtype=float)
+    copies = unit_weights(counts, n_items)
     unknown = np.full(n_items, np.nan)
     labels = _Labels(
         item,

@@ -167,20 +167,8 @@ def feasible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
     array([[3., 0.],
            [0., 3.]])
     """
-    return clip_counts(table.denoised(noise_rate), table.counts)
-
-
-def clip_counts(denoised: Array, counts: Array) -> Array:
-    """Clip denoised counts to the feasible range, given the counts that they were made of.
-
-    Examples
-    --------
-    >>> clip_counts(np.array([[4.0, -1.0], [-1.0, 4.0]]), np.array([[3.0, 0.0], [0.0, 3.0]]))
-    array([[3., 0.],
-           [0., 3.]])
-    """
-    called = counts.sum(axis=-2)
-    positive = np.clip(denoised[..., 1, :], 0.0, called)
+    called = table.counts.sum(axis=-2)
+    positive = np.clip(table.denoised(noise_rate)[..., 1, :], 0.0, called)
     return np.stack([called - positive, positive], axis=-2)
 
 

@@ -25,12 +25,12 @@ from scipy.special import expit, logit
 
 from flipcost.core.arrays import Array, unit_weights
 from flipcost.core.clean_means import LabelSums, cost_sums
-from flipcost.core.confusion import Interval, clip_interval
+from flipcost.core.confusion import Interval, clip_interval, clip_intervals
 from flipcost.core.costs import RowCosts
 from flipcost.core.noise import clean_eta, noisy_eta
 from flipcost.core.rate_posterior import (
     RatePosterior,
-    mixture_interval,
+    mixture_intervals,
     weighted_interval,
     wrong_share_at,
 )
@@ -151,16 +151,10 @@ def segment_figures(
     )
     worst = _chance_worst([w[1] for w in wrong], wide)
     found = [
-        Segment(
-            str(name),
-            float(weight[parts[j]].sum()),
-            wrong[j][0],
-            cost[j],
-            precision[j],
-            recall[j],
-            worst[j],
+        Segment(str(name), float(weight[rows].sum()), share, *figures)
+        for name, rows, (share, _), *figures in zip(
+            names, parts, wrong, cost, precision, recall, worst, strict=True
         )
-        for j, name in enumerate(names)
     ]
     return sorted(found, key=lambda segment: -segment.wrong_share.value)
 
@@ -330,12 +324,9 @@ def _pooled(
     """Pool estimates partially; each with its interval."""
     values, errors = (np.array(part) for part in zip(*found, strict=True))
     means, sds, mass = pool_normal(values, errors)
-    result = []
-    for j in range(len(values)):
-        low, high = mixture_interval(means[:, j], sds[:, j], mass, level)
-        value = float(mass @ means[:, j])
-        result.append(Interval(*clip_interval(value, low, high, least, most)))
-    return result
+    low, high = mixture_intervals(means.T, sds.T, mass, level)
+    clipped = clip_intervals(mass @ means, low, high, least, most)
+    return [Interval(*one) for one in clipped.tolist()]
 
 
 def pool_normal(values: ArrayLike, errors: ArrayLike) -> tuple[Array, Array, Array]:

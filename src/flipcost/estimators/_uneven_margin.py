@@ -18,7 +18,6 @@ from flipcost._validation import (
     StrOptions,
     check_weights,
     fit_context,
-    positive_index,
     validate_rows,
 )
 from flipcost.core.arrays import unit_weights
@@ -33,7 +32,6 @@ from flipcost.estimators.base import (
     COST_AND_RATE,
     LinearClassifier,
     PricedScoreMixin,
-    check_positive,
     check_table,
     dask_table,
     folds_or_splits,
@@ -56,9 +54,7 @@ class _ClosedForm(PricedScoreMixin, LinearClassifier):
         """Keep the labels of a table and names of its features; return moments and both labels."""
         found = table.fold_moments(n_folds)
         both = found.oriented()  # says so when there is one label only
-        self.classes_ = np.array(sorted(both.labels))
-        positive = both.labels[positive_index(self.classes_, self.pos_label)]
-        check_positive(table, positive, self.pos_label)
+        positive = self._table_labels(table, both.labels)
         self.n_features_in_ = both.parts[0].n_features
         name_features(self, both.names)
         return both.oriented(positive)

@@ -56,6 +56,19 @@ class BinaryClassifier(ClassifierMixin, BaseEstimator):
         self._index = positive_index(self.classes_, self.pos_label)
         return second if self._index == 1 else ~second
 
+    def _table_labels(self, table: Table, labels: Any) -> Any:
+        """Keep the labels of a table as classes, and return the positive one."""
+        classes = sorted(labels)
+        self.classes_ = np.array(classes)
+        positive = classes[positive_index(self.classes_, self.pos_label)]
+        if table.positive is not None and table.positive != positive:
+            msg = (
+                f"`pos_label` must be the positive label of the table, {table.positive!r}; got "
+                f"{self.pos_label!r}, which means {positive!r}. Set pos_label={table.positive!r}."
+            )
+            raise ValueError(msg)
+        return positive
+
     def _classes_of(self, positive: Flags) -> NDArray[Any]:
         """Return the labels of rows that are, or are not, flagged as positive."""
         return self.classes_[np.where(positive, self._index, 1 - self._index)]
@@ -301,16 +314,6 @@ def check_table(table: Any, cost: Any = None) -> None:
         msg = (
             "Costs that differ by row need rows in memory, not a table: moments by class do not "
             "tell what their rows cost. Give one cost, or learn from a sample of the rows."
-        )
-        raise ValueError(msg)
-
-
-def check_positive(table: Any, positive: Any, pos_label: Any) -> None:
-    """Refuse a positive label other than the one the table has."""
-    if table.positive is not None and table.positive != positive:
-        msg = (
-            f"`pos_label` must be the positive label of the table, {table.positive!r}; got "
-            f"{pos_label!r}, which means {positive!r}. Set pos_label={table.positive!r}."
         )
         raise ValueError(msg)
 

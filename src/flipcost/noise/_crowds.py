@@ -247,8 +247,7 @@ class CrowdLabels:
         UserWarning
             When two annotators disagree on more than half of the items, beyond sampling error.
         """
-        table = np.full((len(self.items_), len(self.workers_)), -1, dtype=np.int8)
-        table[self._item, self._worker] = self._label
+        table = self._table()
         table = table[(table >= 0).sum(axis=1) >= 2]
         if not len(table):
             msg = (
@@ -291,25 +290,25 @@ class CrowdLabels:
         some = weight > 1e-6
         return item[some], positive[some], weight[some]
 
-    def _fit(self, truth: Array, prior: Array | None, level: float) -> CrowdFit:
-        n, known = len(self.items_), ~np.isnan(truth)
-        if len(self.workers_) > 10 or prior is not None:
-            given = truth if known.any() else None
-            return fit_crowd(
-                self._item, self._worker, self._label, n, truth=given, prior=prior, level=level,
-                n_workers=len(self.workers_),
-            )  # fmt: skip
-        # With few annotators many items are labelled alike: fit one item of each pattern.
-        table = np.full((n, len(self.workers_) + 1), -1, dtype=np.int8)
+    def _table(self) -> NDArray[np.int8]:
+        """Return labels by item and annotator; -1 is none."""
+        table = np.full((len(self.items_), len(self.workers_)), -1, dtype=np.int8)
         table[self._item, self._worker] = self._label
-        table[known, -1] = truth[known]
-        kinds, kind, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
-        kind = kind.reshape(-1)
-        item, worker = np.nonzero(kinds[:, :-1] >= 0)
-        label = kinds[item, worker] == 1
-        given = np.where(kinds[:, -1] < 0, np.nan, kinds[:, -1]) if known.any() else None
+        return table
+
+    def _fit(self, truth: Array, prior: Array | None, level: float) -> CrowdFit:
+        item, worker, label, counts = self._item, self._worker, self._label, None
+        kind = np.arange(len(self.items_))
+        if len(self.workers_) <= 10 and prior is None:
+            # With few annotators many items are labelled alike: fit one item of each pattern.
+            known = np.where(np.isnan(truth), -1, truth).astype(np.int8)
+            table = np.column_stack([self._table(), known])
+            kinds, kind, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
+            item, worker = np.nonzero(kinds[:, :-1] >= 0)
+            label = kinds[item, worker] == 1
+            truth, kind = np.where(kinds[:, -1] < 0, np.nan, kinds[:, -1]), kind.reshape(-1)
         found = fit_crowd(
-            item, worker, label, len(kinds), counts=counts.astype(float), truth=given, level=level,
+            item, worker, label, len(truth), counts=counts, truth=truth, prior=prior, level=level,
             n_workers=len(self.workers_),
         )  # fmt: skip
         return replace(found, probability=found.probability[kind], vote=found.vote[kind])

@@ -19,7 +19,6 @@ from flipcost._validation import (
     check_sizes,
     check_weights,
     fit_context,
-    positive_index,
     validate_data,
 )
 from flipcost.core.arrays import Array, Flags
@@ -30,7 +29,6 @@ from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.estimators.base import (
     BinaryClassifier,
     PricedScoreMixin,
-    check_positive,
     check_table,
     dask_table,
     generator,
@@ -577,11 +575,8 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         self._options()
         check_table(table)
         found = table.draw(sample_rows)
-        classes = np.array(sorted(found.labels))
-        if len(classes) != 2:
-            check_two_labels(found.labels)
-        positive = classes[positive_index(classes, self.pos_label)]
-        check_positive(table, positive, self.pos_label)
+        check_two_labels(found.labels)
+        positive = self._table_labels(table, found.labels)
         rows, labels = found.rows, np.array(found.labels)[found.codes]
         own = self.estimator is None and isinstance(self.features, str)
         X = rows.frame

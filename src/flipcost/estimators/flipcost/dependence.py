@@ -146,12 +146,10 @@ def read_dependence(
         raise FlipCostError(msg)
     if time is not None:
         return _by_time(learned, value_codes(time, len(learned), "time"), cv)
-    kind, codes = "groups", None
+    kind, codes = "copies", _copies(X) if groups is None else None
     if groups is not None:
-        codes = value_codes(groups, len(learned), "groups")
+        kind, codes = "groups", value_codes(groups, len(learned), "groups")
         codes = None if len(np.unique(codes)) == len(codes) else codes  # all of their own
-    else:
-        kind, codes = "copies", _copies(X)
     classes = learned.astype(np.int8)
     n_folds = usual_folds(len(learned)) if cv is None else cv
     if codes is None:

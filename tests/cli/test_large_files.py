@@ -10,7 +10,7 @@ import pyarrow.csv as pc
 import pyarrow.parquet as pq
 import pytest
 
-from flipcost.cli import _audit, main
+from flipcost.cli import main
 from flipcost.tables import files
 from flipcost.tables.files import expected_rows
 from tests.audit.helpers import noisy_table
@@ -54,7 +54,7 @@ def test_a_file_beyond_the_share_of_memory_is_read_in_passes(rows, capsys, monke
 @pytest.mark.parametrize("name", ["a.csv", "a.csv.gz", "a.parquet"])
 def test_all_rows_are_looked_at_unless_a_sample_is_asked_for(name, rows, capsys, monkeypatch):
     """Of more rows than are held all are read in passes, whether that shows before or not."""
-    monkeypatch.setattr(_audit, "_HELD_ROWS", 2000)
+    monkeypatch.setattr("flipcost.tables.sample.SAMPLE_ROWS", 2000)
     (rows / "a.csv.gz").write_bytes(gzip.compress((rows / "a.csv").read_bytes()))
     pq.write_table(noisy_table(3000).drop_columns("truth"), rows / "a.parquet")
     args = ["audit", rows / name, *OPTIONS, "--json", "--overwrite", "--out", rows / "out"]

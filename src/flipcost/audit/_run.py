@@ -49,7 +49,7 @@ from flipcost.tables.files import open_files
 from flipcost.tables.paths import is_many
 from flipcost.tables.roles import Roles
 from flipcost.tables.rows import Piece
-from flipcost.tables.sample import sample_size
+from flipcost.tables.sample import SAMPLE_ROWS, sample_size
 from flipcost.tables.scan import dask_client, sql_engine
 from flipcost.tables.sniff import sniff
 from flipcost.tables.steps import PlainColumns
@@ -209,17 +209,16 @@ def audit_sql(
     target: str,
     cost: CostLike | None = None,
     *,
-    max_rows: int = 200_000,
-    random_state: int = 0,
     progress: Callable[[str], object] | None = None,
     **options: Any,
 ) -> Findings:
     """Audit a table of a database, or what a query gives.
 
-    A table of at most `max_rows` rows is taken as it is. Of a larger one labels are counted by
-    queries, and this many rows are drawn, all that were checked among them, which are weighted to
-    represent all. Then all rows come by once, to find the most suspicious labels. Of a query
-    without `id` only the drawn rows are audited, and the result says so.
+    A table of at most `max_rows` rows, 200,000 if that is not given, is taken as it is. Of a larger
+    one labels are counted by queries, and this many rows are drawn, all that were checked among
+    them, which are weighted to represent all. Then all rows come by once, to find the most
+    suspicious labels. Of a query without `id` only the drawn rows are audited, and the result says
+    so.
 
     Parameters
     ----------
@@ -231,10 +230,6 @@ def audit_sql(
         The column of labels.
     cost : Costs or float, default=None
         Prices of the mistakes, or the share that a false positive bears, as in `audit`.
-    max_rows : int, default=200_000
-        Learn from at most this many rows, drawn where there are more.
-    random_state : int, default=0
-        Of the draw, and of the audit.
     progress : callable, default=None
         Called with a word on each step.
     **options
@@ -260,9 +255,7 @@ def audit_sql(
     ('rule', 1000)
     """
     options.setdefault("name", query_or_table)
-    asked = AuditOptions(
-        target=target, cost=cost, max_rows=max_rows, random_state=random_state, **options
-    )
+    asked = AuditOptions(target=target, cost=cost, **options)
     _refuse_annotators(asked)
     if asked.rounds and asked.id is None:
         msg = (
@@ -278,14 +271,14 @@ def audit_sql(
         if not n_rows:
             msg = f"{query_or_table.strip()!r} must hold rows to audit; got none."
             raise SourceError(msg)
-        why = None
+        why, max_rows = None, asked.max_rows or SAMPLE_ROWS
         if n_rows > max_rows:
             try:
                 return _walk(TableInEngine(engine, n_rows, asked, progress))
             except NeedsRowsError as error:
                 why = str(error)
         say("taking rows")
-        rows = engine.rows(None if why is None else max_rows, n_rows, random_state)
+        rows = engine.rows(None if why is None else max_rows, n_rows, asked.random_state)
     finally:
         engine.close()
     source = TableInMemory(rows, asked, progress, n_rows=n_rows)

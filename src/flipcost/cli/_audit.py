@@ -33,8 +33,6 @@ if TYPE_CHECKING:
     from flipcost.core.costs import Costs
 
 TRY = "To try it out"
-# Rows of a file that are held; where there are more, all are read in passes.
-_HELD_ROWS = 200_000
 _POOL = "recheck-pool.parquet"
 _FILES = ("report.html", "summary.json", "model.json", "suspects.csv", "labels.csv", _POOL)
 _ADDRESSES = ("postgresql://", "postgres://")
@@ -219,14 +217,15 @@ def _planned(
 
 
 def _held_table(asked: AuditFiles, path: Path, target: str, options: dict[str, Any]) -> Any:
-    """Return the rows of a file, or None of more than are held."""
+    """Return the rows of a file, or None of more than are learned from."""
     from flipcost.audit import check_width
     from flipcost.tables.files import expected_rows
     from flipcost.tables.reading import column_names, read_table
+    from flipcost.tables.sample import SAMPLE_ROWS
 
     # Labels of several annotators are pooled in memory.
     pooled = bool(options.get("worker") or options["annotators"])
-    if path.is_file() and expected_rows(path) > _HELD_ROWS and not pooled:
+    if path.is_file() and expected_rows(path) > SAMPLE_ROWS and not pooled:
         return None
     # Of very many columns the header tells, without reading the rows.
     others = {target, *(options.get(name) for name in ("id", "trusted", "sample_weight", "worker"))}
@@ -234,7 +233,7 @@ def _held_table(asked: AuditFiles, path: Path, target: str, options: dict[str, A
     names = set(column_names(path, **asked.text)) - others
     check_width(len(names), readable_name(path))
     table = read_table(path, **asked.text, max_bytes=asked.max_bytes)
-    return None if table.num_rows > _HELD_ROWS and not pooled else table
+    return None if table.num_rows > SAMPLE_ROWS and not pooled else table
 
 
 @contextmanager

@@ -155,6 +155,12 @@ def test_what_cannot_be_is_refused(long, options, said):
     assert "\n" not in str(error.value)
 
 
+def test_columns_of_lists_are_refused_by_name(long):
+    nested = long.append_column("boxes", pa.array([[0, 1]] * len(long)))
+    with pytest.raises(FlipCostError, match="'boxes' holds values of type list"):
+        fc.audit(nested, "ill", PRICES, worker="who", item="item")
+
+
 def test_three_labels_are_refused(long):
     rows = long.drop_columns("ill").append_column("ill", pa.array(["x", "y", "z"] * N))
     with pytest.raises(FlipCostError, match="must hold two classes; it holds 3"):

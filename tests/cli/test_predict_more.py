@@ -69,6 +69,7 @@ def test_no_kept_text_is_a_formula_in_a_spreadsheet(model, tmp_path):
     text = pa.array(["=1+1", "-5"] * 20)
     kinds = {"a": text.cast(pa.large_string()), "b": text.cast(pa.binary())}
     kinds |= {"c": text.dictionary_encode(), "d": text, "@head": text}
+    kinds["bytes"] = pa.array([b"=1", b"-5"] * 20, pa.binary(2))
     rows = make_rows(40, seed=1)
     for name, column in kinds.items():
         rows = rows.append_column(name, column)
@@ -78,6 +79,7 @@ def test_no_kept_text_is_a_formula_in_a_spreadsheet(model, tmp_path):
     found = pc.read_csv(out)
     for name in ("a", "b", "c", "d", "'@head"):
         assert found[name].to_pylist() == ["'=1+1", "-5"] * 20
+    assert found["bytes"].to_pylist() == ["'=1", "-5"] * 20
 
 
 @pytest.mark.parametrize("kind", ["nested", "bytes"])

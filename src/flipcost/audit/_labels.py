@@ -344,9 +344,9 @@ def _varying(table: Any, first: Indices, known: set[str]) -> list[str]:
     """Return columns that are not the same in all rows of an item, given the first row of each."""
     found = []
     for name in table.column_names:
-        if name in known:
-            continue
         column = take_column(table, name, "")
+        if name in known or pa.types.is_nested(column.type):  # these are refused with the columns
+            continue
         codes = column if pa.types.is_dictionary(column.type) else column.dictionary_encode()
         values = codes.indices.fill_null(-1).to_numpy(zero_copy_only=False)
         if not np.array_equal(values, values[first]):

@@ -240,8 +240,10 @@ def _guarded(scored: pa.RecordBatch) -> pa.RecordBatch:
     columns = []
     for column in scored.columns:
         kind = column.type.value_type if pa.types.is_dictionary(column.type) else column.type
-        if pa.types.is_binary(kind) or pa.types.is_large_binary(kind) or is_text(kind):
-            column = guard_column(column.cast(kind).cast(pa.string()))  # noqa: PLW2901
+        of_bytes = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+        if is_text(kind) or any(is_kind(kind) for is_kind in of_bytes):
+            column = column.cast(kind).cast(pa.binary()).cast(pa.string())  # noqa: PLW2901
+            column = guard_column(column)  # noqa: PLW2901
         columns.append(column)
     return pa.RecordBatch.from_arrays(columns, names=[guard_cell(n) for n in scored.schema.names])
 

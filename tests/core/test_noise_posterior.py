@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit, logit
 
 from flipcost.core import priors
-from flipcost.core.calibration import ScoreBins
+from flipcost.core.calibration import ScoreBins, log_sum
 from flipcost.core.checked_rows import CheckedRows, given_label
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts, measure
@@ -120,6 +120,17 @@ def posterior(scores, noisy, clean=None, rows=None):
     return rate_posterior([bins], integrate_rates([bins]))
 
 
+def measured(scores, noisy, clean, rows):
+    """Return the posterior with the rates that checked rows leave, as a classifier has it."""
+    bins, z = ScoreBins.standardizing(scores, noisy)
+    bins = bins.with_checked(scores[rows], clean[rows], noisy[rows])
+    fit = integrate_rates([bins])
+    eta, found = fit.probability([z]), rate_posterior([bins], fit)
+    expected = given_label(eta, noisy, found.mean)
+    checked = CheckedRows(rows, clean[rows])
+    return found.measured(checked.rates(positive=noisy, expected=expected, score=eta))
+
+
 def test_checked_rows_narrow_the_intervals_and_they_still_cover():
     """With 150 of 3,000 rows checked intervals are less than half as wide, and hold the rates."""
     covered = 0
@@ -214,15 +225,7 @@ def test_checked_rows_cover_rates_of_mistakes_that_follow_the_score():
         clean = rng.random(1_500) < expit(1.5 * scores - 1)
         noisy = clean ^ (rng.random(1_500) < expit(np.where(clean, -1.0 - scores, scores - 3.0)))
         rows = rng.permutation(1_500)[:30]
-        bins, z = ScoreBins.standardizing(scores, noisy)
-        bins = bins.with_checked(scores[rows], clean[rows], noisy[rows])
-        fit = integrate_rates([bins])
-        eta, posterior = fit.probability([z]), rate_posterior([bins], fit)
-        checked = CheckedRows(rows, clean[rows])
-        drawn = checked.rates(
-            positive=noisy, expected=given_label(eta, noisy, posterior.mean), score=eta
-        )
-        limits = np.array(posterior.measured(drawn).interval())
+        limits = np.array(measured(scores, noisy, clean, rows).interval())
         truth = np.array([(noisy != clean)[clean].mean(), (noisy != clean)[~clean].mean()])
         covered += (limits[:, 0] <= truth) & (truth <= limits[:, 1])
     assert covered.min() >= 33
@@ -248,6 +251,22 @@ def test_a_tiny_rate_is_resolved():
         integrate_rates([ScoreBins.standardizing(scores, noisy)[0]], "symmetric")
     ).interval()[0]
     assert 0.007 < low < 0.01 < high < 0.013
+
+
+def test_no_shape_is_dropped_where_both_classes_have_their_own_rate(monkeypatch):
+    """With many rows a shape must be judged at its own two rates, not on lines of one.
+
+    Labels are as often positive as the law says, so the straight shape explains them best.
+    """
+    z = np.linspace(-4, 4, 64) + 1 / 16
+    rows = 50_000 * np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    share = 0.1 + 0.6 * expit(3.6 * z - 0.8)
+    bins = [ScoreBins(0.0, 1.0, z, rows * share, rows * (1 - share))]
+    every = integrate_rates(bins)
+    assert every.weight.sum(axis=0) @ every.rates == pytest.approx([0.3, 0.1], abs=0.01)
+    monkeypatch.setattr(priors, "CURVE_SHAPES", (0.0,))
+    straight = integrate_rates(bins)
+    assert log_sum(every.log_evidence) > log_sum(straight.log_evidence) - np.log(5) - 0.1
 
 
 @pytest.mark.parametrize(("rate", "favoured"), [((0.2, 0.2), True), ((0.4, 0.05), False)])
@@ -309,10 +328,25 @@ def test_intervals_of_samples_and_mixtures():
 
 
 @pytest.mark.slow
+@pytest.mark.parametrize("noise_model", ["auto", "symmetric"])
+def test_intervals_take_models_of_noise_as_more_alike(noise_model):
+    """If errors are random, intervals leave more to rates by class; a model that is told, none."""
+    z = np.linspace(-4, 4, 64)
+    rows = 5_000 * np.exp(-(z**2) / 2) / np.exp(-(z**2) / 2).sum()
+    share = 0.1 + 0.6 * expit(1.3 * z - 0.8)
+    bins = [ScoreBins(0.0, 1.0, z, rows * share, rows * (1 - share))]
+    posterior = rate_posterior(bins, integrate_rates(bins, noise_model), noise_model)
+    plain = RatePosterior(posterior.rates, posterior.weight).wrong_share(bins[0].label_share)
+    found = posterior.if_random.wrong_share(bins[0].label_share)
+    assert found.value == pytest.approx(plain.value)
+    wider = (found.high - found.low) / (plain.high - plain.low)
+    assert wider > 1.02 if noise_model == "auto" else wider == pytest.approx(1)
+
+
 def test_checks_chosen_by_label_are_no_evidence_of_rates():
     """Half of the checks from each label, and many: the intervals hold the rates all the same.
 
-    Errors follow the score, so that only "anything goes" can be right. Of 20 draws both intervals
+    Errors follow the score, so that no rates by class are right. Of 20 draws both intervals
     hold in 16 at least; at 0.95 fewer have a probability below 0.001.
     """
     covered = np.zeros(2)
@@ -322,7 +356,7 @@ def test_checks_chosen_by_label_are_no_evidence_of_rates():
         clean = rng.random(8_000) < expit(1.5 * scores - 3)
         noisy = clean ^ (rng.random(8_000) < expit(np.where(clean, -1.0 - scores, scores - 5.0)))
         rows = np.concatenate([rng.permutation(np.flatnonzero(noisy == k))[:200] for k in (0, 1)])
-        limits = np.array(posterior(scores, noisy, clean, rows).interval())
+        limits = np.array(measured(scores, noisy, clean, rows).interval())
         truth = np.array([(noisy != clean)[clean].mean(), (noisy != clean)[~clean].mean()])
         covered += (limits[:, 0] <= truth) & (truth <= limits[:, 1])
     assert covered.min() >= 16

@@ -59,18 +59,16 @@ _THIN = 1e-4
 # Shares of none or all are possible under some rates, but have no log-odds.
 _LEAST = 1e-6
 _REFINEMENTS = 6
-# Points of a first look along a line of rates, and of each look after it.
-_LINE_POINTS = 6
-_PEAK_POINTS = 7
-_PEAK_STEPS = 6
+# Values of each rate at a first look for a peak, and steps of the looks after it, as shares of the
+# largest rate.
+_LOOK = 6
+_STEPS = (0.25, 0.1, 0.04, 0.016, 0.006, 0.002)
 # A grid is fine enough when no cell of it holds more than this share of its posterior.
 _COARSE = {1: 0.35, 2: 0.2}
 # Models with less of the posterior than this are not integrated.
 _MINOR_MODEL = 1e-3
 # Models this many nats behind on the first grid are not refined.
 _HIDDEN = 50.0
-# Shapes of scores this many nats behind at a first look are dropped at once.
-_OUT_OF_REACH = 200.0
 # Shapes of scores this many nats behind the best, each at its own rate, are dropped.
 _FAR_BEHIND = 10.0
 # A score whose peak is this many nats higher than what it reaches in these cells lays its own.
@@ -137,22 +135,12 @@ class RateGrid:
         """Middles of the cells as shares of the bounds, shape (R, dimensions)."""
         if not self.low:
             return np.zeros((1, 0))
-        return np.stack(np.meshgrid(*self._axes, indexing="ij"), axis=-1).reshape(-1, len(self.low))
+        return _all_pairs(self._axes)
 
     @cached_property
     def rates(self) -> Array:
         """Pairs ``(rho_pos, rho_neg)`` in the middles of the cells, shape (R, 2)."""
-        own = self.relative * self._bounds
-        none = np.zeros(len(own))
-        if self.model == "none":
-            return np.zeros((1, 2))
-        if self.model == "symmetric":
-            return np.column_stack([own[:, 0], own[:, 0]])
-        if self.model == "missed_positives":
-            return np.column_stack([own[:, 0], none])
-        if self.model == "wrong_negatives":
-            return np.column_stack([none, own[:, 0]])
-        return np.asarray(own)
+        return np.asarray(self.relative @ _largest_rates(self.model, self.label_share))
 
     @property
     def log_mass(self) -> Array:
@@ -161,26 +149,14 @@ class RateGrid:
             return np.zeros(1)
         steps = np.array([axis[1] - axis[0] for axis in self._axes])
         power = 1.0 if self.model == "symmetric" else priors.RATE_BETA
+        bounds = _largest_rates(self.model, self.label_share).max(axis=1)
 
         def above(u: Array) -> Array:
-            return np.asarray(np.exp(power * np.log1p(-self._bounds * u)))
+            return np.asarray(np.exp(power * np.log1p(-bounds * u)))
 
         inside = above(self.relative - steps / 2) - above(self.relative + steps / 2)
         whole = 1 - above(np.full(len(steps), REACH))
         return np.asarray(np.log(inside / whole).sum(axis=1))
-
-    @property
-    def _bounds(self) -> Array:
-        """The largest value of each free rate."""
-        share = self.label_share
-        return np.array(
-            {
-                "none": [],
-                "symmetric": [min(share, 1 - share)],
-                "missed_positives": [1 - share],
-                "wrong_negatives": [share],
-            }.get(self.model, [1 - share, share])
-        )
 
     def zoom(self, weight: ArrayLike) -> RateGrid:
         """Return a finer grid over the cells with weight, and one cell around them."""
@@ -192,6 +168,23 @@ class RateGrid:
         return replace(self, low=tuple(low.tolist()), high=tuple(high.tolist()))
 
 
+def _all_pairs(axes: Sequence[Array]) -> Array:
+    """Return all points with these coordinates, shape (n, number of axes)."""
+    return np.stack(np.meshgrid(*axes, indexing="ij"), axis=-1).reshape(-1, len(axes))
+
+
+def _largest_rates(model: str, share: float) -> Array:
+    """Return how far each free rate of a model reaches, as pairs of rates, shape (D, 2)."""
+    ends = {
+        "none": [],
+        "symmetric": [[min(share, 1 - share)] * 2],
+        "missed_positives": [[1 - share, 0.0]],
+        "wrong_negatives": [[0.0, share]],
+        "class_conditional": [[1 - share, 0.0], [0.0, share]],
+    }
+    return np.array(ends[model], dtype=float).reshape(-1, 2)
+
+
 def free_rates(label_share: float, *, fine: bool = False) -> tuple[Array, Array]:
     """Return pairs that cover all that the share of labels leaves possible, and log masses.
 
@@ -201,8 +194,7 @@ def free_rates(label_share: float, *, fine: bool = False) -> tuple[Array, Array]
     n = _FINE if fine else _POINTS[False][1][0]
     edges = REACH * np.linspace(0, 1, n + 1) ** (2 if fine else 1)
     axis, log_mass = (edges[1:] + edges[:-1]) / 2, np.log(np.diff(edges) / REACH)
-    pairs = np.stack(np.meshgrid(axis, axis, indexing="ij"), axis=-1).reshape(-1, 2)
-    rates = pairs * np.array([1 - label_share, label_share])
+    rates = _all_pairs([axis, axis]) * np.array([1 - label_share, label_share])
     return np.asarray(rates), np.add.outer(log_mass, log_mass).ravel()
 
 
@@ -325,40 +317,19 @@ def _power(bins: ScoreBins, rows: float) -> float:
     return float(min(1.0, 1 / (1 + bins.rarer / rows) + known))
 
 
-def _profile_evidence(bins: BinStack, share: float, *, coarse: bool) -> Array:
-    """Return how well each shape of each score explains the labels, by Laplace, at its own rates.
-
-    With many rows a peak is narrower than any fixed grid, and a score that explains the labels
-    best can look bad between two points of it. So each searches its own, along the lines of the
-    models with one rate: shapes that need missed positives, or none, have theirs there. Coarse is
-    a first look, which will do for tempered labels.
-    """
-    lines = np.array([[min(share, 1 - share)] * 2, [1 - share, 0.0], [0.0, share]]) * REACH
-    first = np.linspace(0, 1, _LINE_POINTS)
-    grid = np.concatenate([np.zeros((1, 2)), *(first[1:, None] * line for line in lines)])
-    modes = find_modes(bins, grid)
-    evidence = modes.log_evidence - modes.log_prior
-    rows, place = np.arange(len(bins)), evidence.argmax(axis=1)
-    best = evidence[rows, place]
-    near = np.flatnonzero(best > best.max() - _OUT_OF_REACH)
-    line = lines[np.maximum(place[near] - 1, 0) // (_LINE_POINTS - 1)]
-    at = np.where(place[near] > 0, first[1 + (place[near] - 1) % (_LINE_POINTS - 1)], 0.0)
-    step, start = 1 / (_LINE_POINTS - 1), modes.theta[near, place[near]]
-    stack, rows = bins.take(near), np.arange(len(near))
-    for _ in range(0 if coarse else _PEAK_STEPS):
-        low, high = np.maximum(at - step, 0.0), np.minimum(at + step, 1.0)
-        share_of = low[:, None] + (high - low)[:, None] * np.linspace(0, 1, _PEAK_POINTS)
-        begin = np.repeat(start[:, None], _PEAK_POINTS, axis=1)
-        modes = find_modes(stack, share_of[..., None] * line[:, None], start=begin)
-        evidence = modes.log_evidence - modes.log_prior
-        place = evidence.argmax(axis=1)
-        gained = float(np.max(evidence[rows, place] - best[near]))
-        best[near] = np.maximum(best[near], evidence[rows, place])
-        if gained < 1.0:
-            break
-        at, step = share_of[rows, place], step * 2 / (_PEAK_POINTS - 1)
-        start = modes.theta[rows, place]
-    return np.asarray(best)
+def _peak_of_parabola(around: Array, values: Array) -> Array:
+    """Return where parabolas through values at these points, shape (M, n), peak, or lead to."""
+    n_ways = around.shape[1]
+    one, two = np.triu_indices(n_ways)
+    terms = np.column_stack([np.ones(len(around)), around, around[:, one] * around[:, two]])
+    # What is known can rule some of the rates out.
+    found = np.maximum(values - values.max(axis=1)[:, None], -_HIDDEN) @ np.linalg.pinv(terms).T
+    slope, bend = found[:, 1 : 1 + n_ways], np.zeros((len(values), n_ways, n_ways))
+    bend[:, one, two] += found[:, 1 + n_ways :]
+    bend[:, two, one] += found[:, 1 + n_ways :]
+    root, way = np.linalg.eigh(bend)
+    along = np.einsum("mij,mi->mj", way, slope) / np.maximum(-root, 1e-3)
+    return np.asarray(np.clip(np.einsum("mij,mj->mi", way, along), -2.0, 2.0))
 
 
 class _Search:
@@ -385,7 +356,7 @@ class _Search:
 
     def _all_modes(self, *, coarse: bool) -> list[tuple[Indices, str, Modes]]:
         """Return the modes of all shapes that count: which they are, a model, and the modes."""
-        peaks = _profile_evidence(self._stack, self._bins[0].label_share, coarse=coarse)
+        peaks = self._peaks(coarse=coarse)
         waiting = np.flatnonzero(peaks > peaks.max() - _FAR_BEHIND)
         modes_of: list[tuple[Indices, str, Modes]] = []
         n_shapes = len(priors.CURVE_SHAPES)
@@ -397,7 +368,11 @@ class _Search:
             starts = {name: modes.theta[leads == lead] for name, modes in cells.items()}
             found = cells if len(leads) == len(waiting) else self._modes(waiting, parts, starts)
             reached = np.max(
-                [(m.log_evidence - m.log_prior).max(axis=1) for m in found.values()], axis=0
+                [
+                    (m.log_evidence - m.log_prior + self._told(m.rates)).max(axis=1)
+                    for m in found.values()
+                ],
+                axis=0,
             )
             short = peaks[waiting] - reached
             inside = short <= max(float(short[waiting == lead][0]), 0.0) + _ELSEWHERE
@@ -406,6 +381,40 @@ class _Search:
             ]
             waiting = waiting[~inside]
         return modes_of
+
+    def _peaks(self, *, coarse: bool) -> Array:
+        """Return how well each shape of each score explains what is known, at its own rates.
+
+        With many rows a peak is narrower than any fixed grid, and a score that explains the labels
+        best can look bad between two points of it. So each climbs to its own: to the best point of
+        a square, or to where the parabola through the square peaks, and on with a smaller square.
+        Coarse is a first look, which will do for tempered labels.
+        """
+        share = self._bins[0].label_share
+        largest = REACH * max((_largest_rates(name, share) for name in self._models), key=len)
+        rows, look = np.arange(len(self._stack)), np.linspace(0, 1, _LOOK) ** 2
+        points = np.repeat(_all_pairs([look] * len(largest))[None], len(rows), axis=0)
+        evidence, theta = self._at_peaks(points @ largest)
+        place = evidence.argmax(axis=1)
+        at, theta, best = points[rows, place], theta[rows, place], evidence[rows, place]
+        around, tip = _all_pairs([np.array([-1.0, 0.0, 1.0])] * len(largest)), at
+        for step in () if coarse else _STEPS:
+            middle = np.clip(at, step, 1 - step)
+            points = np.concatenate([middle[:, None] + step * around, tip[:, None]], axis=1)
+            evidence, found = self._at_peaks(points @ largest, theta)
+            tip = np.clip(middle + step * _peak_of_parabola(around, evidence[:, :-1]), 0.0, 1.0)
+            place = evidence.argmax(axis=1)
+            better = (evidence[rows, place] > best)[:, None]
+            at = np.where(better, points[rows, place], at)
+            theta = np.where(better, found[rows, place], theta)
+            best = np.maximum(best, evidence[rows, place])
+        return np.asarray(best)
+
+    def _at_peaks(self, rates: Array, start: Array | None = None) -> tuple[Array, Array]:
+        """Return the evidence of all shapes, each at its own rates (M, R, 2), and the modes."""
+        begin = None if start is None else np.repeat(start[:, None], rates.shape[1], axis=1)
+        modes = find_modes(self._stack, rates, start=begin)
+        return modes.log_evidence - modes.log_prior + self._told(rates), modes.theta
 
     @property
     def log_evidence(self) -> float:
@@ -457,19 +466,23 @@ class _Search:
 
     def _log_prior(self, grid: RateGrid) -> Array:
         """Log prior of each cell, by its mass and by what else is known of its rates."""
-        rates = grid.rates
-        log_prior = np.log(self._models[grid.model]) + grid.log_mass
+        prior = np.log(self._models[grid.model]) + grid.log_mass
+        return np.asarray(prior + self._told(grid.rates))
+
+    def _told(self, rates: Array) -> Array:
+        """Log of what is known of rates, shape (..., 2), beside what the curve of labels says."""
+        known = np.zeros(rates.shape[:-1])
         if self._rate_prior is not None:
             value, sd = (np.asarray(part, dtype=float) for part in self._rate_prior)
-            own = rates if value.ndim else rates[:, :1]
+            own = rates if value.ndim else rates[..., :1]
             off = (own - value) / np.maximum(sd, 1e-6)
-            log_prior = log_prior - 0.5 * (off**2).sum(axis=1)
+            known -= 0.5 * (off**2).sum(axis=-1)
         if self._prevalence is not None:
             share = clean_share(rates, self._bins[0].label_share)
-            log_prior = log_prior + self._prevalence.log_density(share)
+            known += self._prevalence.log_density(share)
         if self._bins[0].checked is not None:
-            log_prior = log_prior + flip_log_likelihood(self._bins[0].flips, rates)
-        return np.asarray(log_prior)
+            known += flip_log_likelihood(self._bins[0].flips, rates)
+        return known
 
     def _modes(
         self,
@@ -625,13 +638,23 @@ def rate_posterior(
     share = share + flat * (1 - share)
     split = priors.DOUBT / (1 - priors.ANYTHING)
     random = 0.0 if told is None else priors.ANYTHING_RANDOM
+    alike = _with_models_alike(fit, weight, noise_model)
     parts = [
-        (fit.rates, weight, (1 - share) * (1 - split)),
+        (fit.rates, alike, (1 - share) * (1 - split)),
         (doubt.rates, doubted, (1 - share) * split),
         (rates, free, share * random),
         (rates, free, share * (1 - random)),
     ]
-    return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights)
+    return RatePosterior(fit.rates, weight, *_mixed(parts), models=weights, random_weight=alike)
+
+
+def _with_models_alike(fit: Calibration, weight: Array, noise_model: NoiseModel) -> Array:
+    """Return weights of the rates with models of noise more alike a priori, for intervals."""
+    if noise_model != "auto":
+        return weight
+    more = {name: priors.INTERVAL_MODELS[name] / of for name, of in priors.NOISE_MODELS.items()}
+    alike = weight * np.array([more.get(name, 1.0) for name in fit.models])
+    return np.asarray(alike / alike.sum())
 
 
 def _mixed(parts: Sequence[tuple[Array, Array, float]]) -> tuple[Array, Array, Flags]:

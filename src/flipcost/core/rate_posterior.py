@@ -38,6 +38,8 @@ class RatePosterior:
         Posterior weight of each noise model.
     is_measured : bool
         Whether the rates for intervals are what checked rows leave: estimates are then their means.
+    random_weight : ndarray of shape (R,), or None
+        Weights of `rates` for intervals that suppose random errors; `weight` when None.
     """
 
     rates: Array
@@ -47,6 +49,7 @@ class RatePosterior:
     anything: Flags | None = None
     models: Mapping[str, float] | None = None
     is_measured: bool = False
+    random_weight: Array | None = None
 
     def measured(self, drawn: Array) -> RatePosterior:
         """Return the same with rates, shape (n, 2), that were drawn given checked rows.
@@ -95,7 +98,11 @@ class RatePosterior:
     @property
     def if_random(self) -> RatePosterior:
         """The posterior if errors are random: the intervals then trust the model."""
-        return replace(self, wide_rates=None, wide_weight=None, anything=None, is_measured=False)
+        weight = self.weight if self.random_weight is None else self.random_weight
+        nowhere = np.zeros(len(weight), dtype=bool)
+        return replace(
+            self, wide_rates=self.rates, wide_weight=weight, anything=nowhere, is_measured=False
+        )
 
     @property
     def mean(self) -> Array:
@@ -172,9 +179,9 @@ class RatePosterior:
 
 def clean_share(rates: Array, label_share: float) -> Array:
     """Return the share of truly positive rows at each pair of rates."""
-    kept = 1 - rates.sum(axis=1)
+    kept = 1 - rates.sum(axis=-1)
     kept = np.where(np.abs(kept) < 1e-9, 1e-9, kept)
-    return np.asarray(np.clip((label_share - rates[:, 1]) / kept, 0.0, 1.0))
+    return np.asarray(np.clip((label_share - rates[..., 1]) / kept, 0.0, 1.0))
 
 
 def wrong_share_at(rates: Array, label_share: float) -> Array:

@@ -42,7 +42,8 @@ Science 16(2), 2001. doi:10.1214/ss/1009213286
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
+from functools import cached_property
 
 import numpy as np
 from numpy.typing import ArrayLike
@@ -210,14 +211,16 @@ class _Labels:
     symmetric: bool
     pooled: bool
 
-    def __post_init__(self) -> None:
-        """Count labels by annotator once."""
-        counted = np.bincount(self.cell, self.copies[self.item], 2 * self.n_workers)
-        object.__setattr__(self, "counted", counted.reshape(-1, 2))
-        object.__setattr__(self, "known", np.flatnonzero(~np.isnan(self.truth)))
+    @cached_property
+    def counted(self) -> Array:
+        """Labels by annotator: negative ones, and positive ones."""
+        cells = np.bincount(self.cell, self.copies[self.item], 2 * self.n_workers)
+        return cells.astype(float).reshape(-1, 2)
 
-    counted: Array = field(init=False)
-    known: Indices = field(init=False)
+    @cached_property
+    def known(self) -> Indices:
+        """Items whose class is known."""
+        return np.flatnonzero(~np.isnan(self.truth))
 
     def odds(self, share: float, rates: Array) -> tuple[Array, float]:
         """Return log-odds of each item, and the log-likelihood; both from log-odds of all rates."""

@@ -78,15 +78,22 @@ def ridge_scores(
     n_folds, d = int(folds.max()) + 1, X.shape[1]
     penalties = np.array([penalty_value(l2) for l2 in l2s])
     linear = basis.n_columns == d
-    if linear and not sparse.issparse(X) and is_wide(X, l2s):
-        return _wide_scores(X, positive, weight, folds, penalties, forward=forward)
     path = None
-    if linear and d > (_MOST_SCATTERED if sparse.issparse(X) else _MANY_COLUMNS):
+    if linear and not sparse.issparse(X) and is_wide(X, l2s):
+        rows = np.asarray(X, dtype=float)
+        parts = [training_rows(folds, k, forward=forward) for k in range(n_folds)]
+        path = np.stack(
+            [
+                wide_path(rows[p], positive[p], None if weight is None else weight[p], penalties)
+                for p in (*parts, np.arange(len(rows)))
+            ]
+        )
+    elif linear and d > (_MOST_SCATTERED if sparse.issparse(X) else _MANY_COLUMNS):
         path = krylov_path(X, positive, folds, n_folds, l2s, weight, forward=forward)
     if path is None:
         families = [np.arange(d)] if linear else [np.arange(d), np.arange(basis.n_columns)]
-        parts = _fold_moments(X, basis, positive, folds, n_folds, weight)
-        trained = training_moments(parts, forward=forward)
+        moments = _fold_moments(X, basis, positive, folds, n_folds, weight)
+        trained = training_moments(moments, forward=forward)
         path = np.stack([ridge_path(train, families, l2s) for train in trained])
     return path[-1], fold_scores(X, path[:-1], folds, None if linear else basis.expand)
 
@@ -193,26 +200,6 @@ def wide_path(rows: Array, positive: Flags, weight: Array | None, penalties: Arr
     dual = (right / (np.maximum(values, 0.0) / 2 + penalties[:, None])) @ vectors.T
     slopes = dual @ standard * unit
     return np.column_stack([slopes, _bias(prevalence, penalties) - slopes @ centre])
-
-
-def _wide_scores(
-    X: Any,
-    positive: Flags,
-    weight: Array | None,
-    folds: Indices,
-    penalties: Array,
-    *,
-    forward: bool,
-) -> tuple[Array, Array]:
-    """Return what `ridge_scores` returns, of a table of more columns than rows."""
-    rows = np.asarray(X, dtype=float)
-    scores = np.empty((len(penalties), len(rows)))
-    for fold in range(int(folds.max()) + 1):
-        train, own = training_rows(folds, fold, forward=forward), np.flatnonzero(folds == fold)
-        of_train = None if weight is None else weight[train]
-        found = wide_path(rows[train], positive[train], of_train, penalties)
-        scores[:, own] = found[:, :-1] @ rows[own].T + found[:, -1:]
-    return wide_path(rows, positive, weight, penalties), scores
 
 
 # Many rows of many columns.

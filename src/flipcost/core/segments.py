@@ -18,13 +18,14 @@ standard errors :math:`s_j`, pooled by the same model: :math:`x_j \sim N(\theta_
 from __future__ import annotations
 
 from dataclasses import dataclass
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import expit, logit
 
-from flipcost.core.arrays import Array, unit_weights
-from flipcost.core.clean_means import LabelSums, cost_sums
+from flipcost.core.arrays import Array, Flags, unit_weights
+from flipcost.core.clean_means import cost_sums
 from flipcost.core.confusion import Interval, clip_interval, clip_intervals
 from flipcost.core.costs import RowCosts
 from flipcost.core.noise import clean_eta, noisy_eta
@@ -130,38 +131,42 @@ def segment_figures(
     known = (code, labels, probability, posterior, sample_weight, design)
     # Estimates are means over the rates; limits also count that their model may be wrong.
     own, wide = (segment_posteriors(*known, wide=side) for side in (False, True))
-    parts = [np.flatnonzero(code == j) for j in range(len(names))]
-    both = list(zip(own, wide, strict=True))
-    wrong = [_wrong(*both[j], labels[r], weight[r], level) for j, r in enumerate(parts)]
-    sums = [
-        cost_sums(labels[r], calls[r], prices.take(r), weight[r]).thinned(design) for r in parts
+    rows = [np.flatnonzero(code == j) for j in range(len(names))]
+    parts = [
+        _Part(labels[r], calls[r], weight[r], design, *both)
+        for r, *both in zip(rows, own, wide, strict=True)
     ]
-    cost = _pooled([_mean_and_error(c, *p) for c, p in zip(sums, both, strict=True)], level, 0.0)
+    wrong = [_wrong(part, level) for part in parts]
+    costs = [_cost(part, prices.take(r)) for part, r in zip(parts, rows, strict=True)]
+    cost = _pooled(costs, level, 0.0)
     precision, recall = (
-        _pooled(
-            [
-                _ratio(labels[r], calls[r], weight[r], *both[j], kind, design)
-                for j, r in enumerate(parts)
-            ],
-            level,
-            0.0,
-            1.0,
-        )
+        _pooled([_ratio(part, kind) for part in parts], level, 0.0, 1.0)
         for kind in ("precision", "recall")
     )
     worst = _chance_worst([w[1] for w in wrong], wide)
     found = [
-        Segment(str(name), float(weight[rows].sum()), share, *figures)
-        for name, rows, (share, _), *figures in zip(
+        Segment(str(name), float(part.weight.sum()), share, *figures)
+        for name, part, (share, _), *figures in zip(
             names, parts, wrong, cost, precision, recall, worst, strict=True
         )
     ]
     return sorted(found, key=lambda segment: -segment.wrong_share.value)
 
 
+class _Part(NamedTuple):
+    """Rows of a part, and the posterior over its noise rates: to estimate by, and for limits."""
+
+    labels: Flags
+    calls: Flags
+    weight: Array
+    design: float
+    own: RatePosterior
+    wide: RatePosterior
+
+
 def segment_posteriors(
     code: NDArray[np.intp],
-    positive: NDArray[np.bool_],
+    positive: Flags,
     probability: ArrayLike,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
@@ -249,18 +254,12 @@ def _pooled_moves(fits: Array, mass: Array, *, keep_rates: bool) -> Array:
     return np.asarray(found / found.sum(axis=(1, 2), keepdims=True))
 
 
-def _wrong(
-    own: RatePosterior,
-    wide: RatePosterior,
-    labels: NDArray[np.bool_],
-    weight: Array,
-    level: float,
-) -> tuple[Interval, Array]:
+def _wrong(part: _Part, level: float) -> tuple[Interval, Array]:
     """Return the share of wrong labels with an interval, and the same at each rate of that."""
-    share = float(np.average(labels, weights=weight))
-    value = float(own.weight @ wrong_share_at(own.rates, share))
-    values = wrong_share_at(wide.rates, share)
-    low, high = weighted_interval(values, np.maximum(wide.weight, 1e-300), level)
+    share = float(np.average(part.labels, weights=part.weight))
+    value = float(part.own.weight @ wrong_share_at(part.own.rates, share))
+    values = wrong_share_at(part.wide.rates, share)
+    low, high = weighted_interval(values, np.maximum(part.wide.weight, 1e-300), level)
     return Interval(*clip_interval(value, low, high, 0.0, 1.0)), values
 
 
@@ -275,25 +274,17 @@ def _chance_worst(values: list[Array], posteriors: list[RatePosterior]) -> list[
     return [float(np.mean(worst == j)) for j in range(len(values))]
 
 
-def _mean_and_error(
-    sums: LabelSums, own: RatePosterior, wide: RatePosterior
-) -> tuple[float, float]:
-    """Return a mean over the rates and how far the truth may be from it."""
-    mean = float(own.weight @ sums.smooth().at(own.unmixings(0.5, wide=False)[0])[0])
-    values, errors = sums.smooth().at(wide.unmixings(0.5, wide=False)[0])
-    return mean, float(np.sqrt(wide.weight @ (errors**2 + (values - mean) ** 2)))
+def _cost(part: _Part, prices: RowCosts) -> tuple[float, float]:
+    """Return the mean cost over the rates and how far the truth may be from it."""
+    sums = cost_sums(part.labels, part.calls, prices, part.weight).thinned(part.design).smooth()
+    mean = float(part.own.weight @ sums.at(part.own.unmixings(0.5, wide=False)[0])[0])
+    values, errors = sums.at(part.wide.unmixings(0.5, wide=False)[0])
+    return mean, float(np.sqrt(part.wide.weight @ (errors**2 + (values - mean) ** 2)))
 
 
-def _ratio(
-    labels: NDArray[np.bool_],
-    calls: NDArray[np.bool_],
-    weight: Array,
-    own: RatePosterior,
-    wide: RatePosterior,
-    kind: str,
-    design: float,
-) -> tuple[float, float]:
+def _ratio(part: _Part, kind: str) -> tuple[float, float]:
     """Return precision or recall over the rates, and how far the truth may be from it."""
+    labels, calls, weight, design, own, wide = part
     if not calls.any() and kind == "precision":
         return np.nan, np.inf
     cell = 2 * labels.astype(np.intp) + calls

@@ -43,7 +43,7 @@ def test_every_score_collapses(model, data):
     """Closed-form scores, boosting and averages, whether they count or not."""
     X, _ = data
     which = np.arange(len(model.scorer_weights_))
-    coefficients, share = model.scorer_.collapsed(which)
+    coefficients, share = model.scorer_.coefficients[which], model.scorer_.share[which]
     rows = model.scorer_.basis.expand(X)
     found = coefficients[:, :-1] @ rows.T + coefficients[:, -1:]
     if share.any():

@@ -152,74 +152,50 @@ class PooledScores:
     ----------
     basis : HingeBasis
         Which feature bends where.
-    coefficients : ndarray of shape (n_smooth, n_columns + 1)
-        The linear and spline scores, which come first: one a row, the bias last.
+    coefficients : ndarray of shape (m, n_columns + 1)
+        Coefficients of each score, the bias last: linear and spline scores first, then boosting,
+        of which all are 0, then averages of these, which are linear in them.
+    share : ndarray of shape (m,)
+        What the score of boosting is multiplied by in each.
     boosting : TreeSum or None
-        The next one, if rows allow it.
-    averages : tuple of tuples of int
-        Which scores make up each of the last ones.
-    location, scale : ndarray
-        What standardises the scores that are averaged.
+        Its trees, if rows allow it.
     encoder : Encoder or None
         What columns are to either; None for sparse rows, which are numbers as they are.
     transformer : transformer or None
         What rows go through first.
-    corrected : tuple of ndarray and float, or None
-        Coefficients and share of boosting of the score that checked rows corrected, the last one.
+    corrected : bool
+        Whether the last score is one that checked rows corrected.
     """
 
     basis: HingeBasis
     coefficients: Array
+    share: Array
     boosting: TreeSum | None
-    averages: tuple[tuple[int, ...], ...]
-    location: Array
-    scale: Array
     encoder: Encoder | None
     transformer: Any = None
-    corrected: tuple[Array, float] | None = None
+    corrected: bool = False
 
     def corrected_by(self, curves: ScoreCurves, correction: Correction) -> PooledScores:
         """Return the same with a score of the scores that count and of features."""
-        coefficients, share = self.collapsed(curves.which)
-        coefficients[:, -1] -= curves.location
         part = correction.of_scores / curves.scale
-        row = part @ coefficients
+        row, share = part @ self.coefficients[curves.which], part @ self.share[curves.which]
         row[: len(correction.of_features)] += correction.of_features
-        row[-1] += correction.bias
-        return replace(self, corrected=(row, float(part @ share)))
+        row[-1] += correction.bias - part @ curves.location
+        return replace(
+            self,
+            coefficients=np.vstack([self.coefficients, row]),
+            share=np.append(self.share, share),
+            corrected=True,
+        )
 
     def score(self, X: Any, which: Indices) -> Array:
         """Return the chosen scores of rows, shape (len(which), n)."""
-        (coefficients, share), cells = self.collapsed(which), self.cells(X)
+        coefficients, share, cells = self.coefficients[which], self.share[which], self.cells(X)
         smooth = AdditiveScores.used(self.basis, coefficients[:, :-1], coefficients[:, -1])
         scores = smooth.score(self.numbers(cells))
         if self.boosting is not None and share.any():
             scores = scores + share[:, None] * self.boosting.score(cells)
         return scores
-
-    def collapsed(self, which: Indices) -> tuple[Array, Array]:
-        """Return coefficients of the chosen scores, and what boosting's score is multiplied by.
-
-        Averages of standardised scores are linear in these, so one row of coefficients does.
-        """
-        n_smooth = len(self.coefficients)
-        n_single = n_smooth + (self.boosting is not None)
-        coefficients = np.zeros((len(which), self.coefficients.shape[1]))
-        share = np.zeros(len(which))
-        for row, m in enumerate(which.tolist()):
-            if self.corrected is not None and m == n_single + len(self.averages):
-                coefficients[row], share[row] = self.corrected
-                continue
-            single = m < n_single
-            parts = (m,) if single else self.averages[m - n_single]
-            for part in parts:
-                factor = 1.0 if single else 1 / (len(parts) * self.scale[part])
-                coefficients[row, -1] -= 0.0 if single else factor * self.location[part]
-                if part < n_smooth:
-                    coefficients[row] += factor * self.coefficients[part]
-                else:
-                    share[row] += factor
-        return coefficients, share
 
     def parts(self, features: Any) -> ScoreParts:
         """Return what there is, and what is missing of the features that were asked for."""
@@ -231,8 +207,7 @@ class PooledScores:
         if features == "auto" and not trees:
             few = f"under {FEWEST_FOR_TREES} rows of a label, or fewer rows than columns"
             left_out.append(f"boosting ({'rows are sparse' if is_sparse else few})")
-        is_corrected = self.corrected is not None
-        return ScoreParts(len(self.basis.knot), trees, is_corrected, tuple(left_out))
+        return ScoreParts(len(self.basis.knot), trees, self.corrected, tuple(left_out))
 
     @property
     def has_features(self) -> bool:
@@ -292,36 +267,34 @@ class PooledLearner:
             made = boosting_scores(
                 cells, is_code, positive, weight, folds, forward=forward, seed=seed
             )
-        boosting, averages = None, tuple[tuple[int, ...], ...]()
+        boosting, share = None, np.zeros(len(coefficients))
         if made is not None:
             boosting, scores = made[0], np.concatenate([scores, made[1][None]])
-            averages = _averages(len(coefficients), len(self.l2s))
-        location, scale = _location_and_scale(scores, weight)
-        scorer = PooledScores(
-            basis, coefficients, boosting, averages, location, scale, encoder, transformer
-        )
-        mixed = [
-            np.mean([(scores[m] - location[m]) / scale[m] for m in parts], axis=0)
-            for parts in averages
-        ]
-        return scorer, np.concatenate([scores, mixed]) if mixed else scores
+            mixes, added = _mixes(scores, len(self.l2s), weight)
+            mixed = mixes[:, :-1] @ coefficients
+            mixed[:, -1] += added
+            coefficients = np.vstack([coefficients, np.zeros((1, basis.n_columns + 1)), mixed])
+            share = np.concatenate([share, [1.0], mixes[:, -1]])
+            scores = np.concatenate([scores, mixes @ scores + added[:, None]])
+        return PooledScores(basis, coefficients, share, boosting, encoder, transformer), scores
 
 
-def _location_and_scale(scores: Array, weight: Array | None) -> tuple[Array, Array]:
-    """Return the mean and the standard deviation of each score, 1 where it is constant."""
-    location, scale = np.empty(len(scores)), np.ones(len(scores))
-    for m, score in enumerate(scores):  # one by one: no copy of all of them is made
-        location[m] = np.average(score, weights=weight)
-        scale[m] = np.sqrt(np.average((score - location[m]) ** 2, weights=weight)) or 1.0
-    return location, scale
+def _mixes(scores: Array, n_l2s: int, weight: Array | None) -> tuple[Array, Array]:
+    """Average boosting, the last score, with others, each standardised: factors, what is added.
 
-
-def _averages(n_smooth: int, n_l2s: int) -> tuple[tuple[int, ...], ...]:
-    """Average boosting with a light and a heavy penalty, and with both or a spline score."""
+    With a light and a heavy penalty, and with both or a spline score.
+    """
+    last = len(scores) - 1
     light, heavy = n_l2s // 2, max(n_l2s - 2, 0)
-    third = n_l2s + light if n_smooth > n_l2s else heavy
-    chosen = ({light, n_smooth}, {heavy, n_smooth}, {light, third, n_smooth})
-    return tuple(tuple(sorted(parts)) for parts in chosen)
+    third = n_l2s + light if last > n_l2s else heavy
+    found, added = np.zeros((3, len(scores))), np.zeros(3)
+    for row, parts in enumerate(({light, last}, {heavy, last}, {light, third, last})):
+        for m in parts:
+            location = np.average(scores[m], weights=weight)
+            variance = np.average((scores[m] - location) ** 2, weights=weight)
+            found[row, m] = 1 / (len(parts) * (np.sqrt(variance) or 1.0))
+            added[row] -= found[row, m] * location
+    return found, added
 
 
 KINDS = ("score", "probability")
@@ -424,7 +397,7 @@ class PooledRule:
     @classmethod
     def of(cls, scorer: PooledScores, curves: ScoreCurves) -> PooledRule:
         """Collapse scores and curves."""
-        coefficients, share = scorer.collapsed(curves.which)
+        coefficients, share = scorer.coefficients[curves.which], scorer.share[curves.which]
         slope, offset = curves.places()
         slopes, bias = slope[:, None] * coefficients[:, :-1], slope * coefficients[:, -1] + offset
         places = AdditiveScores.used(scorer.basis, slopes, bias)

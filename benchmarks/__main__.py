@@ -16,6 +16,7 @@ NAMES = (
     "noise_tax",
     "coverage",
     "limits",
+    "systematic",
     "dependence",
     "ordinary",
     "real_noise",

@@ -8,7 +8,7 @@ recorded of the other 40 %, by their cost as a share of the better constant's.
 
 Splits 0 to 9 were used while the method was developed; ``--first`` takes others.
 
-Run as ``python -m benchmarks.ordinary FOLDER [--splits 2] [--only NAME ...] [--no-peers]``.
+Run as ``python -m benchmarks.ordinary FOLDER [--splits 2] [--only NAME ...] [--features splines]``.
 """
 
 from __future__ import annotations
@@ -134,14 +134,14 @@ def _ours(table: Table, rows: Split, seed: int, **given: Any) -> FlipCostClassif
 
 
 def calls(
-    table: Table, rows: Split, seed: int, methods: Sequence[str]
+    table: Table, rows: Split, seed: int, methods: Sequence[str], features: str = "auto"
 ) -> Iterator[tuple[str, np.ndarray, Any]]:
     """Give each method's name, its calls of the test rows and, of ours, the fitted model."""
     ours = {OURS: {}, CHECKED: {"trusted": rows.trusted}, TRUSTING: {"noise_rate": 0}}
     peers = {"logistic": _logistic, "boosting": _boosting}
     for name in methods:
         if name in ours:
-            model = _ours(table, rows, seed, **ours[name])
+            model = _ours(table, rows, seed, features=features, **ours[name])
             yield name, model.predict(rows.X_test).astype(bool), model
         else:
             model = peers[name]().fit(rows.X, rows.noisy)
@@ -149,7 +149,7 @@ def calls(
 
 
 def measure(
-    tables: list[Table], seeds: range, methods: Sequence[str] = METHODS
+    tables: list[Table], seeds: range, methods: Sequence[str] = METHODS, features: str = "auto"
 ) -> tuple[dict[tuple[str, str, str], list[float]], Counter]:
     """Return costs by noise, method and table, and the states of ours by noise."""
     costs: dict[tuple[str, str, str], list[float]] = {}
@@ -161,7 +161,7 @@ def measure(
                 rows = split(table, seed, noise)
                 y = rows.y_test
                 constant = min(table.fp * np.sum(~y), table.fn * np.sum(y))
-                for name, called, model in calls(table, rows, seed, methods):
+                for name, called, model in calls(table, rows, seed, methods, features):
                     paid = table.fp * np.sum(called & ~y) + table.fn * np.sum(~called & y)
                     costs.setdefault((noise, name, table.name), []).append(paid / constant)
                     if name == OURS:
@@ -199,6 +199,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--splits", type=int, default=2)
     parser.add_argument("--first", type=int, default=0, help="the first split")
     parser.add_argument("--only", nargs="+", help="names of tables")
+    parser.add_argument("--features", default="auto", help="of ours: linear, splines or auto")
     parser.add_argument("--no-peers", action="store_true")
     options = parser.parse_args([] if arguments is None else arguments)
     if options.folder is None:
@@ -212,7 +213,8 @@ def main(arguments: list[str] | None = None) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         methods = METHODS[:3] if options.no_peers else METHODS
-        show(*measure(read_tables(options.folder, options.only), seeds, methods))
+        tables = read_tables(options.folder, options.only)
+        show(*measure(tables, seeds, methods, options.features))
 
 
 if __name__ == "__main__":

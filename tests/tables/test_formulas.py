@@ -36,7 +36,7 @@ def test_numbers_and_other_text_stay(text):
 
 def test_rows_to_check_come_back_unguarded(tmp_path):
     """Labels, names and answers are those of the table; the header is guarded too."""
-    row = RowToCheck(7, "=id", "-no", None, "its label looks wrong", 0.8, {"@age": "+a"})
+    row = RowToCheck(7, "=id", "-no", None, "likely label error", 0.8, {"@age": "+a"})
     path = tmp_path / "recheck.csv"
     path.write_text(rows_as_text([row], ["@age"]))
     with path.open(newline="") as file:

@@ -146,7 +146,7 @@ def _whole(data: AuditData, suspects: Sequence[Suspect]) -> list[RowToCheck]:
             id=suspect.id,
             label=suspect.label,
             probability=None,
-            reason=suspect.evidence or "its label looks wrong",
+            reason=suspect.evidence or "likely label error",
             suspicion=suspect.wrong,
             cells={name: cell or "" for name, cell in row.items()},
         )

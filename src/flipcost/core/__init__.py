@@ -14,8 +14,7 @@ Rows and moments
 
 Noise
 -----
-- `noise`: what flips do to labels, probabilities, thresholds and counts, and back; noise rates from
-  trusted or repeated labels, with intervals
+- `noise`: what flips do to labels, probabilities and counts, and back; rates from repeated labels
 - `annotators`: true labels and error rates, of several annotators or of a judge beside people
 
 Losses and costs

@@ -117,10 +117,10 @@ def rows_as_text(
 
     Examples
     --------
-    >>> row = RowToCheck(7, None, "no", 0.25, "its label looks wrong", 0.8, {"age": "50"})
+    >>> row = RowToCheck(7, None, "no", 0.25, "likely label error", 0.8, {"age": "50"})
     >>> print(rows_as_text([row], ["age"]))
     row,age,label,inclusion_probability,reason,checked
-    7,50,no,0.25,its label looks wrong,
+    7,50,no,0.25,likely label error,
     <BLANKLINE>
     """
     if to == "csv":
@@ -246,7 +246,7 @@ def unused_batches(folder: Any, inputs: Iterable[Path] = ()) -> list[Path]:
     >>> import tempfile
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     for name, answer in (("recheck.csv", "yes"), ("recheck-2.csv", "")):
-    ...         text = f"{head}7,50,no,0.25,its label looks wrong,{answer}\n"
+    ...         text = f"{head}7,50,no,0.25,likely label error,{answer}\n"
     ...         _ = Path(folder, name).write_bytes(text.encode())
     ...     print([path.name for path in unused_batches(folder)])
     ['recheck-2.csv']
@@ -269,7 +269,7 @@ def write_batch(
     Examples
     --------
     >>> import tempfile
-    >>> row = RowToCheck(7, None, "no", 0.25, "its label looks wrong", 0.8, {"age": "50"})
+    >>> row = RowToCheck(7, None, "no", 0.25, "likely label error", 0.8, {"age": "50"})
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     write_batch(Path(folder), Path(folder), [row], ["age"])
     'recheck.csv'
@@ -465,7 +465,7 @@ def label_studio_tasks(rows: Sequence[RowToCheck], columns: Sequence[str]) -> li
     Examples
     --------
     >>> from flipcost.recheck import RowToCheck
-    >>> row = RowToCheck(7, "a", "no", 0.25, "its label looks wrong", 0.8, {"age": "50"})
+    >>> row = RowToCheck(7, "a", "no", 0.25, "likely label error", 0.8, {"age": "50"})
     >>> label_studio_tasks([row], ["age"])[0]["data"]["columns"]
     {'age': '50'}
     """

@@ -317,7 +317,7 @@ def reasons(
     >>> known = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
     >>> choice = value_checks([True, False] * 50, [0.05, 0.1] * 50, known, 0.3, 10)
     >>> reasons(choice, np.array([0]), 0.3, ("no", "yes"))
-    ("label 'yes' is probably wrong (83%)",)
+    ('label "yes" is probably wrong (83%)',)
     """
     if random:
         return ("drawn at random",) * len(rows)
@@ -328,23 +328,23 @@ def _reason(
     choice: CellChoice, row: int, cost: float, names: tuple[Any, Any], n_rows: int | None
 ) -> str:
     cell = int(choice.cells.cell[row])
-    label = names[int(choice.cells.label[cell])]
+    label = f'"{names[int(choice.cells.label[cell])]}"'
     wrong = float(choice.suspicion[row])
     if wrong >= _LIKELY_WRONG:
         sure = "is probably" if wrong >= 0.5 else "may be"
-        return f"label {label!r} {sure} wrong ({100 * wrong:.0f}%)"
+        return f"label {label} {sure} wrong ({100 * wrong:.0f}%)"
     low, high = float(choice.low[row]), float(choice.high[row])
     if low < cost < high:
         return (
             f"decision in doubt: {100 * low:.0f} to {100 * high:.0f}% of similar rows may be "
-            f"{names[1]!r}; threshold {100 * cost:.0f}%"
+            f'"{names[1]}"; threshold {100 * cost:.0f}%'
         )
     alike = int(np.count_nonzero(choice.cells.cell == cell))
     if n_rows is not None:
         alike = max(1, round(n_rows * float(choice.cells.share[cell])))
     seen = int(choice.posterior.positives[cell] + choice.posterior.negatives[cell])
     checked = f"{seen:,} of them checked" if seen else "none of them checked"
-    return f"represents {alike:,} rows labelled {label!r} with similar scores, {checked}"
+    return f"represents {alike:,} rows labelled {label} with similar scores, {checked}"
 
 
 @dataclass(frozen=True, eq=False)

@@ -47,7 +47,7 @@ from flipcost.report.sentences import (
     suspects_sentence,
     way_table,
 )
-from flipcost.words import figure, percent
+from flipcost.words import figure, label, percent
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -119,7 +119,7 @@ def make_check(result: Findings) -> dict[str, Any]:
             "other": labels[row.label != labels[1]],
             "wrong": round(row.suspicion, 4),
             "percent": percent(row.suspicion),
-            "why": row.reason,
+            "why": _in_quotes(row.reason, labels),
             "next": is_next,
             "row": row.row,
             "cells": [row.cells.get(name, "")[:_LONGEST_CELL] for name in names],
@@ -143,6 +143,13 @@ def make_check(result: Findings) -> dict[str, Any]:
             "rows": shown,
         },
     }
+
+
+def _in_quotes(text: str, labels: list[str]) -> str:
+    """Return a reason with its labels in the quotation marks of the page."""
+    for one in labels:
+        text = text.replace(f'"{one}"', label(one))
+    return text
 
 
 def _fitting(rows: list[tuple[RowToCheck, bool]]) -> list[tuple[RowToCheck, bool]]:

@@ -162,8 +162,8 @@ def errors_sentences(result: Findings) -> list[str]:
         said.append(break_even(result))
     if not result.n_checked:
         high = [percent(float(x)) for x in np.ravel(result.labels.noise_bounds.high)]
-        most = f"at most {high[0]} and {high[1]}, whichever error model holds"
-        said[1:1] = [f"If errors are random: {most}."]
+        most = f"these shares are at most {high[0]} and {high[1]}, whatever the error model"
+        said[1:1] = [f"If errors are random, {most}."]
         said.append(_DEFINED)
     return [text for text in said if text]
 

@@ -178,7 +178,7 @@
   function moveNow(k, r) {
     const scale = 1000 * data.priceFp / data.costs[k], best = data.candidates[0];
     // Where nothing was moved, the figures of the audit itself: it weighs all rates.
-    show(el("out-now"), isMoved() ? costInterval(best, k, r) : best.cost_if_random, scale);
+    show(el("out-now"), isMoved() ? costInterval(best, k, r) : best.likely, scale);
     const price = data.parts.whatif, mark = el("price-price");
     if (mark) setMarker(mark, price.x[k]);
   }

@@ -221,7 +221,7 @@ def _within(data: AuditData, capacity: Capacity | dict[str, Capacity]) -> list[F
     names, counts = np.full(len(rows.positive), ""), {"": sum(data.counts)}
     if by is not None:
         names = names_of(rows.frame, by, data.source.name)
-        counts = {name: round(n) for name, n in _rows_of_each(data, names).items()}
+        counts = _rows_of_each(data, names)
     return [
         _flagged(data, by and name, np.flatnonzero(names == name), counts[name], size)
         for name, size in group_sizes(capacity, counts).items()
@@ -229,11 +229,10 @@ def _within(data: AuditData, capacity: Capacity | dict[str, Capacity]) -> list[F
     ]
 
 
-def _rows_of_each(data: AuditData, names: NDArray[Any]) -> dict[str, float]:
+def _rows_of_each(data: AuditData, names: NDArray[Any]) -> dict[str, int]:
     """Return the rows of the table of each name."""
     stands_for = data.rows.stands_for
-    scale = np.ones(len(names)) if stands_for is None else stands_for
-    return {str(name): float(scale[names == name].sum()) for name in np.unique(names)}
+    return {str(name): round(stands_for[names == name].sum()) for name in np.unique(names)}
 
 
 def _flagged(
@@ -289,10 +288,8 @@ def _segments(data: AuditData, best: Candidate) -> list[Segment]:
         design=data.design,
         level=rows.level,
     )
-    if rows.stands_for is None:
-        return segments
-    scale = _rows_of_each(data, names)
-    return [replace(one, n_rows=scale[one.name]) for one in segments]
+    n_rows = _rows_of_each(data, names)
+    return [replace(one, n_rows=n_rows[one.name]) for one in segments]
 
 
 def _range(data: AuditData, name: str) -> RangeFound:

@@ -65,8 +65,10 @@ class EvaluationRows:
         Which labels are positive.
     level : float
         Level of the intervals.
-    weight, stands_for : ndarray of shape (n,) or None
-        Their weights; and of how many rows of the table each is one, where these are a sample.
+    weight : ndarray of shape (n,) or None
+        Their weights.
+    stands_for : ndarray of shape (n,)
+        Of how many rows of the table each is one: more than 1 where these are a sample.
     costs : RowCosts
         In money where they differ by row, else as shares of a miss and a false alarm together.
     rounds : ndarray of int, shape (n_checked,)
@@ -89,7 +91,7 @@ class EvaluationRows:
     positive: Flags
     level: float
     weight: Array | None
-    stands_for: Array | None
+    stands_for: Array
     costs: RowCosts
     rounds: Indices
     scored: ScoredRows
@@ -138,14 +140,12 @@ class EvaluationRows:
 
     def number_of(self, probability: NDArray[Any]) -> float:
         """Return the expected number of rows of the table, given a probability for each row."""
-        if self.stands_for is None:
-            return float(probability.sum())
         return float(self.stands_for @ probability)
 
     def typical(self, rng: np.random.Generator) -> Indices:
         """Return places of rows as common as in the table: weighted rows are drawn again."""
         everywhere = np.arange(len(self.positive))
-        if self.stands_for is None:
+        if np.all(self.stands_for == 1.0):
             return everywhere
         return rng.choice(everywhere, len(everywhere), p=self.stands_for / self.stands_for.sum())
 
@@ -288,7 +288,6 @@ def fit(
     found, weight = drawn.rows, drawn.rows.beside.get("weight")
     frame, labels, given = found.frame, found.beside["label"], found.beside.get("trusted")
     positive, trusted, sample = labels == classifier.pos_label, None, None
-    stands_for = None if drawn.is_all else drawn.stands_for
     given_in = "what was checked" if options.trusted is None else repr(options.trusted)
     if given is not None and np.any(given != ""):
         trusted = given.astype(object)
@@ -297,9 +296,9 @@ def fit(
     prices = row_prices(options.prices, frame, source.name)
     _check_prices(prices, positive, options.target)
     total = weight
-    if stands_for is not None:
+    if not drawn.is_all:
         sample = drawn.sample(positive)
-        total = stands_for if weight is None else weight * stands_for
+        total = drawn.stands_for if weight is None else weight * drawn.stands_for
     dependence, given_scores = _dependence(frame, options, source.name), None
 
     def read(frame: Any) -> Any:
@@ -339,7 +338,7 @@ def fit(
         positive=positive,
         level=options.level,
         weight=judged,
-        stands_for=stands_for,
+        stands_for=drawn.stands_for,
         costs=RowCosts.of(options.prices) if prices is None else prices,
         rounds=maker.rounds(frame)[seen],
         scored=scored,
@@ -353,7 +352,7 @@ def fit(
     clean = classifier.clean_probability(probability)
     flagged = bayes_calls(probability, rows.costs, classifier.chosen_)
     pool = SuspectPool(frame, rows.numbers, positive, clean, int(np.count_nonzero(flagged)))
-    if stands_for is not None:
+    if not drawn.is_all:
         pool = _with_others(source, pool, maker, classifier)
     return rows, pool
 

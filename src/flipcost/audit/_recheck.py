@@ -104,7 +104,7 @@ def _pool(data: AuditData, columns: list[str]) -> CheckPool:
         places = np.sort(np.concatenate([drawn, free.rows]))
         chance = np.where(known >= 0, 1.0, choice.chance)
     kept = chance[places]
-    drawn_by = 1.0 if rows.stands_for is None else 1 / np.maximum(rows.stands_for[places], 1.0)
+    drawn_by = 1 / np.maximum(rows.stands_for[places], 1.0)
     facts = PoolFacts(
         labels=data.labels,
         target=options.target,

@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from sklearn.base import clone
-from sklearn.ensemble import HistGradientBoostingClassifier
 from sklearn.pipeline import Pipeline
 
 from flipcost.audit._columns import find_columns, learn_columns
@@ -35,6 +34,7 @@ from flipcost.core.curves import LabelBins
 from flipcost.core.label_errors import probability_wrong
 from flipcost.core.noise import PRECISION, labels_needed
 from flipcost.estimators import FlipCostClassifier
+from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.exceptions import (
     DenoisingWarning,
     DependenceWarning,
@@ -356,24 +356,18 @@ def _walk(source: RowSource, pooled: PooledLabels | None = None) -> Findings:
 
 def _classifier(options: AuditOptions) -> FlipCostClassifier:
     """Return the classifier that the audit fits; a model that is fitted is a rival, not a score."""
+    named = options.model if isinstance(options.model, str) else None
     model: Any = None
-    if isinstance(options.model, str):
-        if options.model == "boosting":
-            model = HistGradientBoostingClassifier(
-                max_iter=150,
-                learning_rate=0.05,
-                min_samples_leaf=20,
-                random_state=options.random_state,
-            )
-    elif not is_fitted(options.model):
+    if named == "boosting":
+        model = boosting_classifier(np.zeros(1, dtype=bool), options.random_state)
+    elif named is None and not is_fitted(options.model):
         model = clone(options.model)
-    is_linear = isinstance(options.model, str) and options.model == "linear"
     return FlipCostClassifier(
         cost=options.prices,
         noise_model=options.noise_model,
         prevalence=options.prevalence,
         estimator=model,
-        features="splines" if is_linear else "auto",
+        features="splines" if named == "linear" else "auto",
         level=options.level,
         random_state=options.random_state,
     )

@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import chain
 from numbers import Real
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, get_args
@@ -13,7 +14,7 @@ from flipcost._options import COSTS, KNOWN, LARGE, MODEL, TABLE, documented, opt
 from flipcost.exceptions import FlipCostError, TableError
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Iterator, Sequence
 
     from flipcost.core.costs import Costs
     from flipcost.core.noise import NoiseRate
@@ -245,53 +246,8 @@ class AuditOptions:
 
     def __post_init__(self) -> None:
         """Refuse what cannot be asked, before any row is read."""
-        from flipcost.core.gains import read_capacity  # noqa: PLC0415 - help waits for nothing
-        from flipcost.core.noise_posterior import NoiseModel  # noqa: PLC0415 - as above
-
-        if self.noise_model not in get_args(NoiseModel):
-            known = ", ".join(get_args(NoiseModel))
-            msg = f"`noise_model` must be one of {known}; got {self.noise_model!r}."
-            raise FlipCostError(msg)
-        if self.prevalence is not None:
-            _check_share(self)
-        if isinstance(self.model, str) and self.model not in MODELS:
-            msg = f"`model` must be {', '.join(MODELS)} or an estimator; got {self.model!r}."
-            raise FlipCostError(msg)
-        if not 0 <= self.random_state < 1 << 32:
-            msg = (
-                f"`random_state` must be a whole number from 0 to {(1 << 32) - 1}; got "
-                f"{self.random_state}."
-            )
-            raise FlipCostError(msg)
-        if self.score and not (isinstance(self.model, str) and self.model == "auto"):
-            msg = "Give `score` or `model`, not both: scores are those of a model of your own."
-            raise FlipCostError(msg)
-        if self.score_kind not in SCORE_KINDS:
-            msg = f"`score_kind` must be {' or '.join(SCORE_KINDS)}; got {self.score_kind!r}."
-            raise FlipCostError(msg)
-        read_capacity(self.capacity, self.capacity_by)
-        share = 0.5 if self.prices.is_by_row else self.prices.alpha
-        if not min(share, 1 - share) >= 1 / _MOST_UNEVEN:
-            msg = (
-                f"No cost may be more than {_MOST_UNEVEN:,.0f} times the other; got {self.prices}."
-            )
-            raise FlipCostError(msg)
-        if self.groups is not None and self.time is not None:
-            msg = "Give `groups` or `time`, not both: folds follow one of them."
-            raise FlipCostError(msg)
-        price: Any = self.cost_check
-        if price is not None and not (isinstance(price, Real) and 0 < float(price) < float("inf")):
-            msg = f"`cost_check` must be a number above 0; got {price!r}."
-            raise FlipCostError(msg)
-        sources = ("noise_rate", "trusted" if self.trusted else "checked", "second_label")
-        given = [f"`{name}`" for name in sources if getattr(self, name) not in (None, (), [])]
-        if self.has_annotators:
-            _check_annotators(self)
-            given = [name for name in given if name not in ("`trusted`", "`checked`")]
-            given.append("`worker`" if self.worker else "`annotators`")
-        if len(given) > 1:
-            msg = f"Give one of {' and '.join(given)}, not both: each sets the error rate."
-            raise FlipCostError(msg)
+        for why in chain(_impossible(self), _contradictory(self)):
+            raise FlipCostError(why)
 
     def columns_read(self, columns: list[str], names: list[str], where: str) -> list[str]:
         """Return the columns that rows are needed with, the target first."""
@@ -385,31 +341,59 @@ def _names(one_or_more: Sequence[str] | str) -> tuple[str, ...]:
     return (one_or_more,) if isinstance(one_or_more, str) else tuple(map(str, one_or_more))
 
 
-def _check_annotators(options: AuditOptions) -> None:
-    """Refuse half of what says who labelled what, or both ways at once."""
-    if (options.worker is None) != (options.item is None):
-        msg = "Give both `worker` and `item`: who labelled what."
-        raise FlipCostError(msg)
-    names = options.annotator_names
-    if options.worker is not None and names:
-        msg = "Give `worker` and `item`, or `annotators`: rows are labels, or items."
-        raise FlipCostError(msg)
-    if options.worker is None and len(set(names)) < max(len(names), 2):
-        msg = "Give at least two columns as `annotators`, each of them once."
-        raise FlipCostError(msg)
+def _impossible(options: AuditOptions) -> Iterator[str]:
+    """Say what is wrong with single options."""
+    from flipcost.core.gains import read_capacity  # noqa: PLC0415 - help waits for nothing
+    from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior  # noqa: PLC0415
+
+    if options.noise_model not in get_args(NoiseModel):
+        known = ", ".join(get_args(NoiseModel))
+        yield f"`noise_model` must be one of {known}; got {options.noise_model!r}."
+    if options.prevalence is not None:
+        PrevalencePrior.of(options.prevalence)
+    if isinstance(options.model, str) and options.model not in MODELS:
+        yield f"`model` must be {', '.join(MODELS)} or an estimator; got {options.model!r}."
+    most = (1 << 32) - 1
+    if not 0 <= options.random_state <= most:
+        seed = options.random_state
+        yield f"`random_state` must be a whole number from 0 to {most}; got {seed}."
+    if options.score_kind not in SCORE_KINDS:
+        yield f"`score_kind` must be {' or '.join(SCORE_KINDS)}; got {options.score_kind!r}."
+    read_capacity(options.capacity, options.capacity_by)
+    share = 0.5 if options.prices.is_by_row else options.prices.alpha
+    if not min(share, 1 - share) >= 1 / _MOST_UNEVEN:
+        yield f"No cost may be more than {_MOST_UNEVEN:,.0f} times the other; got {options.prices}."
+    price: Any = options.cost_check
+    if price is not None and not (isinstance(price, Real) and 0 < float(price) < float("inf")):
+        yield f"`cost_check` must be a number above 0; got {price!r}."
 
 
-def _check_share(options: AuditOptions) -> None:
-    """Refuse a share of positives that is impossible, or that would play no part."""
-    from flipcost.core.noise_posterior import PrevalencePrior  # noqa: PLC0415 - as above
-
-    PrevalencePrior.of(options.prevalence)
-    if options.noise_rate is not None or options.second_label or options.has_annotators:
-        msg = (
+def _contradictory(options: AuditOptions) -> Iterator[str]:
+    """Say what does not go together."""
+    if options.score and not (isinstance(options.model, str) and options.model == "auto"):
+        yield "Give `score` or `model`, not both: scores are those of a model of your own."
+    if options.groups is not None and options.time is not None:
+        yield "Give `groups` or `time`, not both: folds follow one of them."
+    has_other = options.noise_rate is not None or options.second_label or options.has_annotators
+    if options.prevalence is not None and has_other:
+        yield (
             "`prevalence` counts only where the error rate is unknown; with `noise_rate` or other "
             "labels it has no effect. Leave it out."
         )
-        raise FlipCostError(msg)
+    sources = ("noise_rate", "trusted" if options.trusted else "checked", "second_label")
+    given = [f"`{name}`" for name in sources if getattr(options, name) not in (None, (), [])]
+    if options.has_annotators:
+        names = options.annotator_names
+        if (options.worker is None) != (options.item is None):
+            yield "Give both `worker` and `item`: who labelled what."
+        if options.worker is not None and names:
+            yield "Give `worker` and `item`, or `annotators`: rows are labels, or items."
+        if options.worker is None and len(set(names)) < max(len(names), 2):
+            yield "Give at least two columns as `annotators`, each of them once."
+        given = [name for name in given if name not in ("`trusted`", "`checked`")]
+        given.append("`worker`" if options.worker else "`annotators`")
+    if len(given) > 1:
+        yield f"Give one of {' and '.join(given)}, not both: each sets the error rate."
 
 
 AuditOptions.__doc__ = f"""What is asked of an audit, whichever way its rows arrive.

@@ -142,8 +142,8 @@ class Costs:
         if self.is_by_row:
             return
         # Of ranges the ends at which a mistake costs least above the right decision.
-        fn, fp = (_end(price, "low") for price in (self.fn, self.fp))
-        tp, tn = (_end(price, "high") for price in (self.tp, self.tn))
+        fn, fp = (_at(price, "low") for price in (self.fn, self.fp))
+        tp, tn = (_at(price, "high") for price in (self.tp, self.tn))
         if not all(np.isfinite(price) for price in (fn, fp, tp, tn)):
             msg = f"The four costs must be finite numbers; got {self}."
             raise ValueError(msg)
@@ -170,7 +170,7 @@ class Costs:
     @property
     def middle(self) -> Costs:
         """The same with the middle in place of each range."""
-        return Costs(*(_middle(getattr(self, name)) for name in PRICE_NAMES))
+        return Costs(*(_at(getattr(self, name)) for name in PRICE_NAMES))
 
     @property
     def extra(self) -> tuple[float, float]:
@@ -181,7 +181,7 @@ class Costs:
                 "what takes costs by row, as FlipCostClassifier does."
             )
             raise ValueError(msg)
-        fn, fp, tp, tn = (float(_middle(getattr(self, name))) for name in PRICE_NAMES)
+        fn, fp, tp, tn = (float(_at(getattr(self, name))) for name in PRICE_NAMES)
         return fn - tp, fp - tn
 
     @property
@@ -236,7 +236,7 @@ class Costs:
         array([0.2  , 0.111])
         """
         if not self.is_by_row:
-            return RowCosts(*(_middle(getattr(self, name)) for name in PRICE_NAMES))
+            return RowCosts(*(_at(getattr(self, name)) for name in PRICE_NAMES))
         n = len(frame) if n_rows is None else n_rows
         return RowCosts(*(_by_row(getattr(self, name), name, frame, n) for name in PRICE_NAMES))
 
@@ -453,12 +453,9 @@ def _read_text(text: str, name: str) -> Any:
     return CostRange(low, high)
 
 
-def _end(price: Any, name: str) -> float:
-    return float(getattr(price, name) if isinstance(price, CostRange) else price)
-
-
-def _middle(price: Any) -> Any:
-    return price.middle if isinstance(price, CostRange) else price
+def _at(price: Any, place: str = "middle") -> Any:
+    """Return a price, of a range that at one place of it."""
+    return getattr(price, place) if isinstance(price, CostRange) else price
 
 
 def _by_row(price: Any, name: str, frame: Any, n_rows: int) -> Array:
@@ -466,7 +463,7 @@ def _by_row(price: Any, name: str, frame: Any, n_rows: int) -> Array:
         price = _from_columns(price, name, frame)
     elif callable(price):
         price = price(frame)
-    values = np.asarray(_middle(price), dtype=float)
+    values = np.asarray(_at(price), dtype=float)
     if values.shape not in ((), (n_rows,)):
         msg = f"`{name}` must have a cost for each of the {n_rows} rows; got {values.shape}."
         raise ValueError(msg)

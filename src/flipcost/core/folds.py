@@ -47,9 +47,6 @@ def random_folds(classes: ArrayLike, n_folds: int, rng: np.random.Generator) -> 
     """
     codes = np.asarray(classes)
     n_rows = len(codes)
-    if not 2 <= n_folds <= n_rows:
-        msg = f"There must be 2 to {n_rows} folds for {n_rows} rows; got {n_folds}."
-        raise ValueError(msg)
     if codes.dtype == bool:
         codes = codes.view(np.int8)  # small integers sort in one pass
     drawn, at_random = rng.permutation(n_rows), np.empty(n_rows, np.intp)

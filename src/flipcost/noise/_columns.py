@@ -15,10 +15,11 @@ from flipcost.core.noise import NoiseRate
 
 def read_columns(
     columns: Mapping[str, ArrayLike], pos_label: Any, *, optional: Collection[str] = ()
-) -> Array:
-    """Return columns of labels by their names as 1 (positive), 0 and NaN (missing).
+) -> tuple[Array, list[Any]]:
+    """Return columns of labels by their names as 1 (positive), 0 and NaN (missing), and the labels.
 
-    Only the `optional` ones may have missing labels (None, NaN, NA).
+    The negative label comes first; there is none where all labels are positive. Only the
+    `optional` columns may have missing labels (None, NaN, NA).
     """
     labels = {name: _column(values, name) for name, values in columns.items()}
     lengths = {name: len(values) for name, values in labels.items()}
@@ -34,19 +35,19 @@ def read_columns(
                 f"the first in row {int(np.argmax(mask))}. Drop these rows."
             )
             raise ValueError(msg)
-    positive = _positive_label([v[~absent[name]] for name, v in labels.items()], pos_label)
+    known = _two_labels([v[~absent[name]] for name, v in labels.items()], pos_label)
     table = np.full((len(next(iter(labels.values()))), len(labels)), np.nan)
     for j, (name, values) in enumerate(labels.items()):
         seen = ~absent[name]
-        table[seen, j] = np.asarray(values[seen] == positive, dtype=float)
-    return table
+        table[seen, j] = np.asarray(values[seen] == known[-1], dtype=float)
+    return table, known
 
 
-def read_labels(y: ArrayLike, pos_label: Any, name: str = "y_noisy") -> Flags:
+def read_labels(y_noisy: ArrayLike, pos_label: Any) -> Flags:
     """Return which labels of one column are positive; both classes must be there."""
-    positive = read_columns({name: y}, pos_label)[:, 0] == 1
+    positive = read_columns({"y_noisy": y_noisy}, pos_label)[0][:, 0] == 1
     if not 0 < np.count_nonzero(positive) < len(positive):
-        msg = f"`{name}` must hold two labels; got one only. Check the column or the filter."
+        msg = "`y_noisy` must hold two labels; got one only. Check the column or the filter."
         raise ValueError(msg)
     return positive
 
@@ -104,7 +105,7 @@ def _column(values: ArrayLike, name: str) -> NDArray[Any]:
     return column
 
 
-def _positive_label(columns: Sequence[NDArray[Any]], pos_label: Any) -> Any:
+def _two_labels(columns: Sequence[NDArray[Any]], pos_label: Any) -> list[Any]:
     # Sets of Python values, not one joined array: numpy would make 1 and "1" the same.
     try:
         found = sorted(set().union(*(np.unique(column).tolist() for column in columns)))
@@ -121,5 +122,5 @@ def _positive_label(columns: Sequence[NDArray[Any]], pos_label: Any) -> Any:
         )
         raise ValueError(msg)
     if len(found) == 1:
-        return found[0] if pos_label is None else pos_label
-    return found[positive_index(np.array(found, dtype=object), pos_label)]
+        return [found[0] if pos_label is None else pos_label]
+    return found if positive_index(np.array(found, dtype=object), pos_label) else found[::-1]

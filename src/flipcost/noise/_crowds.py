@@ -117,7 +117,8 @@ class CrowdLabels:
         -------
         CrowdLabels
         """
-        found = read_columns({"label": label}, pos_label, optional=("label",))[:, 0]
+        table, known = read_columns({"label": label}, pos_label, optional=("label",))
+        found, classes = table[:, 0], _both(known)
         names = [np.asarray(column) for column in (item, worker)]
         for name, column in zip(("item", "worker"), names, strict=True):
             if column.shape != found.shape:
@@ -141,7 +142,6 @@ class CrowdLabels:
                 "Keep one of them."
             )
             raise FlipCostError(msg)
-        classes = _classes(label, found)
         return cls(items, workers, classes, codes[0], codes[1], found[seen] == 1)
 
     @classmethod
@@ -168,12 +168,10 @@ class CrowdLabels:
                 msg = f"`table` must have a column for each annotator; got shape {rows.shape}."
                 raise FlipCostError(msg)
             columns = {str(k): column for k, column in enumerate(rows.T)}
-        labels = read_columns(columns, pos_label, optional=columns)
+        labels, known = read_columns(columns, pos_label, optional=columns)
         item, worker = np.nonzero(~np.isnan(labels))
-        stacked = np.concatenate([column.astype(object) for column in columns.values()])
-        classes = _classes(stacked, labels.T.ravel())
-        label = labels[item, worker] == 1
-        return cls(np.arange(len(labels)), np.array(list(columns)), classes, item, worker, label)
+        items, workers = np.arange(len(labels)), np.array(list(columns))
+        return cls(items, workers, _both(known), item, worker, labels[item, worker] == 1)
 
     def fit(
         self, gold: Any = None, X: Any = None, *, level: float = 0.95, random_state: Any = None
@@ -378,14 +376,12 @@ def _in_order(column: NDArray[Any]) -> tuple[NDArray[Any], Indices]:
     return values[order], place[codes.reshape(-1)]
 
 
-def _classes(labels: Any, coded: Array) -> tuple[Any, Any]:
+def _both(known: list[Any]) -> tuple[Any, Any]:
     """Return the negative and the positive label."""
-    values = np.asarray(labels).reshape(-1)
-    found = [values[coded == code][:1].tolist() for code in (0, 1)]
-    if not all(found):
+    if len(known) < 2:
         msg = "Labels must have two values; got one only. Check the column or the filter."
         raise FlipCostError(msg)
-    return found[0][0], found[1][0]
+    return known[0], known[1]
 
 
 def rate_of_patterns(

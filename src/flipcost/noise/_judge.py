@@ -183,7 +183,7 @@ def judge_difference(
     >>> print(f"{found.value:.2f} in [{found.low:.2f}, {found.high:.2f}]")
     0.12 in [0.05, 0.20]
     """
-    table = read_columns(
+    table, _ = read_columns(
         {"a": a, "b": b, "human_a": human_a, "human_b": human_b},
         pos_label,
         optional=("human_a", "human_b"),
@@ -198,7 +198,7 @@ def judge_difference(
 
 
 def _read(labels: ArrayLike, human: ArrayLike, pos_label: Any) -> tuple[Flags, Array]:
-    table = read_columns({"labels": labels, "human": human}, pos_label, optional=("human",))
+    table, _ = read_columns({"labels": labels, "human": human}, pos_label, optional=("human",))
     if np.isnan(table[:, 1]).all():
         msg = "Some rows must have a human label; none has. Have a person label some at random."
         raise FlipCostError(msg)

@@ -127,7 +127,7 @@ def rate_from_trusted(
     0.167, 95% interval 0.004 to 0.641 (disagreement with 6 trusted labels)
     """
     columns = {"y_noisy": y_noisy, "y_trusted": y_trusted}
-    noisy, trusted = read_columns(columns, pos_label, optional=("y_trusted",)).T
+    noisy, trusted = read_columns(columns, pos_label, optional=("y_trusted",))[0].T
     seen = ~np.isnan(trusted)
     if not seen.any():
         msg = (

@@ -8,7 +8,11 @@ and written to Parquet by it. Times are best of several, taken in turns in one p
 seconds are given too, because they do not depend on what else the machine is doing. PostgreSQL and
 Spark are measured on a tenth of the rows, for the record, when asked for.
 
-Run as ``python -m benchmarks.engines [--rows 2_000_000] [--postgresql ADDRESS] [--spark]``.
+Then the same rows are learned from in files, on Dask and in each engine: their decisions on new
+rows and their likeliest label errors are compared.
+
+Run as ``python -m benchmarks.engines [--rows 2_000_000] [--postgresql ADDRESS] [--spark]``, or for
+the comparison alone ``python -m benchmarks.engines --agree ...``.
 """
 
 from __future__ import annotations
@@ -238,11 +242,12 @@ def in_polars(files: Path, n_rows: int, repeats: int) -> None:
     for place, what in enumerate(("seconds", "processor")):
         ratio = found[ours][place] / found[hand][place]
         print(f"  by query / by hand, {what:<10} {ratio:6.2f}  {verdict(ratio, 1.5, at_most=True)}")
-    scan = {
-        "its own scan, held": lambda: frame.select([*NAMES, "y"]).collect(engine="streaming"),
-        "rows drawn": table.draw,
-    }
-    show_ratio(f"{n_rows:,} rows drawn in Polars", scan, repeats)
+    table = scan_lazy(frame, "y", NAMES)
+
+    def scan() -> None:
+        frame.select([*NAMES, "y"]).collect(engine="streaming")
+
+    sampled_and_scored(table, scan, f"{n_rows:,} rows drawn and scored in Polars", repeats)
 
 
 def show_ratio(
@@ -326,21 +331,29 @@ def in_postgresql(address: str, n_rows: int) -> None:
         sampled_and_scored(table, scan, title, 2, server)
 
 
-def in_spark(n_rows: int) -> None:
-    """Print the figures of Spark in this machine, with two threads."""
+def spark_session() -> Any:
+    """Start Spark in this machine, with two threads, whose workers have our packages."""
     from pyspark.sql import SparkSession
 
-    from flipcost.tables.scan import scan_lazy
-
+    os.environ.setdefault("PYSPARK_PYTHON", sys.executable)
     session = (
         SparkSession.builder.master("local[2]")
         .config("spark.ui.enabled", "false")
         .config("spark.ui.showConsoleProgress", "false")
         .config("spark.driver.bindAddress", "127.0.0.1")
         .config("spark.driver.host", "127.0.0.1")
+        .config("spark.driver.memory", "3g")
         .getOrCreate()
     )
     session.sparkContext.setLogLevel("OFF")
+    return session
+
+
+def in_spark(n_rows: int) -> None:
+    """Print the figures of Spark."""
+    from flipcost.tables.scan import scan_lazy
+
+    session = spark_session()
     columns = [f"randn({j}) AS x{j}" for j in range(N_FEATURES)]
     frame = session.range(n_rows).selectExpr("id", "CAST(rand(99) < 0.3 AS int) AS y", *columns)
     frame = frame.cache()
@@ -354,8 +367,136 @@ def in_spark(n_rows: int) -> None:
         ).fold_moments(N_FOLDS),
     }
     gateway = session.sparkContext._gateway  # noqa: SLF001 - who else knows Java's process
-    show(timed(calls, 3, gateway.proc.pid))
+    server = gateway.proc.pid
+    show(timed(calls, 3, server))
+    table = scan_lazy(frame, "y", NAMES, fold_by="id")
+
+    def scan() -> None:
+        frame.select(*NAMES, "y").toArrow()
+
+    sampled_and_scored(table, scan, f"{n_rows:,} rows drawn and scored in Spark", 2, server)
     session.stop()
+
+
+# Rows of the comparison, of which half are drawn, and the new ones that are decided on.
+AGREE_ROWS, NEW_ROWS = 400_000, 20_000
+AGREE_NAMES = ["amount", "age", "hour", "town", "score"]
+SUSPECTS = 500
+
+
+def agree_rows(n: int, seed: int) -> Any:
+    """Return a table of numbers, a category and missing values, a tenth of the labels wrong."""
+    import numpy as np
+    import pyarrow as pa
+
+    rng = np.random.default_rng(seed)
+    amount, age = rng.lognormal(3, 1, n), rng.integers(18, 90, n)
+    hour, town = rng.uniform(0, 24, n), rng.integers(0, 12, n)
+    score = rng.normal(size=n)
+    odds = 0.8 * np.log(amount) - 4 + np.cos(hour / 3.8) + 0.9 * score + 0.4 * (town % 4 == 1)
+    clean = rng.random(n) < 1 / (1 + np.exp(-2 * odds))
+    noisy = clean ^ (rng.random(n) < np.where(clean, 0.2, 0.05))
+    columns = {
+        "id": np.arange(n),
+        "amount": amount,
+        "age": pa.array(age, mask=rng.random(n) < 0.05),
+        "hour": hour,
+        "town": [f"town {k}" for k in town.tolist()],
+        "score": pa.array(score, mask=rng.random(n) < 0.1),
+        "y": noisy.astype(int),
+    }
+    return pa.table(columns)
+
+
+def agreement(folder: Path, postgresql: str | None, *, spark: bool) -> None:
+    """Print how far the routes agree on decisions, and on the likeliest label errors."""
+    import duckdb
+    import numpy as np
+    import polars as pl
+    import pyarrow.parquet as pq
+    from distributed import Client, LocalCluster
+
+    from flipcost import Costs, FlipCostClassifier
+    from flipcost.audit import audit_files, audit_sql
+    from flipcost.scale import scan_dask, scan_lazy, scan_parquet, scan_sql
+
+    path, new = folder / "agree.parquet", agree_rows(NEW_ROWS, 1)
+    pq.write_table(agree_rows(AGREE_ROWS, 0), path, row_group_size=50_000)
+    connection = duckdb.connect()
+    connection.execute(f"CREATE TABLE agree AS SELECT * FROM '{path}'")
+    named: dict[str, Any] = {"fold_by": "id"}
+    asked: tuple[Any, ...] = ("y", Costs(fn=4, fp=1))
+    columns = ("y", AGREE_NAMES)
+    cluster = LocalCluster(n_workers=2, threads_per_worker=1, dashboard_address=":0")
+    client = Client(cluster)
+    routes: dict[str, tuple[Callable[[], Any], Callable[[], Any] | None]] = {
+        "file": (
+            lambda: scan_parquet(path, *columns, **named),
+            lambda: audit_files(path, *asked, id="id"),
+        ),
+        "Dask": (
+            lambda: scan_dask(path, *columns, **named),
+            lambda: audit_files(path, *asked, id="id", dask=cluster.scheduler_address),
+        ),
+        "DuckDB": (
+            lambda: scan_sql(connection, "agree", *columns, **named),
+            lambda: audit_sql(connection, "agree", *asked, id="id"),
+        ),
+        "Polars": (lambda: scan_lazy(pl.scan_parquet(path), *columns, **named), None),
+    }
+    if postgresql is not None:
+        import psycopg
+
+        server = psycopg.connect(postgresql, autocommit=True)
+        to_postgresql(server, path)
+        routes["PostgreSQL"] = (
+            lambda: scan_sql(server, "agree", *columns, **named),
+            lambda: audit_sql(server, "agree", *asked, id="id"),
+        )
+        routes["PostgreSQL, its own row numbers"] = (
+            lambda: scan_sql(server, "agree", *columns),
+            lambda: audit_sql(server, "agree", *asked, drop=("id",)),
+        )
+    if spark:
+        session = spark_session()
+        session.read.parquet(str(path)).createOrReplaceTempView("agree")
+        routes["Spark"] = (
+            lambda: scan_sql(session, "agree", *columns, **named),
+            lambda: audit_sql(session, "agree", *asked, id="id"),
+        )
+    print(f"\n{AGREE_ROWS:,} rows on every route, against the file")
+    decided, suspects = {}, {}
+    for name, (table, audited) in routes.items():
+        model = FlipCostClassifier(cost=0.2, random_state=0).fit_table(table())
+        decided[name] = model.predict(new.select(AGREE_NAMES))
+        differ = float(np.mean(decided[name] != decided["file"]))
+        line = f"  {name:<34} other decisions {differ:7.2%} {verdict(differ, 0.01, at_most=True)}"
+        if audited is not None:
+            first = audited().labels.suspects[:SUSPECTS]
+            suspects[name] = {s.row if s.id is None else int(s.id) for s in first}
+            same = len(suspects[name] & suspects["file"])
+            line += f"   {same} of {SUSPECTS} suspects {verdict(same, 400)}"
+        print(line, flush=True)
+    client.close()
+    cluster.close()
+
+
+def to_postgresql(server: Any, path: Path) -> None:
+    """Copy the rows of the comparison to a server."""
+    import io
+
+    import pyarrow.csv as pc
+    import pyarrow.parquet as pq
+
+    server.execute(
+        "CREATE TEMP TABLE agree (id bigint, amount float8, age bigint, hour float8, town text, "
+        "score float8, y bigint)"
+    )
+    lines = io.BytesIO()
+    pc.write_csv(pq.read_table(path), lines, pc.WriteOptions(include_header=False))
+    with server.cursor() as cursor, cursor.copy("COPY agree FROM STDIN (FORMAT csv)") as copied:
+        copied.write(lines.getvalue())
+    server.execute("ANALYZE agree")
 
 
 def on_paper() -> None:
@@ -388,9 +529,13 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--postgresql", default=None, help="address of a server to use too")
     parser.add_argument("--spark", action="store_true", help="measure Spark too")
     parser.add_argument("--folder", type=Path, default=None, help="where there is room")
+    parser.add_argument("--agree", action="store_true", help="compare routes, measure no time")
     options = parser.parse_args([] if arguments is None else arguments)
     print("Where the data already is")
     with tempfile.TemporaryDirectory(dir=options.folder, prefix="flipcost-engines-") as folder:
+        agreement(Path(folder), options.postgresql, spark=options.spark)
+        if options.agree:
+            return
         in_duckdb(Path(folder), options.rows, options.repeats)
     if options.postgresql:
         in_postgresql(options.postgresql, options.rows // 10)

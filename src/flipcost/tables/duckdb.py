@@ -9,19 +9,11 @@ from typing import Any
 import duckdb
 import pyarrow as pa
 
-from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.engine import ColumnKind, Engine
+from flipcost.exceptions import TableError
+from flipcost.tables.engine import Engine
 
 # Rows that come at a time, where all come.
 _BATCH_ROWS = 100_000
-_WHOLE = {
-    "TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT",
-    "UTINYINT", "USMALLINT", "UINTEGER", "UBIGINT", "UHUGEINT",
-}  # fmt: skip
-_NUMBER = {"FLOAT", "DOUBLE", "DECIMAL", '"NULL"'}
-_TEXT = {"VARCHAR", "ENUM", "UUID"}
-_DATE = {"DATE", "TIMESTAMP", "TIMESTAMP WITH TIME ZONE"}
-_WORDS = (("whole", _WHOLE), ("number", _NUMBER), ("text", _TEXT), ("date", _DATE))
 
 
 class DuckDBEngine(Engine):
@@ -34,15 +26,6 @@ class DuckDBEngine(Engine):
     def __init__(self, connection: Any, source: str, *, owned: bool = False):
         super().__init__(source)
         self._connection, self._owned = connection, owned
-
-    def columns(self) -> dict[str, ColumnKind]:
-        with self.guarded():
-            found = self._relation(f"SELECT * FROM {self.source} AS source LIMIT 0")
-            types = [str(type_) for type_ in found.types]
-        return {n: ColumnKind(_kind(t), t) for n, t in zip(found.columns, types, strict=True)}
-
-    def run(self, statement: str) -> list[Any]:
-        return list(self._relation(statement).fetchall())
 
     def arrow(self, statement: str) -> Any:
         return self._relation(statement).to_arrow_table()
@@ -61,17 +44,17 @@ class DuckDBEngine(Engine):
     def _relation(self, statement: str) -> Any:
         return self._connection.sql(statement)
 
-    def fault(self, error: Exception) -> SourceError | None:
+    def fault(self, error: Exception) -> str | None:
         if not isinstance(error, duckdb.Error):
             return None
         said = str(error)
         if isinstance(error, duckdb.CatalogException) and "Table with name" in said:
-            return self.no_table()
+            return "no table"
         if isinstance(error, duckdb.PermissionException):
-            return self.no_right()
+            return "no right"
         if isinstance(error, duckdb.ConnectionException):
-            return self.lost()
-        return self.refused(said.partition("LINE ")[0])
+            return "lost"
+        return said.partition("LINE ")[0]
 
     def close(self) -> None:
         if self._owned:
@@ -101,13 +84,3 @@ def open_file(path: str) -> Any:
         said = str(error).splitlines()[0]
         msg = f"{path!r} cannot be opened as a DuckDB file ({said.rstrip('.')})."
         raise TableError(msg) from error
-
-
-def _kind(said: str) -> str:
-    word = said.partition("(")[0].strip()
-    if said.endswith("]"):  # a list of them
-        return "other"
-    for kind, words in _WORDS:
-        if word in words:
-            return kind
-    return "truth" if word == "BOOLEAN" else "other"

@@ -9,7 +9,6 @@ import re
 from abc import ABC, abstractmethod
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
-from dataclasses import dataclass
 from typing import Any
 
 from flipcost.exceptions import SourceError, TableError
@@ -22,15 +21,14 @@ _QUOTED = re.compile(r"'(?:[^']|'')*'|\"(?:[^\"]|\"\")*\"|`[^`]*`|--[^\n]*|/\*.*
 _PART = re.compile(r'"(?:[^"]|"")*"|`(?:[^`]|``)*`|[^."`]+')
 
 
-@dataclass(frozen=True)
-class ColumnKind:
-    """What a column holds, and the engine's word for it.
-
-    `kind` is "number", "whole", "truth", "text", "date" or "other".
-    """
-
-    kind: str
-    type: str
+# What is said of an engine that cannot answer, by the reason.
+FAULTS = {
+    "no table": "{title} has no {where}; check its name, and its schema if it has one.",
+    "no right": "{title} does not let this user read {where}; ask for the right to SELECT from it, "
+    "or connect as a user who has it.",
+    "lost": "{title}: the connection was lost while {where} was read; connect again and start "
+    "anew.",
+}
 
 
 class Engine(ABC):
@@ -48,7 +46,7 @@ class Engine(ABC):
     >>> import duckdb
     >>> from flipcost.tables.scan import sql_engine
     >>> engine = sql_engine(duckdb.connect(), "SELECT 1 AS x, 'a' AS town")
-    >>> list(engine.columns()), engine.count()
+    >>> engine.schema().names, engine.count()
     (['x', 'town'], 1)
     """
 
@@ -69,13 +67,14 @@ class Engine(ABC):
         self.source, self.where = read_source(source, self.name)
         self.n_questions = self.n_bytes = 0
 
-    @abstractmethod
-    def columns(self) -> dict[str, ColumnKind]:
-        """Return the columns and what they hold."""
+    def schema(self) -> Any:
+        """Return the columns and their Arrow types."""
+        with self.guarded():
+            return self.arrow(f"SELECT * FROM {self.source} AS source LIMIT 0").schema
 
-    @abstractmethod
     def run(self, statement: str) -> list[Any]:
-        """Return the rows of a statement."""
+        """Return the rows of a statement that gives few."""
+        return [tuple(row.values()) for row in self.arrow(statement).to_pylist()]
 
     @abstractmethod
     def arrow(self, statement: str) -> Any:
@@ -86,8 +85,11 @@ class Engine(ABC):
         """Return the first 32 bits of the MD5 of a column as text, as a number."""
 
     @abstractmethod
-    def fault(self, error: Exception) -> SourceError | None:
-        """Return an error of the engine in one sentence; None if it is not the engine's."""
+    def fault(self, error: Exception) -> str | None:
+        """Return the reason of an error, one of `FAULTS` or as the engine says it.
+
+        None if it is not the engine's.
+        """
 
     def streamed(self, statement: str) -> Iterator[Any]:
         """Yield the rows of a statement, some at a time."""
@@ -210,32 +212,14 @@ class Engine(ABC):
             said = self.fault(error)
             if said is None:
                 raise
-            raise said from None  # the engine's own error may hold what it was connected with
+            # The engine's own error may hold what it was connected with.
+            raise SourceError(self._sentence(said)) from None
 
-    def refused(self, said: str) -> SourceError:
-        """Return the engine's own complaint in a sentence."""
+    def _sentence(self, said: str) -> str:
+        if said in FAULTS:
+            return FAULTS[said].format(title=self.title, where=self.where)
         line = next((line.strip() for line in said.splitlines() if line.strip()), "no reason given")
-        return SourceError(f"{self.where}: {self.title} could not answer ({line.rstrip('.')}).")
-
-    def no_table(self) -> SourceError:
-        """Return the error for a table that is not there."""
-        return SourceError(
-            f"{self.title} has no {self.where}; check its name, and its schema if it has one."
-        )
-
-    def no_right(self) -> SourceError:
-        """Return the error for a table that may not be read."""
-        return SourceError(
-            f"{self.title} does not let this user read {self.where}; ask for the right to "
-            "SELECT from it, or connect as a user who has it."
-        )
-
-    def lost(self) -> SourceError:
-        """Return the error for a connection that is gone."""
-        return SourceError(
-            f"{self.title}: the connection was lost while {self.where} was read; connect again "
-            "and start anew."
-        )
+        return f"{self.where}: {self.title} could not answer ({line.rstrip('.')})."
 
 
 def read_source(source: Any, in_quotes: Any) -> tuple[str, str]:

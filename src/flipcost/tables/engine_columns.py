@@ -7,16 +7,18 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from flipcost.core.folds import PRIME, engine_constants
 from flipcost.exceptions import SourceError, unknown_column
+from flipcost.tables.arrow import is_number, is_text
 from flipcost.tables.columns import FALSE_WORDS, TRUE_WORDS
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from flipcost.tables.encoder import Column
-    from flipcost.tables.engine import ColumnKind, Engine
+    from flipcost.tables.engine import Engine
     from flipcost.tables.rows import Layout
 
 # Codes of labels after the two: none, and any other.
@@ -44,9 +46,10 @@ class EngineColumns:
     rule: str = "hash"
 
     @cached_property
-    def kinds(self) -> dict[str, ColumnKind]:
-        """What the columns of the source hold."""
-        return self.engine.columns()
+    def types(self) -> dict[str, Any]:
+        """The Arrow types of the columns of the source."""
+        schema = self.engine.schema()
+        return dict(zip(schema.names, schema.types, strict=True))
 
     @property
     def is_weighted(self) -> bool:
@@ -78,11 +81,11 @@ class EngineColumns:
         return [f"({value} - {number(mean)}) / {number(scale)}" for value, mean, scale in scaled]
 
     def kind(self, name: str) -> str:
-        """Return what a column holds; suggest a name where there is no such column."""
-        if name not in self.kinds:
+        """Return "number", "whole", "truth", "text" or "other"; suggest a name if there is none."""
+        if name not in self.types:
             where = self.engine.where
-            raise unknown_column(name, list(self.kinds), where[:1].upper() + where[1:])
-        return self.kinds[name].kind
+            raise unknown_column(name, list(self.types), where[:1].upper() + where[1:])
+        return _kind(self.types[name])
 
     def plain_number(self, name: str) -> str:
         """Return a column of numbers as it is; what is not finite is found in the sums."""
@@ -93,7 +96,7 @@ class EngineColumns:
         if kind not in ("number", "whole"):
             msg = (
                 f"{self.engine.where}: column {name!r} must hold numbers; got "
-                f"{self.kinds[name].type}. Leave it out of `columns`, make numbers of it in a "
+                f"{self.types[name]}. Leave it out of `columns`, make numbers of it in a "
                 "SELECT, or, for a category, read the table `with_encoder`."
             )
             raise SourceError(msg)
@@ -123,7 +126,7 @@ class EngineColumns:
         if self.kind(name) not in ("text", "whole", "truth"):
             msg = (
                 f"{self.engine.where}: column {name!r} must hold text, integers or booleans to be "
-                f"a category; got {self.kinds[name].type}. Leave it out of `columns`."
+                f"a category; got {self.types[name]}. Leave it out of `columns`."
             )
             raise SourceError(msg)
         return f"NULLIF({self._text(name)}, '')"
@@ -176,7 +179,7 @@ class EngineColumns:
         if kind not in words:
             msg = (
                 f"{self.engine.where}: labels must be numbers, text or booleans; got "
-                f"{self.kinds[name].type}."
+                f"{self.types[name]}."
             )
             raise SourceError(msg)
         return words[kind]
@@ -203,7 +206,7 @@ class EngineColumns:
         wanted = "integers or text" if self.rule == "hash" else "integers"
         msg = (
             f"{self.engine.where}: column {name!r} must hold {wanted} to make folds by its "
-            f"{self.rule}; got {self.kinds[name].type}."
+            f"{self.rule}; got {self.types[name]}."
         )
         raise SourceError(msg)
 
@@ -231,6 +234,19 @@ class EngineColumns:
             return [first, {**last, "f": f"(k % {n_folds} + {n_folds}) % {n_folds}"}]
         hashes = hashed(first, "k", "h", self.layout.fold_seed)
         return [first, *hashes, {**last, "f": f"h % {n_folds}"}]
+
+
+def _kind(type_: Any) -> str:
+    """Return what a column of an Arrow type holds; large integers come as decimals."""
+    types = pa.types
+    if types.is_integer(type_) or (types.is_decimal(type_) and type_.scale == 0):
+        return "whole"
+    if types.is_boolean(type_):
+        return "truth"
+    if is_number(type_):
+        return "number"
+    values = type_.value_type if types.is_dictionary(type_) else type_
+    return "text" if is_text(values) else "other"
 
 
 def hashed(names: Sequence[str] | dict[str, str], key: str, name: str, seed: int) -> Any:

@@ -71,7 +71,7 @@ class EngineTable(Table):
             msg = f"`fold_rule` must be 'hash' or 'modulus'; got {rule!r}."
             raise ValueError(msg)
         self._engine, self._rule = engine, rule
-        self.names = list(engine.columns())
+        self.names = engine.schema().names
         super().__init__(layout, positive)
 
     def _lay_out(self, layout: Layout) -> None:

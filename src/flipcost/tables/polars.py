@@ -3,14 +3,11 @@
 from __future__ import annotations
 
 import hashlib
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
-from flipcost.tables.engine import ColumnKind, Engine
-
-if TYPE_CHECKING:
-    from flipcost.exceptions import SourceError
+from flipcost.tables.engine import Engine
 
 
 class PolarsEngine(Engine):
@@ -29,14 +26,6 @@ class PolarsEngine(Engine):
         super().__init__("frame")
         self.where = "the frame"
         self._frame, self._keys = frame, dict[str, str]()
-
-    def columns(self) -> dict[str, ColumnKind]:
-        with self.guarded():
-            schema = self._frame.collect_schema()
-        return {name: ColumnKind(_kind(dtype), str(dtype)) for name, dtype in schema.items()}
-
-    def run(self, statement: str) -> list[Any]:
-        return list(self._collected(statement).rows())
 
     def arrow(self, statement: str) -> Any:
         return self._collected(statement).to_arrow()
@@ -63,20 +52,10 @@ class PolarsEngine(Engine):
         found = pl.SQLContext(frame=frame).execute(statement)
         return found.collect(engine="streaming")
 
-    def fault(self, error: Exception) -> SourceError | None:
+    def fault(self, error: Exception) -> str | None:
         if isinstance(error, OSError) or type(error).__module__.partition(".")[0] == "polars":
-            return self.refused(str(error))
+            return str(error)
         return None
-
-
-def _kind(dtype: Any) -> str:
-    if dtype.is_integer():
-        return "whole"
-    if dtype.is_numeric():
-        return "number"
-    if dtype == pl.Boolean:
-        return "truth"
-    return "text" if dtype in (pl.String, pl.Categorical, pl.Enum) else "other"
 
 
 def _text_keys(texts: pl.Series) -> pl.Series:

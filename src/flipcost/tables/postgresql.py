@@ -10,16 +10,11 @@ import pyarrow as pa
 from pyarrow import csv
 
 from flipcost.core.system import require
-from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.engine import ColumnKind, Engine
+from flipcost.exceptions import TableError
+from flipcost.tables.engine import Engine
 from flipcost.tables.sniff import check_names
 
-_KINDS = {
-    "int2": "whole", "int4": "whole", "int8": "whole",
-    "float4": "number", "float8": "number", "numeric": "number",
-    "bool": "truth", "date": "date", "timestamp": "date", "timestamptz": "date",
-    "text": "text", "varchar": "text", "bpchar": "text", "name": "text", "uuid": "text",
-}  # fmt: skip
+_TEXT = ("text", "varchar", "bpchar", "name", "uuid")
 # Arrow's types of all that does not come as text.
 _ARROW = {
     **dict.fromkeys(("int2", "int4", "int8"), pa.int64()),
@@ -60,13 +55,14 @@ class PostgreSQLEngine(Engine):
     def run(self, statement: str) -> list[Any]:
         return self._described(statement)[1]
 
-    def columns(self) -> dict[str, ColumnKind]:
+    def schema(self) -> Any:
         with self.guarded():
             found = self._types(f"SELECT * FROM {self.source} AS source")
-        return {  # an enumeration is text
-            name: ColumnKind("text" if kind == "e" else _KINDS.get(said, "other"), said)
+        known = _ARROW | dict.fromkeys(_TEXT, pa.string())
+        return pa.schema(  # an enumeration is text
+            (name, pa.string() if kind == "e" else known.get(said, pa.binary()))
             for name, (said, kind) in found.items()
-        }
+        )
 
     def drawn_by_chance(self, size: int, n_rows: int, seed: int) -> str:
         with self.guarded():
@@ -130,21 +126,21 @@ class PostgreSQLEngine(Engine):
                 cursor.execute(f"SET LOCAL jit = {before}")
             return described, found
 
-    def fault(self, error: Exception) -> SourceError | None:
+    def fault(self, error: Exception) -> str | None:
         if isinstance(error, pa.ArrowInvalid):  # as dates beyond all others
-            return self.refused(str(error))
+            return str(error)
         if type(error).__module__.partition(".")[0] != "psycopg":
             return None
         if self._connection.closed:
-            return self.lost()
+            return "lost"
         state = getattr(error, "sqlstate", None) or ""
         if state in ("42P01", "3F000"):
-            return self.no_table()
+            return "no table"
         if state == "42501":
-            return self.no_right()
+            return "no right"
         diagnosed = getattr(error, "diag", None)
         said = getattr(diagnosed, "message_primary", None) or str(error)
-        return self.refused(said.replace(self._secret, "***") if self._secret else said)
+        return said.replace(self._secret, "***") if self._secret else said
 
     def close(self) -> None:
         if self._owned:

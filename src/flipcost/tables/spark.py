@@ -5,21 +5,12 @@ from __future__ import annotations
 import itertools
 import os
 from collections.abc import Iterator
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import pyarrow as pa
 
-from flipcost.tables.engine import ColumnKind, Engine
+from flipcost.tables.engine import Engine
 
-if TYPE_CHECKING:
-    from flipcost.exceptions import SourceError
-
-_KINDS = {
-    "tinyint": "whole", "smallint": "whole", "int": "whole", "bigint": "whole",
-    "float": "number", "double": "number", "decimal": "number", "void": "number",
-    "boolean": "truth",
-    "string": "text", "char": "text", "varchar": "text",
-}  # fmt: skip
 _NUMBERS = itertools.count()
 # Rows that come at a time, where they come one by one.
 _BATCH_ROWS = 50_000
@@ -36,16 +27,6 @@ class SparkEngine(Engine):
     def __init__(self, session: Any, source: str):
         super().__init__(source)
         self._session = session
-
-    def columns(self) -> dict[str, ColumnKind]:
-        with self.guarded():
-            found = self._session.sql(f"SELECT * FROM {self.source} AS source").dtypes
-        return {
-            n: ColumnKind(_KINDS.get(said.partition("(")[0], "other"), said) for n, said in found
-        }
-
-    def run(self, statement: str) -> list[Any]:
-        return list(self._session.sql(statement).collect())
 
     def arrow(self, statement: str) -> Any:
         return self._session.sql(statement).toArrow()
@@ -82,19 +63,19 @@ class SparkEngine(Engine):
         value = f"CAST({self.name(name)} AS STRING)"
         return f"CAST(conv(substr(md5({value}), 1, 8), 16, 10) AS BIGINT)"
 
-    def fault(self, error: Exception) -> SourceError | None:
+    def fault(self, error: Exception) -> str | None:
         root = type(error).__module__.partition(".")[0]
         if root == "py4j" or isinstance(error, ConnectionError):
-            return self.lost()
+            return "lost"
         if root != "pyspark":
             return None
         said = str(error)
         condition = (error.getCondition() if hasattr(error, "getCondition") else None) or ""
         if condition == "TABLE_OR_VIEW_NOT_FOUND":
-            return self.no_table()
+            return "no table"
         if "PERMISSION" in condition or "AccessControlException" in said:
-            return self.no_right()
-        return self.refused(said.partition("SQLSTATE")[0])
+            return "no right"
+        return said.partition("SQLSTATE")[0]
 
 
 class SparkFrame(SparkEngine):

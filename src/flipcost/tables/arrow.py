@@ -93,9 +93,6 @@ def take_column(table: Any, name: str, where: str) -> Any:
     column = table.column(name)
     if isinstance(column, pa.ChunkedArray):
         column = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-        if isinstance(column, pa.ChunkedArray):  # what some releases return for none, or many
-            chunks = column.chunks or [pa.array([], column.type)]
-            column = pa.concat_arrays(chunks)
     if pa.types.is_dictionary(column.type):
         column = column.dictionary_decode()
     if is_text(column.type):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
@@ -245,18 +246,20 @@ def _date_format(distinct: Any) -> str | None:
     if not pc.all(pc.match_substring_regex(distinct, r"^\d{1,4}[-/.]\d{1,2}[-/.]\d")).as_py():
         return None
     for written in DATE_FORMATS:
-        if not _read_dates(distinct, written, strict=False).null_count:
+        with contextlib.suppress(ValueError):
+            _read_dates(distinct, written)
             return written
-    if not _read_iso(distinct, strict=False).null_count:
+    with contextlib.suppress(ValueError):
+        _read_iso(distinct)
         return ISO_FORMAT
     return None
 
 
-def _read_iso(column: Any, *, strict: bool = True) -> Any:
+def _read_iso(column: Any) -> Any:
     """Read ISO timestamps as seconds of UTC."""
     parts = pc.extract_regex(column, _ISO)
     unread = pc.and_(pc.is_valid(column), pc.is_null(parts))
-    if strict and pc.any(unread).as_py():
+    if pc.any(unread).as_py():
         msg = f"found {column.filter(unread)[0].as_py()!r}"
         raise ValueError(msg)
 
@@ -264,35 +267,23 @@ def _read_iso(column: Any, *, strict: bool = True) -> Any:
         found = pc.struct_field(parts, name)
         return pc.if_else(pc.equal(found, ""), missing, found)
 
-    local = pc.binary_join_element_wise(
-        part("date", ""), "T", part("time", "00:00"), ":", part("second", "00"), ""
-    )
-    moments = _read_dates(local, "%Y-%m-%dT%H:%M:%S", strict=strict)
-    zone = pc.replace_substring_regex(part("zone", "Z"), "[Zz]", "+0000")
-    zone = pc.replace_substring(zone, ":", "")
-    hours = pc.utf8_slice_codeunits(zone, 1, 3).cast(pa.int64())
-    minutes = pc.utf8_slice_codeunits(zone, 3, 5)
-    minutes = pc.if_else(pc.equal(minutes, ""), "0", minutes).cast(pa.int64())
-    sign = pc.if_else(pc.starts_with(zone, "-"), -1, 1)
-    offset = pc.multiply(sign, pc.add(pc.multiply(hours, 3600), pc.multiply(minutes, 60)))
-    seconds = pc.subtract(moments.cast(pa.int64()), offset)
-    return seconds.cast(pa.timestamp("s"))
+    pieces = (part("time", "00:00"), ":", part("second", "00"), pc.utf8_upper(part("zone", "Z")))
+    moments = pc.binary_join_element_wise(part("date", ""), "T", *pieces, "")
+    return moments.cast(pa.timestamp("s", "UTC")).cast(pa.timestamp("s"))
 
 
-def _read_dates(column: Any, written: str, *, strict: bool = True) -> Any:
-    """Read dates by a format; days such as 31 June are refused, or null if not strict."""
-    moments = pc.strptime(column, written, "s", error_is_null=not strict)
+def _read_dates(column: Any, written: str) -> Any:
+    """Read dates by a format; days such as 31 June are refused."""
+    moments = pc.strptime(column, written, "s")
     # `strptime` takes 30 February for 2 March.
     date = written.split("T", maxsplit=1)[0].split(" ", maxsplit=1)[0]
     pattern = re.sub("%[Ym]", "[0-9]+", re.escape(date)).replace("%d", "(?P<day>[0-9]+)")
     said = pc.struct_field(pc.extract_regex(column, f"^{pattern}"), "day").cast(pa.int64())
     wrong = pc.fill_null(pc.not_equal(said, pc.day(moments)), fill_value=False)
-    if not pc.any(wrong).as_py():
-        return moments
-    if strict:
+    if pc.any(wrong).as_py():
         msg = f"found {column.filter(wrong)[0].as_py()!r}"
         raise ValueError(msg)
-    return pc.if_else(wrong, None, moments)
+    return moments
 
 
 def refuse_infinite(column: Any, name: str) -> None:

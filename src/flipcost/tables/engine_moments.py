@@ -11,7 +11,7 @@ import numpy as np
 from flipcost.core.arrays import Array
 from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError
-from flipcost.tables.engine_columns import NO_LABEL, EngineColumns
+from flipcost.tables.engine import NO_LABEL, EngineColumns
 
 # Rows to take the shift from.
 _LOOK_ROWS = 1_000

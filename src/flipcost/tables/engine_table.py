@@ -10,7 +10,7 @@ import numpy as np
 
 from flipcost.core.folds import PRIME, engine_folds
 from flipcost.exceptions import SourceError, TableError
-from flipcost.tables.engine_columns import EngineColumns, hashed
+from flipcost.tables.engine import EngineColumns, hashed
 from flipcost.tables.engine_moments import gather
 from flipcost.tables.passes import DrawTask, run
 from flipcost.tables.rows import LabeledMoments, Piece

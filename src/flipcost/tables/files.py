@@ -31,7 +31,7 @@ from flipcost.tables.passes import (
     thread_count,
     threaded,
 )
-from flipcost.tables.paths import Paths, check_stamp, file_stamp, folder_keys, list_files
+from flipcost.tables.paths import Paths, folder_keys, list_files
 from flipcost.tables.reading import TextRange, read_places, split_text
 from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.sniff import FileFormat, check_names, sniff
@@ -90,7 +90,7 @@ class FileSet(ABC):
 
     def __init__(self, source: Paths, filesystem: Any = None):
         self.filesystem, self.paths = list_files(source, self.suffixes, filesystem)
-        self.stamps = [file_stamp(self.filesystem, path) for path in self.paths]
+        self.stamps = {path: self._stamp(path) for path in self.paths}
         self.keys = folder_keys(self.paths)
         self.schemas = []
         for path in self.paths:
@@ -182,13 +182,26 @@ class FileSet(ABC):
     def only(self, path: str) -> Self:
         """Return one of the files, with what another process needs to know of it."""
         found, place = copy(self), self.paths.index(path)
-        found.paths, found.stamps = [path], [self.stamps[place]]
+        found.paths, found.stamps = [path], {path: self.stamps[path]}
         found.schemas = [self.schemas[place]]
         found.keys = {name: {path: values[path]} for name, values in self.keys.items()}
         return found
 
+    def _stamp(self, path: str) -> tuple[int, int | None]:
+        """Return what tells whether a file has changed: its size and when it was written."""
+        info = self.filesystem.get_file_info(path)
+        if info.size is None:
+            msg = f"file {path!r} must stay where it is while it is read; it is gone."
+            raise SourceError(msg)
+        return int(info.size), info.mtime_ns
+
     def _check_stamp(self, path: str) -> None:
-        check_stamp(self.filesystem, path, self.stamps[self.paths.index(path)])
+        if self._stamp(path) != self.stamps[path]:
+            msg = (
+                f"file {path!r} changed while the table was being read; results would mix its old "
+                "rows with its new ones. Scan the files again once they are at rest."
+            )
+            raise SourceError(msg)
 
 
 class FileTable(Table):
@@ -248,7 +261,7 @@ class FileTable(Table):
     @property
     def n_bytes(self) -> int:
         """Size of the files in bytes."""
-        return sum(size for size, _ in self._files.stamps)
+        return sum(size for size, _ in self._files.stamps.values())
 
     @property
     def n_parts(self) -> int | None:

@@ -11,8 +11,6 @@ from urllib.parse import unquote
 
 from pyarrow import fs
 
-from flipcost.exceptions import SourceError
-
 # Endings of files that are not there yet, or not any more.
 _UNFINISHED = (
     ".tmp",
@@ -144,47 +142,6 @@ def is_many(path: Any) -> bool:
     """
     text = os.fspath(path)
     return Path(text).is_dir() or (glob.has_magic(text) and not Path(text).exists())
-
-
-def file_stamp(filesystem: Any, path: str) -> tuple[int, int | None]:
-    r"""Return what tells whether a file has changed: its size and when it was written.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.csv")
-    ...     _ = path.write_text("age,ill\n50,yes\n")
-    ...     size, written = file_stamp(list_files(path)[0], str(path))
-    >>> size
-    15
-    """
-    info = filesystem.get_file_info(path)
-    if info.size is None:
-        msg = f"file {path!r} must stay where it is while it is read; it is gone."
-        raise SourceError(msg)
-    return int(info.size), info.mtime_ns
-
-
-def check_stamp(filesystem: Any, path: str, stamp: tuple[int, int | None]) -> None:
-    r"""Refuse a file that has changed.
-
-    Examples
-    --------
-    >>> import tempfile
-    >>> with tempfile.TemporaryDirectory() as folder:
-    ...     path = Path(folder, "a.csv")
-    ...     _ = path.write_text("age,ill\n50,yes\n")
-    ...     filesystem, _ = list_files(path)
-    ...     stamp = file_stamp(filesystem, str(path))
-    ...     check_stamp(filesystem, str(path), stamp)
-    """
-    if file_stamp(filesystem, path) != stamp:
-        msg = (
-            f"file {path!r} changed while the table was being read; results would mix its old "
-            "rows with its new ones. Scan the files again once they are at rest."
-        )
-        raise SourceError(msg)
 
 
 def folder_keys(paths: list[str]) -> dict[str, dict[str, Any]]:

@@ -303,7 +303,6 @@ def dask_client(address: str, timeout: float = 10.0) -> AbstractContextManager[A
     return client
 
 
-_HERE = "flipcost.tables"
 _ADDRESSES = ("postgresql://", "postgres://")
 
 
@@ -447,6 +446,21 @@ def _root(value: Any) -> str:
     return type(value).__module__.partition(".")[0].lstrip("_")
 
 
+# Engines by the package of a connection, and of a lazy frame: our module and its class.
+_CONNECTIONS = {
+    "duckdb": ("duckdb", "DuckDBEngine"),
+    "psycopg": ("postgresql", "PostgreSQLEngine"),
+    "pyspark": ("spark", "SparkEngine"),
+}
+_FRAMES = {"duckdb": ("duckdb", "DuckDBRelation"), "pyspark": ("spark", "SparkFrame")}
+
+
+def _engine(place: tuple[str, str], *given: Any, **options: Any) -> Engine:
+    module, name = place
+    engine: Engine = getattr(require(f"flipcost.tables.{module}"), name)(*given, **options)
+    return engine
+
+
 def sql_engine(connection: Any, source: str) -> Engine:
     """Return the engine for a table or a query, given a connection or where to open one.
 
@@ -456,23 +470,16 @@ def sql_engine(connection: Any, source: str) -> Engine:
     >>> sql_engine(duckdb.connect(), "SELECT 1 AS x").count()
     1
     """
-    engine: Engine
-    root = _root(connection)
     if isinstance(connection, str):
         return open_engine(connection, source)
-    if root == "duckdb":
-        engine = require(f"{_HERE}.duckdb").DuckDBEngine(connection, source)
-    elif root == "psycopg":
-        engine = require(f"{_HERE}.postgresql").PostgreSQLEngine(connection, source)
-    elif root == "pyspark":
-        engine = require(f"{_HERE}.spark").SparkEngine(connection, source)
-    else:
+    place = _CONNECTIONS.get(_root(connection))
+    if place is None:
         msg = (
             "`connection` must be of DuckDB, of psycopg (PostgreSQL), a SparkSession, the path of "
             f"a DuckDB file or a postgresql:// address; got {type(connection).__name__}."
         )
         raise TypeError(msg)
-    return engine
+    return _engine(place, connection, source)
 
 
 def open_engine(address: str, source: str) -> Engine:
@@ -485,12 +492,11 @@ def open_engine(address: str, source: str) -> Engine:
         ...
     flipcost.exceptions.TableError: There is no DuckDB file at 'nowhere.duckdb'; check the path.
     """
-    engine: Engine
     if address.startswith(_ADDRESSES):
-        module = require(f"{_HERE}.postgresql")
+        module = require("flipcost.tables.postgresql")
         read_source(source, module.PostgreSQLEngine.name)  # before anything is opened
         connection, secret = module.open_address(address)
-        engine = module.PostgreSQLEngine(connection, source, owned=True, secret=secret)
+        engine = _engine(_CONNECTIONS["psycopg"], connection, source, owned=True, secret=secret)
         finalize(engine, connection.close)  # for tables that are never closed
         return engine
     if "://" in address:
@@ -500,24 +506,17 @@ def open_engine(address: str, source: str) -> Engine:
         )
         raise TableError(msg)
     require("duckdb")
-    module = require(f"{_HERE}.duckdb")
-    engine = module.DuckDBEngine(module.open_file(address), source, owned=True)
-    return engine
+    connection = require("flipcost.tables.duckdb").open_file(address)
+    return _engine(_CONNECTIONS["duckdb"], connection, source, owned=True)
 
 
 def _lazy_engine(frame: Any) -> Engine:
     root = _root(frame)
-    engine: Engine
-    if root == "duckdb":
-        engine = require(f"{_HERE}.duckdb").DuckDBRelation(frame)
-    elif root == "pyspark":
-        engine = require(f"{_HERE}.spark").SparkFrame(frame)
-    elif root == "ibis":
-        engine = _ibis_engine(frame)
-    else:
+    if root == "ibis":
+        return _ibis_engine(frame)
+    if root not in _FRAMES:
         require("polars")
-        engine = require(f"{_HERE}.polars").PolarsEngine(frame)
-    return engine
+    return _engine(_FRAMES.get(root, ("polars", "PolarsEngine")), frame)
 
 
 def _ibis_engine(frame: Any) -> Engine:
@@ -525,7 +524,7 @@ def _ibis_engine(frame: Any) -> Engine:
     backend = frame.get_backend()
     found = {"duckdb": "con", "postgres": "con", "pyspark": "_session"}.get(backend.name)
     connection = None if found is None else getattr(backend, found)
-    if _root(connection) not in ("duckdb", "psycopg", "pyspark"):
+    if _root(connection) not in _CONNECTIONS:
         msg = (
             "Ibis tables are read in DuckDB, PostgreSQL (by psycopg) and Spark; got one of "
             f"{backend.name!r}. Give `scan_batches` its `to_pyarrow_batches`."

@@ -32,7 +32,7 @@ from flipcost.tables.roles import (
     two_classes,
 )
 from flipcost.tables.rows import Layout, Piece
-from flipcost.tables.sample import Kept, LabelSample, Rows, draw_keys
+from flipcost.tables.sample import Kept, LabelSample, Rows, draw_keys, name_keys
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -314,27 +314,33 @@ class DrawTask:
     size: int
     seed: int
     n_parts: int = 1
+    id: str | None = None
 
     def __call__(self, piece: Piece) -> CountedSample:
         """Count and draw."""
         made = self.maker.read(piece)
-        return CountedSample(made.facts, sample_of(made, self.size, self.seed))
+        return CountedSample(made.facts, sample_of(made, self.size, self.seed, self.id))
 
     def packed(self, found: CountedSample) -> CountedSample:
         """Return what a part on another machine sends."""
         return replace(found, sample=found.sample.packed(self.n_parts))
 
 
-def sample_of(made: MadePiece, size: int, seed: int) -> LabelSample:
-    """Return the rows of a piece that may be in the sample: all that were checked among them."""
+def sample_of(made: MadePiece, size: int, seed: int, name: str | None = None) -> LabelSample:
+    """Return the rows of a piece that may be in the sample: all that were checked among them.
+
+    Rows are drawn by their names in the column `name`, the same rows wherever they are, or by their
+    places.
+    """
     places = made.places.astype(np.int64)
+    named = places if name is None else name_keys(take_column(made.frame, name, "The table"))
     beside: dict[str, Any] = {"label": made.labels}
     if made.weight is not None:
         beside["weight"] = made.weight
     checked = None
     if made.trusted is not None:
         beside["trusted"], checked = made.trusted, made.trusted != ""
-    rows = Rows(made.frame, places, draw_keys(places, seed), beside)
+    rows = Rows(made.frame, places, draw_keys(named, seed), beside)
     return LabelSample.of(rows, made.labels, size, checked)
 
 
@@ -432,7 +438,9 @@ class TableInMemory(RowSource):
         """Read the one piece, and draw from it."""
         made = maker.read(self._piece())
         facts = replace(made.facts, n_rows=self._n_rows, unlabelled=self._unlabelled)
-        return facts, sample_of(made, size, self.options.random_state)
+        seed, names = self.options.random_state, self.options.id
+        sample = sample_of(made, size, seed, None if len(made.labels) <= size else names)
+        return facts, sample if sample.tells_apart else sample_of(made, size, seed)
 
     def score(self, task: ScoreTask) -> Scored | None:
         """Score the one piece."""
@@ -461,8 +469,10 @@ class FilesInPasses(RowSource):
         """Read all rows once."""
         self.say("drawing rows")
         table = self._table(maker)
-        task = DrawTask(maker, size, self.options.random_state, table.n_parts or 1)
+        task = DrawTask(maker, size, self.options.random_state, table.n_parts or 1, self.options.id)
         found = table.required(table.reduce(task))
+        if task.id is not None and not found.sample.tells_apart:  # many rows share a name
+            found = table.required(table.reduce(replace(task, id=None)))
         return found.facts, found.sample
 
     def score(self, task: ScoreTask) -> Scored | None:
@@ -546,14 +556,17 @@ class TableInEngine(RowSource):
             expected,
             trusted=options.trusted,
             ids=() if answers is None or options.id is None else tuple(answers.by_id),
+            by_key=options.id is not None,
         )
-        if not self.has_places:
-            piece = replace(piece, places=np.arange(piece.n_rows, dtype=np.uint64))
+        if not self.has_places:  # in the order of their names
+            order = np.argsort(name_keys(piece.frame[options.id]), kind="stable")
+            places = np.arange(piece.n_rows, dtype=np.uint64)
+            piece = replace(piece, frame=piece.frame.take(order), places=places)
         made = maker.read(piece)
         facts.found.update(made.facts.found)
         if answers is not None and options.trusted is None:
             facts.pairs.update(made.facts.pairs)
-        sample = sample_of(made, len(made.labels), options.random_state)
+        sample = sample_of(made, len(made.labels), options.random_state, options.id)
         return facts, sample.standing_for(facts.rows, self.name)
 
     def score(self, task: ScoreTask) -> Scored | None:

@@ -14,7 +14,7 @@ from flipcost.tables.engine import EngineColumns, hashed
 from flipcost.tables.engine_moments import gather
 from flipcost.tables.passes import DrawTask, run
 from flipcost.tables.rows import LabeledMoments, Piece
-from flipcost.tables.sample import CHECKED_ROWS, SAMPLE_SEED, Drawn, rows_of_each
+from flipcost.tables.sample import CHECKED_ROWS, SAMPLE_SEED, Drawn, rows_of_each, tells_apart
 from flipcost.tables.source import Table
 
 if TYPE_CHECKING:
@@ -136,8 +136,11 @@ class EngineTable(Table):
         if not total:
             self.required(None)
         shares, expected = shares_of(counts, size) if size < total else (None, total)
-        piece = self.draw_piece(self._layout.wanted, shares, expected, as_key=self._layout.fold_by)
-        sample = run(DrawTask(self._layout, size), piece)
+        key = self._layout.fold_by
+        # Numbers that engines give anew are no names.
+        by_key = key is not None and not self._engine.counts_rows
+        piece = self.draw_piece(self._layout.wanted, shares, expected, as_key=key, by_key=by_key)
+        sample = run(DrawTask(self._layout, size, by_key=by_key), piece)
         return self._encoded(sample.standing_for(counts, self._engine.where).drawn(size))
 
     def look(self, columns: Sequence[str], size: int, n_rows: int) -> tuple[Any, NDArray[Any]]:
@@ -213,6 +216,7 @@ class EngineTable(Table):
         trusted: str | None = None,
         ids: Sequence[str] = (),
         as_key: str | None = None,
+        by_key: bool = False,
     ) -> Piece:
         """Draw a share of the rows of each label, and all that were checked.
 
@@ -230,6 +234,9 @@ class EngineTable(Table):
             Names of rows that were checked, in the column ``fold_by``.
         as_key : str, optional
             The column ``fold_by``, to be carried as its keys.
+        by_key : bool
+            Whether rows are drawn by the column ``fold_by`` also where they have numbers, if its
+            keys tell them apart.
         """
         # Rows that are all taken are put into an order, where something tells them apart.
         keyed = shares is not None or self.has_numbers or self.layout.fold_by is not None
@@ -246,7 +253,11 @@ class EngineTable(Table):
                 place = next(c for c, name in names.items() if name == self.layout.fold_by)
                 listed = ", ".join(map(self._engine.quoted, ids))
                 checked = f"CAST({place} AS {self._engine.text}) IN ({listed})"
-            layers += hashed(first, "q", "s", self.layout.fold_seed + SAMPLE_SEED)
+            if by_key and self.has_numbers:
+                first["k"] = f"COALESCE({self._columns.any_key}, 0)"
+            layers += hashed(
+                first, "k" if "k" in first else "q", "s", self.layout.fold_seed + SAMPLE_SEED
+            )
             limits = " ".join(
                 f"WHEN t = {literal(label)} THEN {int(share * PRIME)}"
                 for label, share in shares.items()
@@ -258,8 +269,12 @@ class EngineTable(Table):
                 chosen += f" OR (t IN ({known}) AND {checked})"
                 most += CHECKED_ROWS
         chosen += f" LIMIT {most}"
-        key = ["q"] if "q" in first else []
+        key = [name for name in ("q", "k") if name in first]
         found = self._engine.fetch(", ".join([*names, *key]), self._engine.layered(*layers), chosen)
+        if "k" in first and not tells_apart(found["k"].to_numpy(), expected):
+            return self.draw_piece(
+                carried, shares, expected, trusted=trusted, ids=ids, as_key=as_key
+            )
         self._check_drawn(found.num_rows, expected)
         return self._piece(found, names, 0)
 

@@ -260,9 +260,10 @@ class DrawTask:
     layout: Layout
     size: int
     n_parts: int = 1
+    by_key: bool = False
 
     def __call__(self, piece: Piece) -> LabelSample:
-        """Draw rows of one piece."""
+        """Draw rows of one piece, by their positions or by their keys."""
         found = self.layout.rows(piece, as_numbers=False)
         labels, second = found.labels()
         values = np.array(labels)
@@ -272,7 +273,8 @@ class DrawTask:
             beside["weight"] = found.weight
         if found.keys is not None:
             beside["group"] = found.keys
-        keys = draw_keys(piece.positions, self.layout.fold_seed)
+        named = found.keys if self.by_key and found.keys is not None else piece.positions
+        keys = draw_keys(named, self.layout.fold_seed)
         rows = Rows(found.X, piece.positions.astype(np.int64), keys, beside)
         return LabelSample.of(rows, y, self.size)
 

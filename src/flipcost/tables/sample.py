@@ -7,6 +7,7 @@ merge to the sample of the whole, because the smallest of all are among the smal
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import Any
@@ -37,6 +38,10 @@ _PART_SHARE, _PART_ROWS = 4, 10_000
 # Kept rows are sorted out when there are this many times as many as are wanted.
 _SLACK = 1.5
 _NO_BOUND = np.iinfo(np.int64).max
+# The share of names that differ where they tell rows apart.
+_DIFFERENT = 0.99
+# Longer whole numbers do not fit in 64 bits.
+_LONG = 19
 # Fewer rows are not enough to learn from.
 FEWEST = 50
 
@@ -69,8 +74,40 @@ def rows_of_each(counts: Sequence[int], size: int) -> tuple[int, ...]:
 
 
 def draw_keys(positions: NDArray[Any], seed: int) -> NDArray[np.int64]:
-    """Return the hashes by which rows are drawn."""
+    """Return the hashes by which rows are drawn, of their positions or of the keys of their names.
+
+    Those of names are the same wherever the rows are.
+    """
     return engine_hash(positions.astype(np.int64), seed + SAMPLE_SEED)
+
+
+def name_keys(column: Any) -> NDArray[np.int64]:
+    """Return keys of the names of rows: whole numbers, or the first 32 bits of MD5, as of engines.
+
+    Examples
+    --------
+    >>> name_keys(pa.array([7, 8])).tolist(), name_keys(pa.array(["7", None, "ann"])).tolist()
+    ([7, 8], [7, 0, 2114813834])
+    """
+    if pa.types.is_integer(column.type):
+        numbers: NDArray[np.int64] = column.fill_null(0).cast(pa.int64(), safe=False).to_numpy()
+        return numbers
+    texts = column.cast(pa.string()).fill_null("0").to_pylist()
+    return np.array([_text_key(text) for text in texts], dtype=np.int64)
+
+
+def tells_apart(keys: NDArray[Any], n_rows: float) -> bool:
+    """Tell whether keys of rows that were drawn are names of single rows.
+
+    Some short hashes of texts are the same, and few rows come where many share a name.
+    """
+    return bool(len(np.unique(keys)) >= _DIFFERENT * len(keys) and len(keys) >= n_rows / 2)
+
+
+def _text_key(text: str) -> int:
+    if len(text) < _LONG and text.isdecimal():
+        return int(text)
+    return int(hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()[:8], 16)
 
 
 @dataclass(frozen=True, eq=False)
@@ -226,6 +263,12 @@ class LabelSample:
                 for key, kept in self.kept.items()
             }
         )
+
+    @property
+    def tells_apart(self) -> bool:
+        """Whether what rows were drawn by tells them apart."""
+        keys = [part.keys for kept in self.kept.values() for part in kept.parts]
+        return not keys or tells_apart(np.concatenate(keys), 0)
 
     @property
     def labels(self) -> tuple[Any, ...]:

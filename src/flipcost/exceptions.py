@@ -105,18 +105,6 @@ class SourceError(TableError):
     """
 
 
-class NeedsRowsError(SourceError):
-    """A table cannot be audited by queries; its rows are needed. The message says why.
-
-    Examples
-    --------
-    >>> raise NeedsRowsError("column 'made' holds dates as text.")
-    Traceback (most recent call last):
-        ...
-    flipcost.exceptions.NeedsRowsError: column 'made' holds dates as text.
-    """
-
-
 class CellError(TableError):
     """A cell of a table cannot be read; the message says which row, where that is known.
 

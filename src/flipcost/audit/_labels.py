@@ -101,7 +101,8 @@ def known_rate(
 
     None when nothing is known, or rows were checked: these are learned from themselves.
     """
-    outside = _check_answers(maker, facts)
+    if maker.answers is not None:
+        maker.answers.check_found(facts.found, facts.n_rows)
     rate, notes = None, []
     if options.noise_rate is not None:
         rate = options.noise_rate
@@ -111,18 +112,7 @@ def known_rate(
         notes = check_trusted(facts.pairs, options, labels, sum(facts.rows.values()))
     elif options.roles.second_label:
         rate, notes = rate_from_pairs(facts.pairs, options, labels)
-    return rate, notes + outside
-
-
-def _check_answers(maker: RowBuilder, facts: TableFacts) -> list[str]:
-    """Refuse answers about rows that the table does not have; say if some are not in the sample."""
-    if maker.answers is None:
-        return []
-    is_sample = sum(facts.rows.values()) + facts.unlabelled < facts.n_rows
-    outside = maker.answers.check_found(facts.found, facts.n_rows, is_sample=is_sample)
-    if not outside:
-        return []
-    return [f"{outside:,} checked rows are not in the sample that was audited, and play no part."]
+    return rate, notes
 
 
 def check_trusted(pairs: Pairs, options: AuditOptions, labels: Labels, n_rows: int) -> list[str]:
@@ -136,8 +126,6 @@ def check_trusted(pairs: Pairs, options: AuditOptions, labels: Labels, n_rows: i
     ["All 12 checked rows are truly 'no': they say nothing of how often 'yes' is labelled wrong."]
     """
     rows = sum(pairs.values())
-    if not rows and options.rounds:  # none of them is in the sample
-        return []
     _check_others(pairs, (options.trusted or "checked",), options.target, labels)
     found = {right for _, right in pairs}
     notes = []

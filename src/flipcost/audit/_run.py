@@ -39,7 +39,6 @@ from flipcost.exceptions import (
     DenoisingWarning,
     DependenceWarning,
     FlipCostError,
-    NeedsRowsError,
     SourceError,
     TableError,
     shorten,
@@ -271,19 +270,22 @@ def audit_sql(
         if not n_rows:
             msg = f"{query_or_table.strip()!r} must hold rows to audit; got none."
             raise SourceError(msg)
-        why, max_rows = None, asked.max_rows or SAMPLE_ROWS
-        if n_rows > max_rows:
-            try:
-                return _walk(TableInEngine(engine, n_rows, asked, progress))
-            except NeedsRowsError as error:
-                why = str(error)
+        max_rows = asked.max_rows or SAMPLE_ROWS
+        is_large = n_rows > max_rows
+        if is_large:
+            there = TableInEngine(engine, n_rows, asked, progress)
+            if there.has_places or asked.id is not None:
+                return _walk(there)
         say("taking rows")
-        rows = engine.rows(None if why is None else max_rows, n_rows, asked.random_state)
+        rows = engine.rows(max_rows if is_large else None, n_rows, asked.random_state)
     finally:
         engine.close()
     source = TableInMemory(rows, asked, progress, n_rows=n_rows)
-    if why is not None:
-        source.notes.append(f"Not all rows could be judged where they are: {why}.")
+    if is_large:
+        source.notes.append(
+            "Not all rows could be judged where they are: what a query gives has no numbers of "
+            "rows; name them by `id`."
+        )
     return _walk(source)
 
 

@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 
 from flipcost.core.decision import bayes_calls
-from flipcost.exceptions import NeedsRowsError, SourceError, TableError, shorten
+from flipcost.exceptions import SourceError, TableError, shorten
 from flipcost.tables.arrow import as_arrow, as_text, take_column
 from flipcost.tables.engine_table import MOST_LABELS, EngineTable, shares_of
 from flipcost.tables.files import FileTable, Reading
@@ -499,9 +499,6 @@ class TableInEngine(RowSource):
             fold_seed=options.random_state,
         )
         self._table = EngineTable(engine, layout)
-        if options.id is None and not self._table.has_numbers:
-            msg = "what a query gives has no numbers of rows; name them by `id`"
-            raise NeedsRowsError(msg)
         reading = f"drawn and scored by queries in {engine.title}"
         super().__init__(options, say, self._table.names, reading)
         self.has_places, self._n_rows = self._table.has_numbers, n_rows

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -51,9 +51,7 @@ class CheckedAnswers:
     Attributes
     ----------
     rows : tuple of CheckedRow
-        Rows with an answer, of all files.
-    right : tuple of str
-        The answers, written as the labels are.
+        Rows with an answer, of all files; the answers are written as the labels are.
     round : tuple of int
         Which file each is from.
     classes : tuple of str
@@ -65,7 +63,6 @@ class CheckedAnswers:
     """
 
     rows: tuple[CheckedRow, ...]
-    right: tuple[str, ...]
     round: tuple[int, ...]
     classes: tuple[str, ...]
     target: str
@@ -96,7 +93,6 @@ class CheckedAnswers:
         """
         known = tuple(sorted(set(classes)))
         rows: list[CheckedRow] = []
-        right: list[str] = []
         numbers: list[int] = []
         by_id: dict[str, list[int]] = {}
         by_row: dict[int, list[int]] = {}
@@ -111,11 +107,9 @@ class CheckedAnswers:
                 else:
                     msg = f"{row.where}: {row.name} can be found by its name only; give `id`."
                     raise TableError(msg)
-                rows.append(row)
-                right.append(_answer(row, known, target))
+                rows.append(replace(row, checked=_answer(row, known, target)))
                 numbers.append(number)
-        found = tuple(rows), tuple(right), tuple(numbers)
-        return cls(*found, known, target, by_id, by_row)
+        return cls(tuple(rows), tuple(numbers), known, target, by_id, by_row)
 
     def find(
         self,
@@ -148,7 +142,7 @@ class CheckedAnswers:
                 right[place], told[place] = value, f"column {given_name!r}"
         found: Counter[int] = Counter()
         for place, k in self._places(np.asarray(positions), ids):
-            row, answer = self.rows[k], self.right[k]
+            row, answer = self.rows[k], self.rows[k].checked
             self._check_label(row, labels[place])
             if right[place] is not None and right[place] != answer:
                 msg = (
@@ -161,7 +155,7 @@ class CheckedAnswers:
             found[k] += 1
         return FoundRows(right, first, found)
 
-    def check_found(self, found: Mapping[int, int], n_rows: int, *, is_sample: bool) -> int:
+    def check_found(self, found: Mapping[int, int], n_rows: int) -> None:
         """Refuse answers about rows that the table does not have.
 
         Parameters
@@ -170,15 +164,7 @@ class CheckedAnswers:
             How often each answer was found.
         n_rows : int
             Rows in the table.
-        is_sample : bool
-            Whether only a sample of it was looked at.
-
-        Returns
-        -------
-        int
-            How many answers are about rows outside the sample.
         """
-        outside = 0
         for k, row in enumerate(self.rows):
             if found.get(k, 0) == 1:
                 continue
@@ -189,12 +175,9 @@ class CheckedAnswers:
             if not by_name and row.row is not None and row.row > n_rows:
                 msg = f"{row.where}: there is no row {row.row}; the table has {n_rows:,}."
                 raise TableError(msg)
-            if not is_sample:
-                what = f"called {row.id!r}" if by_name else f"{row.row} with a label"
-                msg = f"{row.where}: the table has no row {what}."
-                raise TableError(msg)
-            outside += 1
-        return outside
+            what = f"called {row.id!r}" if by_name else f"{row.row} with a label"
+            msg = f"{row.where}: the table has no row {what}."
+            raise TableError(msg)
 
     def _places(self, positions: NDArray[Any], ids: Any) -> list[tuple[int, int]]:
         """Return pairs of a place among the rows and an answer, in the order of the answers."""
@@ -269,7 +252,7 @@ def match_checked(
     texts = [str(label) for label in labels]
     answers = CheckedAnswers.of(rounds, texts, target, with_ids=ids is not None)
     found = answers.find(texts, np.arange(len(texts)), ids)
-    answers.check_found(found.found, len(texts), is_sample=False)
+    answers.check_found(found.found, len(texts))
     return found.right
 
 

@@ -9,7 +9,7 @@ import numpy as np
 from scipy.special import chdtrc, expit, logit
 
 from flipcost.core.arrays import largest_first
-from flipcost.core.curves import per_row_cost
+from flipcost.core.curves import confusions_at_costs, per_row_cost
 from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.tables.arrow import take_column
 
@@ -129,12 +129,8 @@ def explain_columns(data: AuditData, score: RowScore, costs: Array, index: int) 
     price = unit * per_row_cost(model.cost_share_, model.noise_rate_)
     edges = log_odds(costs)
 
-    def count(odds: Array, places: NDArray[np.intp]) -> Array:
-        called = odds[:, None] > edges
-        of_label = [labels[places] == label for label in (False, True)]
-        positive = np.stack([called[chosen].sum(axis=0) for chosen in of_label], axis=1)
-        rows_of = np.array([chosen.sum() for chosen in of_label])
-        return np.stack([rows_of - positive, positive], axis=2) / len(places)
+    def count(odds: Array, places: Indices) -> Array:
+        return confusions_at_costs(labels[places], odds, edges).counts / len(places)
 
     def worth(moved: Array) -> float:
         return float(np.sum(price * moved[index]))

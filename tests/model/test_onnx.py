@@ -1,9 +1,12 @@
 """A model as an ONNX graph gives what the model gives, in onnxruntime."""
 
 import numpy as np
+import pyarrow as pa
 import pytest
 
-from flipcost.export import to_onnx
+import flipcost as fc
+from flipcost.exceptions import ExportError
+from flipcost.export import to_onnx, to_sql
 from flipcost.model.convert import formula_of
 from flipcost.tables.encoder import Column
 
@@ -39,3 +42,15 @@ def test_onnxruntime_gives_the_same_probabilities_and_decisions(model, fresh, ex
     np.testing.assert_allclose(probability, expected, rtol=0, atol=1e-9)
     assert called.tolist() == (labels == formula_of(model).pos_label).tolist()
     assert prediction.tolist() == labels.tolist()
+
+
+@pytest.mark.parametrize("name", ["", "prediction", "fc_1"])
+def test_columns_called_as_parts_of_the_graph_are_refused(name):
+    """In one sentence, before the checker of graphs does; SQL has trouble with no name only."""
+    X = pa.table({name: np.arange(9.0), "b": np.arange(9.0) % 4})
+    model = fc.UnevenMarginClassifier(0.3).fit(X, np.arange(9) > 4)
+    with pytest.raises(ExportError, match=f"called '{name}' cannot be the input of a graph"):
+        to_onnx(model)
+    if not name:
+        with pytest.raises(ExportError, match="without a name cannot be written as SQL"):
+            to_sql(model)

@@ -44,6 +44,9 @@ class Dialect:
 
     def name(self, name: str) -> str:
         """Return a quoted name of a column or a table."""
+        if not name:
+            msg = "A column or a table without a name cannot be written as SQL; name it."
+            raise ExportError(msg)
         return self.quotes + name.replace(self.quotes, self.quotes * 2) + self.quotes
 
     def string(self, text: str) -> str:

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
 
 # Versions with `TreeEnsemble` in double precision; onnxruntime has it since 1.20.
 _OPSET, _ML_OPSET, _IR = 17, 5, 9
+_OUTPUTS = ("probability_positive", "flagged", "prediction")
 
 
 def to_onnx(model: Any, *, decision: bool = True) -> Any:
@@ -129,6 +130,10 @@ class _Graph(Steps[str]):
                 msg = (
                     f"Column {name!r} is text to the scores and a number to the costs; rename one."
                 )
+                raise ExportError(msg)
+        for name in found:
+            if not name or name in _OUTPUTS or name.startswith("fc_"):
+                msg = f"A column called {name!r} cannot be the input of a graph; rename it."
                 raise ExportError(msg)
         return found
 

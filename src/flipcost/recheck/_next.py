@@ -637,6 +637,12 @@ def _from_json(data: bytes) -> PoolFacts:
     if found.rates.shape != (len(found.weight), 2) or len(lengths) > 1 or len(given) not in (0, 3):
         msg = "rates and weights differ in number"
         raise ValueError(msg)
+    of_classes = [found.rates]
+    if found.wide_rates is not None:
+        of_classes.append(found.wide_rates[~np.asarray(found.anything)])
+    if any(np.any(rates.sum(axis=1) >= 1) for rates in of_classes):
+        msg = "labels that would say the opposite"
+        raise ValueError(msg)
     return facts
 
 

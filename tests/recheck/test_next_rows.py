@@ -93,7 +93,7 @@ def test_labels_of_any_kind_and_either_class_positive(table):
     for positive, cost in (("yes", 0.25), ("no", 0.75)):
         model = FlipCostClassifier(cost, features="linear", pos_label=positive, random_state=0)
         found = next_rows(model.fit(X, words), X, words, 30)
-        assert any("'yes'" in reason for reason in found.reason)
+        assert any('"yes"' in reason for reason in found.reason)
         chosen.append(found)
     np.testing.assert_allclose(chosen[0].saving, chosen[1].saving, rtol=0.2)
 

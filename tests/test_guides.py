@@ -6,7 +6,8 @@ from pathlib import Path
 
 import pytest
 
-GUIDES = sorted((Path(__file__).parents[1] / "docs" / "guide").glob("*.md"))
+DOCS = Path(__file__).parents[1] / "docs"
+GUIDES = [*sorted((DOCS / "guide").glob("*.md")), DOCS / "reproduce.md"]
 OPTIONS = doctest.NORMALIZE_WHITESPACE | doctest.ELLIPSIS
 
 

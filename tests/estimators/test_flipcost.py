@@ -7,6 +7,7 @@ from sklearn.base import clone
 from sklearn.ensemble import RandomForestClassifier
 from sklearn.kernel_approximation import Nystroem
 from sklearn.linear_model import LogisticRegression
+from sklearn.neighbors import KNeighborsClassifier
 from sklearn.pipeline import make_pipeline
 from sklearn.preprocessing import StandardScaler
 
@@ -288,6 +289,18 @@ def test_features_step_and_pipeline():
         X, noisy
     )
     np.testing.assert_allclose(inside.predict_proba(X), outside.predict_proba(X), atol=1e-8)
+
+
+def test_weights_reach_the_last_step_of_a_pipeline():
+    """A pipeline takes weights as its last step does, and what takes none is refused."""
+    X, noisy, _ = noisy_syn3d(400)
+    weight = np.random.default_rng(0).uniform(0.5, 2, 400)
+    steps = make_pipeline(StandardScaler(), LogisticRegression())
+    model = FlipCostClassifier(estimator=steps, random_state=0).fit(X, noisy, sample_weight=weight)
+    alone = LogisticRegression().fit(StandardScaler().fit_transform(X), noisy == 1, weight)
+    np.testing.assert_allclose(model.scorer_.estimator[-1].coef_, alone.coef_, rtol=1e-4)
+    with pytest.raises(TypeError, match="takes no sample weights"):
+        FlipCostClassifier(estimator=KNeighborsClassifier()).fit(X, noisy, sample_weight=weight)
 
 
 def test_prices_and_labels_of_any_kind():

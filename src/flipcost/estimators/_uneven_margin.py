@@ -518,7 +518,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
             return self.fit_table(table)
         paid = prices_of(self.costs, prices, X)
         grid = self._grid(by_row=paid is not None)
-        cost, rate = self._scoring(grid, paid)
+        judged_by = self._scoring(grid, paid)
         X = validate_rows(self, X, reset=True)
         positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
@@ -536,7 +536,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         else:
             total = _moments(learned)[0]
             rounds = ((_moments(learned.take(a)), rows.take(b), None) for a, b in splits)
-        self._search(grid, rounds, self._scorer(cost, rate), started)
+        self._search(grid, rounds, judged_by, started)
         self._refit(total)
         return self
 
@@ -570,7 +570,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         """
         check_table(table, self.costs)
         grid = self._grid()
-        cost, rate = self._scoring(grid)
+        judged_by = self._scoring(grid)
         if not isinstance(self.cv, Integral):
             msg = (
                 "`cv` must be the number of folds when a table is read in passes: its rows are put "
@@ -583,7 +583,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         training = merge_others(labelled.parts)
         held = table.sample(n_folds=int(self.cv))
         rows = LabeledRows(held.X, held.y == labelled.labels[1], held.weight)
-        self._search(grid, [(training, rows, held.folds)], self._scorer(cost, rate), started)
+        self._search(grid, [(training, rows, held.folds)], judged_by, started)
         self._refit(labelled.parts[0].merge(training[0]))
         return self
 
@@ -630,33 +630,31 @@ class UnevenMarginClassifierCV(_ClosedForm):
             rate = grid["noise_rate"][0]
         return cost, rate if self.denoised else None
 
-    def _scorer(self, cost, rate):
-        """Return what scores the coefficients of each fold on rows that are held out there."""
+    def _score(self, paths, rows, folds, cost, rate):
+        """Return what the coefficients of each fold score on rows that are held out there."""
+        count = partial(fold_confusions, rows.X, rows.positive, paths, folds)
+        paid = rows.prices
+        if paid is None or self.scoring != "cost" or cost is not None:
+            return measure(count(rows.weight).denoised(rate), self.scoring, cost or 0.5)
+        # In the money of each row: those left weigh what a miss costs, the others an alarm.
+        w = unit_weights(rows.weight, len(rows.positive))
+        left, flagged = (count(w * part).counts for part in (paid.miss, paid.alarm))
+        clean = unmixing_matrix(rate) @ np.stack([left[..., 0], flagged[..., 1]], axis=-1)
+        return (clean[..., 1, 0] + clean[..., 0, 1]) / count(w).counts.sum(axis=(-2, -1))
 
-        def score(paths, rows, folds):
-            count = partial(fold_confusions, rows.X, rows.positive, paths, folds)
-            paid = rows.prices
-            if paid is None or self.scoring != "cost" or cost is not None:
-                return measure(count(rows.weight).denoised(rate), self.scoring, cost or 0.5)
-            # In the money of each row: those left weigh what a miss costs, the others an alarm.
-            w = unit_weights(rows.weight, len(rows.positive))
-            left, flagged = (count(w * part).counts for part in (paid.miss, paid.alarm))
-            clean = unmixing_matrix(rate) @ np.stack([left[..., 0], flagged[..., 1]], axis=-1)
-            return (clean[..., 1, 0] + clean[..., 0, 1]) / count(w).counts.sum(axis=(-2, -1))
-
-        return score
-
-    def _search(self, grid, rounds, score, started):
+    def _search(self, grid, rounds, judged_by, started):
         """Solve the grid from the training moments of each fold, score it, and choose.
 
         A round has the moments that some folds are trained on, and the rows that are held out, with
-        their folds, on which ``score`` turns coefficients into scores of shape (folds, candidates).
+        their folds. Candidates are judged by a cost and a noise rate.
         """
         found, scoring = [], 0.0
         for training, rows, folds in rounds:
             paths = np.stack([self._path(moments, grid) for moments in training])
             solved = perf_counter()
-            scores = (-1.0 if self.scoring == "cost" else 1.0) * score(paths, rows, folds)
+            scores = (-1.0 if self.scoring == "cost" else 1.0) * self._score(
+                paths, rows, folds, *judged_by
+            )
             found.append(np.where(np.isnan(paths[..., -1]), np.nan, scores))
             scoring += perf_counter() - solved
         seconds = perf_counter() - started - scoring, scoring

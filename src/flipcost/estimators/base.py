@@ -249,8 +249,8 @@ def weight_params(estimator: Any, sample_weight: Any) -> dict[str, Any]:
     if steps and has_fit_parameter(steps[-1][1], "sample_weight"):
         return {f"{steps[-1][0]}__sample_weight": sample_weight}
     msg = (
-        f"{type(estimator).__name__} takes no sample weights. Leave them out, choose another "
-        "estimator, or draw rows (mode='undersample') in place of weighing them."
+        f"{type(estimator).__name__} takes no sample weights. Leave them out, or choose another "
+        "estimator."
     )
     raise TypeError(msg)
 

@@ -18,7 +18,6 @@ import numpy as np
 from scipy import sparse
 from scipy.special import logit
 from sklearn.base import clone
-from sklearn.utils.validation import has_fit_parameter
 
 from flipcost._threads import moment_threads, thread_limits
 from flipcost._validation import assert_all_finite, take_rows
@@ -26,6 +25,7 @@ from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.balanced_ridge import ridge_scores
 from flipcost.core.dependence import training_rows
 from flipcost.core.scoring import AdditiveScores, CurveTables, HingeBasis
+from flipcost.estimators.base import weight_params
 from flipcost.estimators.flipcost.boosting import (
     FEWEST_FOR_TREES,
     allows_trees,
@@ -107,15 +107,7 @@ def _fitted(
     weight: Array | None,
     rows: Indices,
 ) -> Any:
-    options = {}
-    if weight is not None:
-        if not has_fit_parameter(estimator, "sample_weight"):
-            msg = (
-                f"{type(estimator).__name__} must take `sample_weight` in `fit` when "
-                "weights are given; leave them out, or choose another estimator."
-            )
-            raise ValueError(msg)
-        options["sample_weight"] = weight[rows]
+    options = weight_params(estimator, None if weight is None else weight[rows])
     return clone(estimator).fit(take_rows(X, rows), labels[rows], **options)
 
 

@@ -363,4 +363,4 @@ def test_a_share_of_positives_beside_a_rate_is_refused(tmp_path, capsys):
     ]
     assert main([*args, "--out", str(tmp_path / "out")]) == 2
     said = " ".join(capsys.readouterr().err.split())
-    assert "--prevalence counts where the noise rate is open" in said
+    assert "--prevalence counts only where the error rate is unknown" in said

@@ -69,8 +69,8 @@ def test_views_of_text_can_be_used(option, tmp_path):
 @pytest.mark.parametrize(
     ("options", "words"),
     [
-        (["--cost-fn", "1e12"], "No price may be more than 1,000,000,000 times the other"),
-        (["--cost-fn", "1e300", "--cost-fp", "1e-300"], "No price may be more than"),
+        (["--cost-fn", "1e12"], "No cost may be more than 1,000,000,000 times the other"),
+        (["--cost-fn", "1e300", "--cost-fp", "1e-300"], "No cost may be more than"),
         (["--seed", str(2**32)], "--seed must be a whole number from 0 to 4294967295"),
         (["--max-bytes", "100"], "give a larger --max-bytes"),
         (["--max-bytes", "100", "--memory-share", "0"], "give a larger --max-bytes"),

@@ -96,7 +96,7 @@ def test_checked_rows_and_a_share_count_together():
 def test_a_share_beside_a_rate_is_refused(rate):
     """It would play no part."""
     X, noisy, _ = missed_where_weak(300, 0)
-    with pytest.raises(ValueError, match="`prevalence` counts where the noise rate is open"):
+    with pytest.raises(ValueError, match="`prevalence` counts only where the error rate"):
         fitted(X, noisy, prevalence=0.3, noise_rate=rate)
 
 

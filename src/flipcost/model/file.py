@@ -48,7 +48,8 @@ def save(model: Any, path: Any) -> None:
     Examples
     --------
     >>> import tempfile
-    >>>     >>> import flipcost as fc
+    >>> from pathlib import Path
+    >>> import flipcost as fc
     >>> model = fc.UnevenMarginClassifier().fit([[0.0], [1.0], [2.0]], [0, 1, 1])
     >>> with tempfile.TemporaryDirectory() as folder:
     ...     fc.save(model, Path(folder) / "model.json")

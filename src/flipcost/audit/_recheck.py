@@ -10,7 +10,7 @@ import numpy as np
 import pyarrow as pa
 
 from flipcost.core.checked_rows import CheckedRows
-from flipcost.core.recheck import draw_rows, leading_directions, spread_order, value_checks
+from flipcost.core.recheck import leading_directions, value_checks
 from flipcost.estimators.flipcost import check_history
 from flipcost.exceptions import TableError
 from flipcost.recheck import (
@@ -99,8 +99,7 @@ def _pool(data: AuditData, columns: list[str]) -> CheckPool:
             checked=free if len(free.rows) else None,
             sample_weight=weight,
         )
-        order = spread_order(choice.cells.cell, directions, seed)
-        drawn = draw_rows(choice.chance, order, seed)
+        drawn = choice.draw(directions, seed)
         places = np.sort(np.concatenate([drawn, free.rows]))
         chance = np.where(known >= 0, 1.0, choice.chance)
     kept = chance[places]

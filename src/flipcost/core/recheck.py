@@ -84,6 +84,10 @@ class CellChoice:
     high: Array
     posterior: CellPosterior
 
+    def draw(self, features: Array | None, seed: int) -> NDArray[np.intp]:
+        """Draw rows by their chance, spread over cells and features."""
+        return draw_rows(self.chance, spread_order(self.cells.cell, features, seed), seed)
+
 
 def value_checks(
     positive: ArrayLike,

@@ -23,13 +23,7 @@ from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.confusion import Interval
 from flipcost.core.rate_posterior import RatePosterior
-from flipcost.core.recheck import (
-    CellChoice,
-    draw_rows,
-    leading_directions,
-    spread_order,
-    value_checks,
-)
+from flipcost.core.recheck import CellChoice, leading_directions, value_checks
 from flipcost.estimators import FlipCostClassifier
 from flipcost.estimators.flipcost.rows import read_trusted
 from flipcost.exceptions import TableError
@@ -170,8 +164,7 @@ def next_rows(
     (0, True)
     """
     classifier, X, names, choice = _choose(model, X, y, n, trusted, sample_weight, random=random)
-    order = spread_order(choice.cells.cell, _directions(classifier, X), random_state)
-    rows = draw_rows(choice.chance, order, random_state)
+    rows = choice.draw(_directions(classifier, X), random_state)
     saving = choice.saving.times(classifier.cost_unit_)
     return NextRows(
         rows=rows,
@@ -498,9 +491,7 @@ class CheckPool:
         )
         # Batches differ: the seed of each follows from how many rows were handed out before.
         seed = facts.seed + int(closed.sum())
-        rows = draw_rows(
-            choice.chance, spread_order(choice.cells.cell, self.directions, seed), seed
-        )
+        rows = choice.draw(self.directions, seed)
         words = reasons(choice, rows, facts.cost, facts.labels, random=random, n_rows=facts.n_rows)
         found = [
             self._row(int(k), float(choice.chance[k]), why, float(choice.suspicion[k]))

@@ -259,18 +259,13 @@ class _Writer(Steps[str]):
 
     def _number_parts(self, term: NumberTerm, m: int) -> list[str]:
         number, z = self.dialect.number, f"fc_z{term.number}"
+        # GREATEST ignores NULL in some engines: the slope, though it be 0, keeps a number that must
+        # not be missing NULL.
         is_filled = self.formula.numbers[term.number].fill is not None
-        parts = [f"{number(term.slopes[m])} * {z}"] if term.slopes[m] else []
-        # GREATEST ignores NULL in some engines; a number that must not be missing stays NULL.
-        above = f"GREATEST({{z}} - {{knot}}, {number(0.0)})"
-        if not is_filled:
-            above = "CASE WHEN {z} > {knot} THEN {z} - {knot} WHEN {z} <= {knot} "
-            above += f"THEN {number(0.0)} END"
+        parts = [f"{number(term.slopes[m])} * {z}"] if term.slopes[m] or not is_filled else []
         for knot, bend in zip(term.knots, term.bends, strict=True):
             if bend[m]:
-                parts.append(f"{number(bend[m])} * {above.format(z=z, knot=number(knot))}")
-        if not parts and not is_filled:
-            parts = [f"{number(0.0)} * {z}"]
+                parts.append(f"{number(bend[m])} * GREATEST({z} - {number(knot)}, {number(0.0)})")
         return parts
 
     def _level_part(self, term: LevelTerm, m: int) -> str:

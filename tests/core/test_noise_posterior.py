@@ -18,7 +18,7 @@ from flipcost.core.noise_posterior import (
     model_prior,
     rate_posterior,
 )
-from flipcost.core.rate_posterior import RatePosterior, mixture_interval, weighted_interval
+from flipcost.core.rate_posterior import RatePosterior, mixture_intervals, weighted_interval
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.9])
@@ -322,8 +322,8 @@ def test_intervals_of_samples_and_mixtures():
     """Quantiles of a uniform sample and of two far normals are where they must be."""
     low, high = weighted_interval(np.linspace(0, 1, 1001), np.ones(1001), 0.9)
     assert (low, high) == pytest.approx((0.05, 0.95), abs=1e-3)
-    values = np.array([-10.0, 10.0])
-    low, high = mixture_interval(values, np.ones(2), np.ones(2), 0.9)
+    values = np.array([[-10.0, 10.0]])
+    (low,), (high,) = mixture_intervals(values, np.ones((1, 2)), np.ones(2), 0.9)
     assert (low, high) == pytest.approx((-11.2816, 11.2816), abs=1e-3)
 
 

@@ -43,6 +43,11 @@ def unit_weights(sample_weight: ArrayLike | None, n_rows: int) -> Array:
     return np.ones(n_rows) if sample_weight is None else np.asarray(sample_weight, dtype=float)
 
 
+def rounding_spread(centre: Array) -> Array:
+    """Return the spread that rounding leaves of columns that are constant at these values."""
+    return np.asarray(16 * np.finfo(float).eps * np.abs(centre))
+
+
 def weighted_quantile(
     values: ArrayLike, levels: ArrayLike, sample_weight: ArrayLike | None = None
 ) -> Array:

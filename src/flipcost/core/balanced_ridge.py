@@ -31,15 +31,13 @@ from numpy.typing import ArrayLike
 from scipy import sparse
 from scipy.linalg import eigh
 
-from flipcost.core.arrays import Array, Flags, Indices, unit_weights
+from flipcost.core.arrays import Array, Flags, Indices, rounding_spread, unit_weights
 from flipcost.core.dependence import training_rows
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
 from flipcost.core.scoring import HingeBasis, fold_scores
 from flipcost.core.solve import penalty_value, solve_path
 from flipcost.core.system import usable_memory
 
-# A spread of this many units in the last place of the centre is that of a constant, rounded.
-_CONSTANT_ULPS = 16
 # Rows that are expanded at a time.
 _CHUNK_ROWS = 8_192
 # Sparse rows of more columns are never turned into a scatter of columns by columns; of dense ones
@@ -190,7 +188,7 @@ def wide_path(rows: Array, positive: Flags, weight: Array | None, penalties: Arr
         standard = rows - centre
         spread = np.sqrt(share @ standard**2)
     _check_finite(spread)
-    varies = spread > _CONSTANT_ULPS * np.finfo(float).eps * np.abs(centre)
+    varies = spread > rounding_spread(centre)
     unit = np.where(varies, 1 / np.where(varies, spread, 1.0), 0.0)
     standard *= unit
     standard *= np.sqrt(share)[:, None]

@@ -199,12 +199,8 @@ class LabelSums:
         more = 1 + typical[..., None] / np.where(mass > 0, mass, 1.0)
         return LabelSums(first, second, self.reach * more[..., None] + extra)
 
-    def limits(self) -> tuple[float, float]:
+    def limits(self) -> Array:
         """Return the least and the most that the mean can be, whatever is truly positive."""
-        low, high = np.moveaxis(self._limits(), -1, 0)
-        return float(low), float(high)
-
-    def _limits(self) -> Array:
         base, weight = (self.first[..., k].sum(axis=(-2, -1))[..., None] for k in (2, 0))
         return np.asarray((self.reach.sum(axis=-2) + base) / weight)
 
@@ -236,7 +232,7 @@ class LabelSums:
         """
         value = self.by_rate(posterior) @ posterior.weight
         unmix, weight = posterior.unmixings(self.label_share, wide=True)
-        least, most = np.moveaxis(self._limits(), -1, 0)
+        least, most = np.moveaxis(self.limits(), -1, 0)
         if posterior.why_uninformative(self.n_effective) is not None:
             return clip_intervals(value, least, most, least, most)
         values, errors = self.smooth().at(unmix)

@@ -145,7 +145,7 @@ def saving_order(gain: ArrayLike, position: ArrayLike | None = None) -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class TopRows:
-    """The rows whose calls save most, of all that were seen so far; merges.
+    """The rows whose calls save most, of all that were seen so far.
 
     Attributes
     ----------
@@ -174,16 +174,10 @@ class TopRows:
         """Return the same once more rows were seen; those whose call does not pay do not count."""
         values = np.asarray(gain, dtype=float)
         pays = values > 0
-        return self._joined(values[pays], _tie_keys(position)[pays])
-
-    def merge(self, other: TopRows) -> TopRows:
-        """Return the best of both."""
-        return self._joined(other.gain, other.keys)
-
-    def _joined(self, gain: Array, keys: Keys) -> TopRows:
-        gain, keys = np.concatenate([self.gain, gain]), np.concatenate([self.keys, keys])
-        order = np.lexsort((keys, -gain))[: self.size]
-        return TopRows(self.size, gain[order], keys[order])
+        gains = np.concatenate([self.gain, values[pays]])
+        keys = np.concatenate([self.keys, _tie_keys(position)[pays]])
+        order = np.lexsort((keys, -gains))[: self.size]
+        return TopRows(self.size, gains[order], keys[order])
 
     def are_flagged(self, gain: ArrayLike, position: ArrayLike) -> Flags:
         """Return which rows are among these."""

@@ -41,7 +41,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy import sparse
 
-from flipcost.core.arrays import Array, Indices, as_flags
+from flipcost.core.arrays import Array, Indices, as_flags, rounding_spread
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
 from flipcost.core.system import read_regular, usable_memory, write_aside
 
@@ -254,9 +254,7 @@ class ClassMoments:
         """
         total, centre, scatter = pool(self.weight, self.mean, self.scatter.sum(axis=0))
         variance = scatter.diagonal() / total if total > 0 else np.zeros(self.n_features)
-        # A constant may keep a few units of its last place by rounding.
-        rounding = 16 * np.finfo(float).eps * np.abs(centre)
-        varies = variance > rounding**2
+        varies = variance > rounding_spread(centre) ** 2
         return np.sqrt(np.where(varies, variance, np.inf))
 
     def raw(self) -> Array:

@@ -224,12 +224,6 @@ def weighted_interval(values: Array, weight: Array, level: float) -> tuple[float
     return float(low), float(high)
 
 
-def mixture_interval(means: Array, sds: Array, weight: Array, level: float) -> tuple[float, float]:
-    """Return the central interval of a mixture of normal distributions."""
-    low, high = mixture_intervals(means[None], sds[None], weight, level)
-    return float(low[0]), float(high[0])
-
-
 # Newton steps at most, and the step to stop at, relative to the smallest standard deviation or to a
 # millionth of the bracket.
 _STEPS, _CLOSE = 100, 1e-10

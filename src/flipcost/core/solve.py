@@ -85,7 +85,7 @@ from numpy.typing import ArrayLike
 from scipy.linalg import eigh
 from scipy.linalg.lapack import dposv
 
-from flipcost.core.arrays import Array, unit_weights
+from flipcost.core.arrays import Array, rounding_spread, unit_weights
 from flipcost.core.costs import CostLike, RowCosts, cost_share, margin_value
 from flipcost.core.moments import ClassMoments, Matrix, fold_moments
 from flipcost.core.noise import NoiseRateLike, clean_eta, rate_pair, unmixing_matrix
@@ -94,8 +94,6 @@ from flipcost.core.noise import NoiseRateLike, clean_eta, rate_pair, unmixing_ma
 _STACK_BYTES = 64_000_000
 # How far outside [0, 1] a share must fall to count as clipped, not as rounded.
 _SHARE_TOLERANCE = 1e-9
-# A spread of this many units in the last place of the centre is that of a constant, rounded.
-_CONSTANT_ULPS = 16
 
 
 @dataclass(frozen=True, eq=False)
@@ -253,8 +251,8 @@ def drop_constants(second: Array, centre: Array) -> None:
     np.float64(0.0)
     """
     spread = second[0].diagonal()[:-1] + second[1].diagonal()[:-1]
-    rounding = _CONSTANT_ULPS * np.finfo(float).eps * np.abs(centre)
-    constant = np.flatnonzero(spread <= (second[0, -1, -1] + second[1, -1, -1]) * rounding**2)
+    total = second[0, -1, -1] + second[1, -1, -1]
+    constant = np.flatnonzero(spread <= total * rounding_spread(centre) ** 2)
     if len(constant):
         second[:, constant, :] = 0.0
         second[:, :, constant] = 0.0

@@ -72,7 +72,7 @@ def test_answers_are_learned_from_and_asked_no_more(first, second):
     assert second.n_checked == 50
     assert not asked & {row.row for row in second.recheck.batch.rows}
     assert not asked & {suspect.row + 1 for suspect in second.suspects}
-    way = second.recheck.way
+    way = second.recheck.history
     assert [point.n_checked for point in way] == [0, 50]
     widths = [point.cost.high - point.cost.low for point in way]
     assert widths[1] < widths[0]
@@ -119,7 +119,7 @@ def test_passes_take_answers_as_memory_does(hidden, first, second, truth, tmp_pa
     for named in ({"id": "name"}, {"drop": ["name"]}):
         found = audit_files(path, "ill", PRICES, checked=rounds, **named)
         assert found.n_checked == 50
-        assert [point.n_checked for point in found.recheck.way] == [0, 50]
+        assert [point.n_checked for point in found.recheck.history] == [0, 50]
         low, high = second.best.clean.low, second.best.clean.high
         assert low < found.best.clean.value < high
         asked = {row.row for row in rounds[0]}
@@ -134,12 +134,12 @@ def test_rounds_are_gone_through_again(hidden, first, second, truth):
     """After two rounds the way has three points, the middle one that of the first round."""
     rounds = [answer(batch.rows, truth) for batch in (first.recheck.batch, second.recheck.batch)]
     third = audit(hidden, "ill", PRICES, checked=rounds, cost_check=0.5, **OPTIONS)
-    way = third.recheck.way
+    way = third.recheck.history
     assert [point.n_checked for point in way] == [0, 50, 100]
     # Scores are those of the last fit: the intervals of the first round are nearly the same.
     for now, then in (
         (way[1].wrong_share, second.wrong_share),
-        (way[1].cost, second.recheck.way[-1].cost),
+        (way[1].cost, second.recheck.history[-1].cost),
     ):
         assert abs(now.value - then.value) < (then.high - then.low) / 4
     assert third.recheck.cost_check == 0.5

@@ -86,7 +86,7 @@ def test_checked_rows_come_back(file, tmp_path, capsys):
     checked = ["--checked", tmp_path / "done.csv"]
     assert audit(*args, *checked, "--out", tmp_path / "b") == 0
     summary = json.loads((tmp_path / "b" / "summary.json").read_text())
-    assert summary["recheck"]["way"][-1]["checked_rows"] == len(rows)
+    assert summary["recheck"]["history"][-1]["checked_rows"] == len(rows)
     assert audit(*args[:-4], "--drop", "id", *args[-2:], *checked, "--out", tmp_path / "c") == 2
     assert "found by their names only; give --id" in capsys.readouterr().err
 

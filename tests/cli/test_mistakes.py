@@ -121,7 +121,7 @@ def test_prices_must_be_positive(fn, fp, tmp_path, capsys):
 WARNED = [
     ("rare_positive.csv", ["--cost-fn", "1", "--cost-fp", "4"], "swapped"),
     ("leak.csv", PRICES, "'diagnosis' gives 'ill' without a single error"),
-    ("duplicate_names.csv", PRICES, "Two columns have the same name; the later one is called"),
+    ("duplicate_names.csv", PRICES, "Two columns have the same name; the later one is"),
     ("leak_number.csv", PRICES, "'score' gives 'ill' without a single error"),
 ]
 

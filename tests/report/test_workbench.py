@@ -10,7 +10,7 @@ import pytest
 from flipcost.audit import audit
 from flipcost.core.costs import Costs
 from flipcost.recheck import read_checked, rows_as_text
-from flipcost.report.parts import make_check, make_way
+from flipcost.report.parts import make_check, make_history
 from flipcost.report.render import render_report
 from tests.audit.helpers import noisy_table
 from tests.report.test_browser import browser, open_page  # noqa: F401 - a fixture
@@ -52,7 +52,7 @@ def test_the_page_holds_the_rows_as_the_file_does(result):
     assert not any(row["next"] for row in made["rows"][50:])
     numbers = [row["row"] for row in made["rows"]]
     assert len(set(numbers)) == len(numbers)
-    assert make_way(result) is None  # no one has checked a row
+    assert make_history(result) is None  # no one has checked a row
 
 
 def test_text_from_the_table_is_escaped(page):
@@ -139,15 +139,16 @@ def test_from_the_keyboard_to_a_second_audit(browser, page, result, table, tmp_p
     hidden = table.drop_columns("truth")
     second = audit(hidden, "ill", Costs(fn=3, fp=2), id="name", model="linear", checked=path)
     assert second.n_checked == 29
-    assert [point.n_checked for point in second.recheck.way] == [0, 29]
-    made = make_way(second)
-    assert "way-wrong" in made["picture"]
+    assert [point.n_checked for point in second.recheck.history] == [0, 29]
+    made = make_history(second)
+    assert "checks-rate" in made["picture"]
     # And the report of the second audit shows the way.
     again = tmp_path / "report.html"
     again.write_text(render_report(second), encoding="utf-8")
     open_page(browser, again)
     assert (
-        browser.execute_script("return document.querySelectorAll('#way-wrong .limits').length") == 2
+        browser.execute_script("return document.querySelectorAll('#checks-rate .limits').length")
+        == 2
     )
     assert browser.get_log("browser") == []
 

@@ -63,7 +63,7 @@ def find_columns(source: RowSource, notes: list[str]) -> RowBuilder:
     roles = options.roles
     check_names(source.names, name)
     notes += [
-        f"Two columns have the same name; the later one is called {column!r} here."
+        f"Two columns have the same name; the later one is {column!r} here."
         for column in repeated_names(source.names)
     ]
     priced = price_columns(options.prices, source.names, name)

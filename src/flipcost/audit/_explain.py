@@ -398,7 +398,7 @@ class Suspect:
 def find_suspects(data: AuditData, wrong: Array, score: RowScore) -> list[Suspect]:
     """Return the likeliest label errors, given the probability of each label of the pool.
 
-    None of hardly any probability; and where labels look right, or nothing can be said of them,
+    None of hardly any probability; and where labels look clean, or nothing can be said of them,
     only those that are more likely wrong than not.
     """
     pool, encoder = data.pool, data.maker.encoder

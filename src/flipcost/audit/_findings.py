@@ -245,7 +245,7 @@ class Findings:
     models : ModelsFound
         The models that were compared.
     recheck : Recheck
-        What checked rows have brought, and which to check next.
+        Checking progress, and the rows to check next.
     level : float
         Level of all intervals.
     seed : int
@@ -495,13 +495,13 @@ def _recheck(recheck: Recheck) -> dict[str, Any]:
     """Return what each round of checks brought, and what the next checks are worth."""
     batch = recheck.batch
     return {
-        "way": [
+        "history": [
             {
                 "checked_rows": point.n_checked,
                 "wrong_share": point.wrong_share,
                 "cost_clean": point.cost,
             }
-            for point in recheck.way
+            for point in recheck.history
         ],
         "next_rows": 0 if batch is None else len(batch.rows),
         "expected_saving": None if batch is None else batch.saving,

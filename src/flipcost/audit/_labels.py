@@ -1,10 +1,10 @@
 """What is known of the labels before anything is learned: classes, counts, and the error rate.
 
 Labels of several annotators are pooled first, to one column whose error rates their agreement
-tells. What an item is called follows from its labels alone, weighed by what is known of who gave
-them, so that its errors do not follow the columns beyond the truth: the columns only help to tell
-how often each annotator errs. In `benchmarks.crowds` models of such labels decide new rows as well
-as models of items that enter twice by their probability, and the true cost lay in 16 of 16
+tells. The pooled label of an item follows from its labels alone, weighed by what is known of who
+gave them, so that its errors do not follow the columns beyond the truth: the columns only help to
+tell how often each annotator errs. In `benchmarks.crowds` models of such labels decide new rows as
+well as models of items that enter twice by their probability, and the true cost lay in 16 of 16
 intervals, not 12.
 """
 

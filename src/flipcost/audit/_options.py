@@ -195,8 +195,8 @@ class AuditOptions:
     item: str | None = option(None, "Column of the items that annotators labelled.", KNOWN)
     annotators: Sequence[str] | str = option(
         (),
-        "Columns of several annotators, a,b,c, where each row is an item; the target is then what "
-        "their pooled label is called.",
+        "Columns of several annotators, a,b,c, where each row is an item; the target then names "
+        "the column of their pooled label.",
         KNOWN,
         read=read_names,
     )
@@ -241,7 +241,7 @@ class AuditOptions:
         LARGE,
         min=100,
     )
-    name: str | None = option(None, "What the table is called in messages.")
+    name: str | None = option(None, "Name of the table in messages.")
     n_next: int = option(50, "How many rows to choose for checking next.")
 
     def __post_init__(self) -> None:

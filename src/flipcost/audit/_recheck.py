@@ -35,11 +35,11 @@ _SUSPECTS = 100
 
 @dataclass(frozen=True, eq=False)
 class Recheck:
-    """What checked rows have brought, and which to check next.
+    """Checking progress, and the rows to check next.
 
     Attributes
     ----------
-    way : list of CheckRound
+    history : list of CheckRound
         What was known with no checked row, and after each round of them.
     batch : Batch or None
         Rows to check next; None if none is left.
@@ -51,7 +51,7 @@ class Recheck:
         What one check costs, in the user's prices, if that was told.
     """
 
-    way: list[CheckRound]
+    history: list[CheckRound]
     batch: Batch | None = None
     suspects: Sequence[RowToCheck] = ()
     pool: CheckPool | None = None
@@ -66,13 +66,13 @@ def plan_recheck(
     `effects` and `suspects` have the largest first.
     """
     rows, options = data.rows, data.options
-    way = check_history(rows.scored, rows.result, rows.rounds)
+    history = check_history(rows.scored, rows.result, rows.rounds)
     n_known = 0 if rows.checked is None else len(rows.checked.rows)
     if n_known >= len(rows.positive):
-        return Recheck(way, cost_check=options.cost_check)
+        return Recheck(history, cost_check=options.cost_check)
     pool = _pool(data, [effect.column for effect in effects])
     batch = pool.choose(options.n_next)
-    return Recheck(way, batch, _whole(data, suspects), pool, options.cost_check)
+    return Recheck(history, batch, _whole(data, suspects), pool, options.cost_check)
 
 
 def _pool(data: AuditData, columns: list[str]) -> CheckPool:

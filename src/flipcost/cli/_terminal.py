@@ -127,7 +127,7 @@ def print_audit(result: Findings, folder: Path) -> None:
         sentences.annotators_sentence(result),
         sentences.suspects_sentence(result),
         sentences.break_even(result),
-        sentences.way_sentence(result),
+        sentences.history_sentence(result),
         sentences.truth_sentence(result),
     ):
         if text:

@@ -39,7 +39,7 @@ def confusions_at_costs(
     positive : array-like of bool, shape (n,)
         Which labels are positive, as observed.
     probability : array-like of shape (n,)
-        Of the positive class; a row is called positive where it exceeds the cost.
+        Of the positive class; a row is flagged where it exceeds the cost.
     costs : sequence of float
         Shares of the cost that a false positive bears.
     sample_weight : array-like of shape (n,), optional
@@ -60,7 +60,7 @@ def confusions_at_costs(
     weight = unit_weights(sample_weight, len(labels))
     thresholds = np.asarray(costs, dtype=float)
     ascending = np.argsort(thresholds, kind="stable")
-    # A row is called positive at the costs below its probability: which come first.
+    # A row is flagged at the costs below its probability: which come first.
     below = np.searchsorted(thresholds[ascending], np.asarray(probability, dtype=float))
     n = len(thresholds) + 1
     tables = []
@@ -262,7 +262,7 @@ _CLEAN = RatePosterior(np.zeros((1, 2)), np.ones(1))
 
 @dataclass(frozen=True, eq=False)
 class BandCurve:
-    """A curve on clean labels with its band, as labelled beside it, and the two constants.
+    """A curve on clean labels with its band, by recorded labels beside it, and the two constants.
 
     Attributes
     ----------
@@ -273,7 +273,7 @@ class BandCurve:
     observed : ndarray of shape (K,)
         By the labels as they are.
     all_positive, all_negative : ndarray of shape (K,)
-        The same of calling all rows, and none, on clean labels.
+        The same of flagging all rows, and none, on clean labels.
     """
 
     x: Array

@@ -75,7 +75,7 @@ class Decision:
 def bayes_calls(
     probability: ArrayLike, cost: AnyCosts, answer: Answer = "rule"
 ) -> NDArray[np.bool_]:
-    """Return which rows are called positive: where the probability exceeds the cost, or a constant.
+    """Return which rows are flagged: where the probability exceeds the cost, or a constant.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def count_calls(
     positive : array-like of bool, shape (n,)
         Which labels are positive, as observed.
     called : ndarray of bool, shape (n,)
-        Which rows are called positive.
+        Which rows are flagged.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
     call_squares : callable, optional
@@ -303,7 +303,7 @@ def clean_cost(
     positive : array-like of bool, shape (n,)
         Which labels are positive, as observed.
     called : ndarray of bool, shape (n,)
-        Which rows are called positive, out of fold.
+        Which rows are flagged, out of fold.
     cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row: the cost is then in their
         units.

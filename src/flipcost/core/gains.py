@@ -40,7 +40,7 @@ _SHARE = re.compile(r"(\d+\.?\d*|\.\d+)\s*%")
 
 @dataclass(frozen=True)
 class Capacity:
-    """How many rows can be called: a number, or a share of all.
+    """How many rows can be flagged: a number, or a share of all.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ def _tie_keys(position: ArrayLike) -> Keys:
 
 
 def saving_order(gain: ArrayLike, position: ArrayLike | None = None) -> Indices:
-    """Return rows in the order in which they are called: what saves most first.
+    """Return rows in the order in which they are flagged: what saves most first.
 
     Examples
     --------
@@ -191,7 +191,7 @@ class TopRows:
 def group_sizes(capacity: Capacity | dict[str, Capacity], counts: dict[str, int]) -> dict[str, int]:
     """Return how many rows of each group can be called; none of a group that is not named.
 
-    Of all rows together, the one group is called "".
+    Of all rows together, the one group is named "".
 
     Examples
     --------
@@ -350,7 +350,7 @@ class _Sums:
 
 
 def usual_depths(n: int, *asked: float) -> Array:
-    """Return depths that are dense where few rows are called, and those that were asked for.
+    """Return depths that are dense where few rows are flagged, and those that were asked for.
 
     Examples
     --------

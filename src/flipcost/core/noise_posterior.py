@@ -9,7 +9,7 @@ negative.
 `integrate_rates` lays grids of rates that refine themselves where the mass is, and gives a
 `Calibration` over all scores and rates. With checked rows or a known prevalence the labels are also
 *tempered*; how well each power foretells what the checks found decides how far the labels' curve
-counts. Without, a flat curve, "the columns say nothing", competes with all others.
+counts. Without, a flat curve, columns that do not predict the label, competes with all others.
 
 `rate_posterior` summarises the calibration as a posterior over rates. What identifies them in a
 table alone is the shape of a curve, and errors that follow the features can give that curve any

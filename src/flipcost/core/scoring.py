@@ -38,7 +38,7 @@ def fold_confusions(
     """Count labels against calls for each fold's own classifiers, in one pass over the rows.
 
     A row of fold k is scored by ``coefficients[k]``, of shape (n_classifiers, d + 1) with the bias
-    last, and called positive where the score is above zero; -1 as a fold leaves it out, and all
+    last, and flagged where the score is above zero; -1 as a fold leaves it out, and all
     rows are of fold 0 when no folds are given. Counts are of shape (n_folds, n_classifiers, 2, 2).
     """
     path = np.asarray(coefficients, dtype=float)
@@ -280,7 +280,7 @@ class AdditiveScores:
     Attributes
     ----------
     basis : HingeBasis
-        Which feature bends where.
+        Linear-spline basis: feature and knot of each hinge.
     slopes : ndarray of shape (m, n_columns)
         Coefficients of the features and of their hinges.
     bias : ndarray of shape (m,)

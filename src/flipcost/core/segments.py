@@ -62,7 +62,7 @@ class Segment:
     cost : Interval
         Clean cost of a row, partially pooled.
     precision, recall : Interval
-        Of the calls on clean labels, partially pooled; not a number where none is called.
+        Of the flags on clean labels, partially pooled; not a number where none is flagged.
     chance_worst : float
         Probability that its labels are the worst of all.
     """
@@ -99,7 +99,7 @@ def segment_figures(
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
     called : array-like of bool, shape (n,)
-        Which rows are called positive, out of fold.
+        Which rows are flagged, out of fold.
     prices : RowCosts
         Of the rows.
     posterior : RatePosterior

@@ -34,7 +34,7 @@ class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
     r"""Make any probabilistic classifier fitted to noisy labels honour a cost on clean ones.
 
     A classifier fitted to noisy labels estimates the noisy probability
-    :math:`\tilde\eta = \rho_- + (1-\rho_+-\rho_-)\,\eta`. A row is best called positive where the
+    :math:`\tilde\eta = \rho_- + (1-\rho_+-\rho_-)\,\eta`. A row is best flagged where the
     clean :math:`\eta` exceeds the cost :math:`\alpha`, which is where :math:`\tilde\eta` exceeds
     :math:`\rho_- + (1-\rho_+-\rho_-)\,\alpha`. At a cost of 0.2 and a rate of 0.4 that is 0.44,
     far from 0.2.
@@ -201,7 +201,7 @@ class NoiseAwareThresholdClassifier(PricedScoreMixin, WrappingClassifier):
         return self._sign * (self._inner_eta(X) - cuts)
 
     def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
-        """Return the class of each row; one that is at the threshold is called negative.
+        """Return the class of each row; one that is at the threshold is labelled negative.
 
         Parameters
         ----------

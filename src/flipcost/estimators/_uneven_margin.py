@@ -82,7 +82,7 @@ class UnevenMarginClassifier(_ClosedForm):
         None takes the labels as they are, which is the paper's estimator. The paper states that
         symmetric noise does not move its decisions; **that is false** unless the cost is 1/2 and
         the margin 1. At other costs noise pulls the decisions towards one class: with cost 0.2 and
-        rate 0.4, nearly all rows are called positive. A rate in [0, 0.5), or a pair
+        rate 0.4, nearly all rows are flagged. A rate in [0, 0.5), or a pair
         ``(rho_pos, rho_neg)`` of P(flipped given positive) and P(flipped given negative), denoises
         the moments first, which gives back the clean solution in expectation.
     l2_scale : {"mean", "sum"}, default="mean"
@@ -124,7 +124,7 @@ class UnevenMarginClassifier(_ClosedForm):
     computed, and for the projection that keeps it well posed when denoising does not.
 
     `predict_proba` is the exact inverse link of the loss: the probability of the positive class
-    exceeds the cost exactly where a row is called positive, and scores that no probability has are
+    exceeds the cost exactly where a row is flagged, and scores that no probability has are
     clipped to 0 or 1. It speaks of labels as observed, or of clean ones when a noise rate was
     given; a linear score makes it an approximation either way.
 
@@ -133,7 +133,7 @@ class UnevenMarginClassifier(_ClosedForm):
     negative ones :math:`b_i` in place of :math:`\alpha`. The moments are denoised without bias,
     whatever prices depend on (`flipcost.core.solve`). The same price on all rows is one
     price. The score then weighs probability and prices in one: it is above zero where rows like
-    this one cost less if they are called, at the prices that such rows have. So `predict` takes no
+    this one cost less if they are flagged, at the prices that such rows have. So `predict` takes no
     prices (the squared loss has no score that one could be subtracted from), and `predict_proba`
     speaks of rows so weighed. `WeightedLogisticClassifier` models the probability alone, and
     compares it with the price of each row.

@@ -100,7 +100,7 @@ class LinearClassifier(BinaryClassifier, ABC):
         self.intercept_ = self._sign * coefficients[-1:]
 
     def decision_function(self, X: Any) -> Array:
-        """Return the score of each row; above zero it is called ``classes_[1]``.
+        """Return the score of each row; above zero it is labelled ``classes_[1]``.
 
         Parameters
         ----------
@@ -118,7 +118,7 @@ class LinearClassifier(BinaryClassifier, ABC):
         return AdditiveScores(basis, self.coef_, self.intercept_).score(X)[0]
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row; a score of zero is called negative.
+        """Return the class of each row; a score of zero is labelled negative.
 
         Parameters
         ----------
@@ -206,7 +206,7 @@ class WrappingClassifier(MetaEstimatorMixin, BinaryClassifier):
         return self._sign * (self._inner_eta(X) - self._cut)
 
     def predict(self, X: Any) -> NDArray[Any]:
-        """Return the class of each row; one that is at the threshold is called negative.
+        """Return the class of each row; one that is at the threshold is labelled negative.
 
         Parameters
         ----------

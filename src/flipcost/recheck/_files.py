@@ -82,7 +82,7 @@ class CheckedRow:
 
     @property
     def name(self) -> str:
-        """What the row is called in messages."""
+        """Name of the row in messages."""
         return f"row {self.row}" if self.id is None else f"row {self.id!r}"
 
 
@@ -134,7 +134,7 @@ def rows_as_text(
 def csv_header(columns: Sequence[str], *, with_id: bool) -> list[str]:
     """Return the names over the columns of a CSV file of rows to check.
 
-    A column of the table that is called as one of ours is renamed: no name stands twice.
+    A column of the table named as one of ours is renamed: no name stands twice.
 
     Examples
     --------

@@ -87,7 +87,7 @@ class CheckedAnswers:
         classes : iterable of str
             The labels of the table.
         target : str
-            What their column is called.
+            Name of their column.
         with_ids : bool, default=False
             Whether the table has names of rows.
         """
@@ -132,7 +132,7 @@ class CheckedAnswers:
         given : sequence of str, optional
             Right labels that the table itself has, empty where it has none.
         given_name : str
-            What that column is called.
+            Name of that column.
         """
         n = len(labels)
         right, first = np.full(n, None, dtype=object), np.full(n, -1, dtype=np.intp)
@@ -229,7 +229,7 @@ def match_checked(
     ids : sequence of str, optional
         Their names.
     target : str
-        What the column of labels is called in messages.
+        Name of the column of labels in messages.
 
     Returns
     -------

@@ -117,13 +117,13 @@ def draw_decisions(
     return _chart(name, title, ticks, below, body, ends)
 
 
-def draw_way(checked: Sequence[int], shares: Sequence[Interval]) -> Markup:
+def draw_history(checked: Sequence[int], shares: Sequence[Interval]) -> Markup:
     """Draw the error rate with its interval against the number of checked rows.
 
     Examples
     --------
     >>> from flipcost.core.confusion import Interval
-    >>> "way-wrong" in draw_way([0, 50], [Interval(0.2, 0.1, 0.5)] * 2)
+    >>> "checks-rate" in draw_history([0, 50], [Interval(0.2, 0.1, 0.5)] * 2)
     True
     """
     values = np.array([[x.value, x.low, x.high] for x in shares])
@@ -136,7 +136,7 @@ def draw_way(checked: Sequence[int], shares: Sequence[Interval]) -> Markup:
     ticks = [(float(place), f"{n:,}") for place, n in zip(x, checked, strict=True)]
     kept = [t for k, t in enumerate(ticks) if not k or t[0] - ticks[k - 1][0] > 24]
     title = "Error rate by rows checked"
-    return _chart("way-wrong", title, kept, "rows checked", shapes, ends, share=True)
+    return _chart("checks-rate", title, kept, "rows checked", shapes, ends, share=True)
 
 
 def axis_limits(low: float, high: float) -> tuple[float, float]:

@@ -25,12 +25,12 @@ from flipcost.report.charts import (
     calibration_bins,
     draw_calibration,
     draw_decisions,
+    draw_history,
     draw_path,
     draw_posterior,
     draw_precision,
     draw_roc,
     draw_shape,
-    draw_way,
 )
 from flipcost.report.headline import scale_of
 from flipcost.report.payload import make_payload
@@ -42,10 +42,10 @@ from flipcost.report.sentences import (
     cost_sentence,
     decision_answers,
     errors_sentences,
+    history_table,
     method_words,
     segment_table,
     suspects_sentence,
-    way_table,
 )
 from flipcost.words import figure, label, percent
 
@@ -133,7 +133,7 @@ def make_check(result: Findings) -> dict[str, Any]:
         "said": suspects_sentence(result),
         "worth": checks_sentence(result),
         "n_next": sum(is_next for _, is_next in rows),
-        "way": make_way(result),
+        "history": make_history(result),
         "data": {
             # Answers are kept in the page's own storage, under a name of these rows.
             "key": f"flipcost-{zlib.crc32(repr((result.table.name, shown)).encode()):08x}",
@@ -159,13 +159,13 @@ def _fitting(rows: list[tuple[RowToCheck, bool]]) -> list[tuple[RowToCheck, bool
     return rows[: max(n, min(len(rows), 20))]
 
 
-def make_way(result: Findings) -> dict[str, Any] | None:
+def make_history(result: Findings) -> dict[str, Any] | None:
     """Return the checking progress, as a picture and a table; None before any row is checked."""
-    heads, rows = way_table(result)
+    heads, rows = history_table(result)
     if not rows:
         return None
-    way = result.recheck.way
-    picture = draw_way([p.n_checked for p in way], [p.wrong_share for p in way])
+    history = result.recheck.history
+    picture = draw_history([p.n_checked for p in history], [p.wrong_share for p in history])
     return {"picture": picture, "heads": heads, "rows": rows}
 
 

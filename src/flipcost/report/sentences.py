@@ -293,19 +293,19 @@ def checks_sentence(result: Findings) -> str:
     return next_sentence(result.recheck.batch, result.recheck.cost_check)
 
 
-def way_table(result: Findings) -> tuple[list[str], list[list[str]]]:
+def history_table(result: Findings) -> tuple[list[str], list[list[str]]]:
     """Return heads and rows of the checking progress; no rows before anything was checked."""
     heads = ["rows checked", "error rate", "expected cost"]
     rows = [
         [f"{p.n_checked:,}", shares(p.wrong_share.low, p.wrong_share.high), span(p.cost, 1000)]
-        for p in result.recheck.way
+        for p in result.recheck.history
     ]
     return heads, rows if len(rows) > 1 else []
 
 
-def way_sentence(result: Findings) -> str:
+def history_sentence(result: Findings) -> str:
     """Say how checks have narrowed the error rate; nothing before anything was checked."""
-    rows = way_table(result)[1]
+    rows = history_table(result)[1]
     steps = ", ".join(f"{rate} after {n}" if n != "0" else f"{rate} before" for n, rate, _ in rows)
     return f"Error rate by rows checked: {steps}." if steps else ""
 

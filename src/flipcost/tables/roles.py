@@ -266,7 +266,7 @@ def price_columns(costs: Costs, names: list[str], where: str) -> list[str]:
     names : list of str
         The columns of the table.
     where : str
-        What the table is called in messages.
+        Name of the table in messages.
 
     Examples
     --------
@@ -293,7 +293,7 @@ def row_prices(costs: Any, table: Any, where: str) -> RowCosts | None:
     table : pyarrow, pandas or polars table
         The rows; columns of text that hold numbers count as these.
     where : str
-        What the table is called in messages.
+        Name of the table in messages.
 
     Examples
     --------

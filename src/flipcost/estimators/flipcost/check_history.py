@@ -1,4 +1,4 @@
-"""What was known after each round of checked rows: the way so far."""
+"""Estimates after each round of checked rows."""
 
 from __future__ import annotations
 

@@ -157,7 +157,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         What is identified whatever the curve: at most this many of the positives' labels are wrong,
         and of the negatives'. It supposes that mistakes do not follow the features.
     noise_models_ : dict
-        Posterior weight of each noise model; "no_signal" where the columns say nothing.
+        Posterior weight of each noise model; "no_signal" where columns do not predict the label.
     wrong_share_if_random_ : Interval
         Share of all labels that are wrong: the best estimate, with the interval that holds if
         errors are random, so that every true positive is equally likely to be mislabelled, and

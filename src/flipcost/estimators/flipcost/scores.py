@@ -143,7 +143,7 @@ class PooledScores:
     Attributes
     ----------
     basis : HingeBasis
-        Which feature bends where.
+        Linear-spline basis: feature and knot of each hinge.
     coefficients : ndarray of shape (m, n_columns + 1)
         Coefficients of each score, the bias last: linear and spline scores first, then boosting,
         of which all are 0, then averages of these, which are linear in them.

@@ -10,7 +10,7 @@ import numpy as np
 
 from flipcost._threads import thread_limits
 from flipcost.audit._columns import read_scores
-from flipcost.audit._sources import ScoreTask
+from flipcost.audit._sources import ScoreTask, row_names
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.costs import RowCosts
@@ -364,7 +364,7 @@ def _with_others(
     known, name = np.sort(pool.numbers), None
     if not source.has_places:
         name = source.options.id
-        known = np.array(pool.frame[name].cast("string").to_pylist(), dtype=object)
+        known = row_names(pool.frame[name])
     found = source.score(ScoreTask(maker, classifier, source.options.prices, known, name))
     if found is None:
         return pool

@@ -344,6 +344,13 @@ def sample_of(made: MadePiece, size: int, seed: int, name: str | None = None) ->
     return LabelSample.of(rows, made.labels, size, checked)
 
 
+def row_names(column: Any) -> NDArray[Any]:
+    """Return the names of rows, to look rows up by: whole numbers or text."""
+    if pa.types.is_integer(column.type):
+        return np.asarray(column.fill_null(-1).to_numpy())
+    return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
+
+
 @dataclass(frozen=True, eq=False)
 class Scored:
     """How many rows the model flags, and those with the most suspicious labels; merges."""
@@ -375,7 +382,7 @@ class ScoreTask:
         made = self.maker.read(piece)
         names: Any = made.places.astype(np.int64)
         if self.id is not None:
-            names = np.array(made.frame[self.id].cast(pa.string()).to_pylist(), dtype=object)
+            names = row_names(made.frame[self.id])
         others = np.flatnonzero(~np.isin(names, self.known))
         if not len(others):
             return None
@@ -501,7 +508,9 @@ class TableInEngine(RowSource):
         self._table = EngineTable(engine, layout)
         reading = f"drawn and scored by queries in {engine.title}"
         super().__init__(options, say, self._table.names, reading)
-        self.has_places, self._n_rows = self._table.has_numbers, n_rows
+        # Numbers that do not stay are used where there are no names.
+        stay = engine.counts_rows or options.id is None
+        self.has_places, self._n_rows = self._table.has_numbers and stay, n_rows
         if options.id is None and not engine.counts_rows:
             self.notes.append(
                 f"Rows of {engine.title} have no permanent numbers, and are named by their "

@@ -180,8 +180,7 @@ def _planned(
     """Return what audits the example, the database or the file; add to its options."""
     from flipcost.audit import audit, audit_files, audit_sql
     from flipcost.cli._demo import default_costs, example_table
-    from flipcost.tables.files import exceeds_memory
-    from flipcost.tables.limits import check_sizes
+    from flipcost.tables.files import check_sizes, exceeds_memory
     from flipcost.tables.paths import is_many
 
     target = options.pop("target", None)

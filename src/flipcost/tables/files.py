@@ -21,7 +21,6 @@ from flipcost.exceptions import SourceError, TableError
 from flipcost.tables import arrow
 from flipcost.tables.arrow import concatenate
 from flipcost.tables.columns import read_cells, text_type
-from flipcost.tables.limits import check_cells, parquet_batches
 from flipcost.tables.passes import (
     Progress,
     Reporter,
@@ -32,7 +31,14 @@ from flipcost.tables.passes import (
     threaded,
 )
 from flipcost.tables.paths import Paths, folder_keys, list_files
-from flipcost.tables.reading import TextRange, read_places, split_text
+from flipcost.tables.reading import (
+    TextRange,
+    check_cells,
+    first_rows,
+    parquet_batches,
+    read_places,
+    split_text,
+)
 from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.sniff import FileFormat, check_names, sniff
 from flipcost.tables.source import Table
@@ -252,11 +258,6 @@ class FileTable(Table):
     def n_rows(self) -> int | None:
         """Number of rows, when it is known without a pass."""
         return self._files.n_rows
-
-    @property
-    def feature_names(self) -> tuple[str, ...]:
-        """Names of the features."""
-        return self._layout.feature_names
 
     @property
     def n_bytes(self) -> int:
@@ -539,7 +540,8 @@ class ParquetFiles(FileSet):
             each = -(-n_rows // len(spans))
         else:
             each = n_rows
-        return [_first_rows(self.unit(span, reading).read(), each) for span in spans]
+        frames = ((p.frame for p in self.unit(span, reading).read()) for span in spans)
+        return [concatenate(first_rows(some, each)) for some in frames]
 
     def _spans(self, n_rows: int) -> Iterator[Span]:
         """Yield row groups, joined within a file until they hold `n_rows` rows."""
@@ -589,17 +591,6 @@ class ParquetFiles(FileSet):
             pre_buffer=not is_local,
             buffer_size=_STREAM_BYTES if is_local else 0,
         )
-
-
-def _first_rows(pieces: Iterator[Piece], n_rows: int) -> Any:
-    """Return the first rows of pieces as one table."""
-    found, held = [], 0
-    for piece in pieces:
-        found.append(piece.frame.slice(0, n_rows - held))
-        held += piece.n_rows
-        if held >= n_rows:
-            break
-    return arrow.concatenate(found)
 
 
 def open_files(
@@ -708,6 +699,29 @@ def exceeds_memory(source: Paths, share: float = 0.25) -> bool:
     filesystem, paths = list_files(source, (*ParquetFiles.suffixes, *CsvFiles.suffixes))
     needed = sum(_size_in_memory(path, filesystem) for path in paths)
     return bool(needed > share * usable_memory())
+
+
+def check_sizes(source: Any, max_bytes: int | None) -> None:
+    """Refuse files that are larger than they may be as they are, packed or not.
+
+    What is read in passes is not held, so that it may unpack to any size.
+
+    Examples
+    --------
+    >>> check_sizes(__file__, None)
+    >>> check_sizes(__file__, 10)
+    Traceback (most recent call last):
+        ...
+    flipcost.exceptions.TableError: ...files.py holds ... bytes; if that is right, give a larger
+    `max_bytes`.
+    """
+    if max_bytes is None:
+        return
+    filesystem, paths = list_files(source)
+    size = sum(int(filesystem.get_file_info(path).size or 0) for path in paths)
+    if size > max_bytes:
+        msg = f"{source} holds {size:,} bytes; if that is right, give a larger `max_bytes`."
+        raise TableError(msg)
 
 
 def expected_rows(path: Any) -> int:

@@ -9,8 +9,8 @@ import msgspec
 import pyarrow as pa
 
 from flipcost.exceptions import TableError, clean_text, shorten
-from flipcost.tables.limits import check_regular
 from flipcost.tables.reading import read_table
+from flipcost.tables.sniff import check_regular
 
 JUDGE, HUMAN, CONFIDENCE = "judge", "human", "confidence"
 # What promptfoo calls an output that its provider failed to give.

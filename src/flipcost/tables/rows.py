@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from flipcost.tables.steps import TableEncoder
 
 
-def position_keys(start: int, n: int) -> Keys:
-    """Return the keys of n rows from a position on."""
-    return np.arange(start, start + n, dtype=np.uint64)
-
-
 def id_keys(column: Any, name: str, where: str) -> Keys:
     """Return keys of identifiers: an Arrow array of integers, text, dates or times.
 
@@ -233,7 +228,9 @@ class Piece:
     @property
     def positions(self) -> Keys:
         """Position of each row in the source."""
-        return position_keys(self.start, self.n_rows) if self.places is None else self.places
+        if self.places is not None:
+            return self.places
+        return np.arange(self.start, self.start + self.n_rows, dtype=np.uint64)
 
     @property
     def n_rows(self) -> int:

@@ -9,6 +9,7 @@ import gzip
 import io
 import lzma
 import re
+import stat
 import zlib
 from collections import Counter
 from collections.abc import Sequence
@@ -20,7 +21,6 @@ from typing import IO, Any
 import pyarrow as pa
 
 from flipcost.exceptions import TableError, shorten
-from flipcost.tables.limits import check_regular
 
 # What is looked at of a file, and at most if that is less than a line.
 _HEAD, _LONGEST_HEAD = 1 << 16, 1 << 24
@@ -221,6 +221,31 @@ def _first_bytes(path: Any, filesystem: Any) -> bytes:
         msg = f"{path} is empty; give a file with a header line and rows."
         raise TableError(msg)
     return start
+
+
+def check_regular(path: Path) -> None:
+    """Refuse what is no file with a beginning and an end: pipes, sockets and devices.
+
+    Examples
+    --------
+    >>> check_regular(Path("/dev/null"))
+    Traceback (most recent call last):
+        ...
+    flipcost.exceptions.TableError: /dev/null is a device, not a file; copy its content to a file.
+    """
+    mode = path.stat().st_mode
+    for is_kind, what in _KINDS.items():
+        if is_kind(mode):
+            msg = f"{path} is a {what}, not a file; copy its content to a file."
+            raise TableError(msg)
+
+
+_KINDS = {
+    stat.S_ISFIFO: "pipe",
+    stat.S_ISSOCK: "socket",
+    stat.S_ISCHR: "device",
+    stat.S_ISBLK: "device",
+}
 
 
 def _check_place(path: Path) -> None:

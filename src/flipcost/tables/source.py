@@ -73,6 +73,11 @@ class Table(ABC):
         return self._positive
 
     @property
+    def feature_names(self) -> tuple[str, ...]:
+        """Names of the features, once the columns are known."""
+        return self._layout.feature_names
+
+    @property
     def encoder(self) -> TableEncoder | None:
         """How columns become features, or None when numbers are taken as they are."""
         return self._layout.encoder

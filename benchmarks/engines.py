@@ -455,7 +455,7 @@ def agreement(folder: Path, postgresql: str | None, *, spark: bool) -> None:
         )
         routes["PostgreSQL, its own row numbers"] = (
             lambda: scan_sql(server, "agree", *columns),
-            lambda: audit_sql(server, "agree", *asked, drop=("id",)),
+            None,
         )
     if spark:
         session = spark_session()
@@ -473,7 +473,7 @@ def agreement(folder: Path, postgresql: str | None, *, spark: bool) -> None:
         line = f"  {name:<34} other decisions {differ:7.2%} {verdict(differ, 0.01, at_most=True)}"
         if audited is not None:
             first = audited().labels.suspects[:SUSPECTS]
-            suspects[name] = {s.row if s.id is None else int(s.id) for s in first}
+            suspects[name] = {suspect.id for suspect in first}
             same = len(suspects[name] & suspects["file"])
             line += f"   {same} of {SUSPECTS} suspects {verdict(same, 400, at_most=False)}"
         print(line, flush=True)

@@ -7,10 +7,11 @@ from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
+import pyarrow as pa
 
 from flipcost._threads import thread_limits
 from flipcost.audit._columns import read_scores
-from flipcost.audit._sources import ScoreTask, row_names
+from flipcost.audit._sources import ScoreTask
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.costs import RowCosts
@@ -361,10 +362,10 @@ def _with_others(
     source: RowSource, pool: SuspectPool, maker: RowBuilder, classifier: FlipCostClassifier
 ) -> SuspectPool:
     """Add the most suspicious rows of those that were not drawn, which the model has not seen."""
-    known, name = np.sort(pool.numbers), None
+    known, name = pa.array(pool.numbers), None
     if not source.has_places:
         name = source.options.id
-        known = row_names(pool.frame[name])
+        known = take_column(pool.frame, name, source.name)
     found = source.score(ScoreTask(maker, classifier, source.options.prices, known, name))
     if found is None:
         return pool

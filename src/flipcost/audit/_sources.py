@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from flipcost.core.decision import bayes_calls
 from flipcost.exceptions import SourceError, TableError, shorten
@@ -344,13 +345,6 @@ def sample_of(made: MadePiece, size: int, seed: int, name: str | None = None) ->
     return LabelSample.of(rows, made.labels, size, checked)
 
 
-def row_names(column: Any) -> NDArray[Any]:
-    """Return the names of rows, to look rows up by: whole numbers or text."""
-    if pa.types.is_integer(column.type):
-        return np.asarray(column.fill_null(-1).to_numpy())
-    return np.array(column.cast(pa.string()).to_pylist(), dtype=object)
-
-
 @dataclass(frozen=True, eq=False)
 class Scored:
     """How many rows the model flags, and those with the most suspicious labels; merges."""
@@ -368,22 +362,23 @@ class ScoreTask:
     """Count flagged rows and find the most suspicious labels of a piece, but for the sample's rows.
 
     `known` are the places of the sample, or the names of its rows in the column `id` where rows
-    have no places.
+    have no places, as an Arrow array.
     """
 
     maker: RowBuilder
     model: FlipCostClassifier
     prices: Costs
-    known: NDArray[Any]
+    known: Any
     id: str | None = None
 
     def __call__(self, piece: Piece) -> Scored | None:
         """Score the rows of a piece."""
         made = self.maker.read(piece)
-        names: Any = made.places.astype(np.int64)
+        names = pa.array(made.places.astype(np.int64))
         if self.id is not None:
-            names = row_names(made.frame[self.id])
-        others = np.flatnonzero(~np.isin(names, self.known))
+            names = take_column(made.frame, self.id, "The table")
+        drawn = pc.is_in(names, value_set=self.known.cast(names.type))
+        others = np.flatnonzero(~drawn.to_numpy(zero_copy_only=False))
         if not len(others):
             return None
         # Rows are scored before some are left out: copying them takes longer than scoring them.

@@ -365,7 +365,7 @@ def _with_others(
     known, name = pa.array(pool.numbers), None
     if not source.has_places:
         name = source.options.id
-        known = take_column(pool.frame, name, source.name)
+        known = take_column(pool.frame, str(name), source.name)
     found = source.score(ScoreTask(maker, classifier, source.options.prices, known, name))
     if found is None:
         return pool

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import csv
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -278,29 +278,41 @@ def _write(result: Findings, place: Path) -> None:
     """Write the other files of an audit."""
     from flipcost.model import save
     from flipcost.report.render import render_report
-    from flipcost.tables.spreadsheet import guard_cell
 
     (place / "report.html").write_text(render_report(result, in_options), encoding="utf-8")
     (place / "summary.json").write_text(as_json(result.summary()), encoding="utf-8")
     save(result, place / "model.json")
-    heads = ["row", "id", "label", "suggested", "probability_wrong", "probability_positive"]
-    with (place / "suspects.csv").open("w", newline="", encoding="utf-8") as file:
-        writer = csv.writer(file)
-        writer.writerow([*heads, "evidence"])
-        for s in result.labels.suspects:
-            likely = (f"{s.wrong:.4f}", f"{s.probability:.4f}")
-            named = [None if s.id is None else guard_cell(s.id)]
-            named += [guard_cell(s.label), guard_cell(s.suggested)]
-            writer.writerow([s.row + 1, *named, *likely, guard_cell(s.evidence)])
+    heads = "row,id,label,suggested,probability_wrong,probability_positive,evidence"
+    suspects = (
+        (
+            s.row + 1,
+            s.id,
+            s.label,
+            s.suggested,
+            f"{s.wrong:.4f}",
+            f"{s.probability:.4f}",
+            s.evidence,
+        )
+        for s in result.labels.suspects
+    )
+    _write_csv(place / "suspects.csv", heads, suspects)
     pooled = result.labels.pooled
-    if pooled is None:
-        return
-    with (place / "labels.csv").open("w", newline="", encoding="utf-8") as file:
+    if pooled is not None:
+        rows, wrong = (pooled.rows + 1).tolist(), pooled.wrong.tolist()
+        items = zip(rows, pooled.ids, pooled.labels, wrong, strict=True)
+        _write_csv(place / "labels.csv", "row,id,label,probability_wrong", items)
+
+
+def _write_csv(path: Path, heads: str, rows: Iterable[tuple[Any, ...]]) -> None:
+    """Write rows whose cells no spreadsheet takes for formulas."""
+    from flipcost.tables.spreadsheet import guard_cell
+
+    with path.open("w", newline="", encoding="utf-8") as file:
         writer = csv.writer(file)
-        writer.writerow(["row", "id", "label", "probability_wrong"])
-        columns = (pooled.rows.tolist(), pooled.ids, pooled.labels, pooled.wrong.tolist())
-        for row, name, label, wrong in zip(*columns, strict=True):
-            writer.writerow([row + 1, guard_cell(name or ""), guard_cell(label), f"{wrong:.4f}"])
+        writer.writerow(heads.split(","))
+        for row in rows:
+            cells = (f"{cell:.4f}" if isinstance(cell, float) else cell for cell in row)
+            writer.writerow([guard_cell(c) if isinstance(c, str) else c for c in cells])
 
 
 def _clear_earlier(folder: Path, written: set[str], inputs: list[Path]) -> None:

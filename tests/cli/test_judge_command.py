@@ -1,7 +1,10 @@
 """`flipcost judge`: tables and results of other tools in, one screen and a small report out."""
 
 import csv
+import doctest
 import json
+import re
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -206,3 +209,21 @@ def test_json_that_is_none_is_answered_in_one_line(text, tmp_path, capsys):
     path.write_text(text)
     assert main(["judge", str(path), "--out", str(tmp_path / "out")]) == 2
     assert capsys.readouterr().err.count("\n") == 1
+
+
+def test_the_guide_shows_what_is_printed(tmp_path, monkeypatch, capsys):
+    """The first chapter of the guide, as a table and from the command line."""
+    guide = Path(__file__).parents[2] / "docs" / "guide" / "judge.md"
+    blocks = re.findall(r"```(?:pycon|console)\n(.*?)```", guide.read_text("utf-8"), re.DOTALL)
+    code, shown = blocks[:2]
+    made = {}
+    for example in doctest.DocTestParser().get_examples(code)[:8]:
+        exec(example.source, made)
+    words = np.array(["fail", "pass", ""])
+    found = np.nan_to_num(made["human"], nan=2).astype(int)
+    rows = zip(words[made["judged"].astype(int)], words[found], strict=True)
+    monkeypatch.chdir(tmp_path)
+    write(Path("answers.csv"), [{"model": model, "me": me} for model, me in rows])
+    command, _, expected = shown.partition("\n")
+    assert main(command.split()[2:]) == 0
+    assert capsys.readouterr().out.startswith(expected)

@@ -130,7 +130,7 @@ def judge_command(asked: Judge) -> None:
             replaced = unused_batches(out, inputs) if asked.overwrite else ()
             own = {judge, human, confidence, asked.inclusion, asked.compare, asked.human2}
             names = [column for column in table.column_names if column not in own]
-            chosen = _rows_to_label(table.select(names).take(rows), texts[judge], rows)
+            chosen = _rows_to_label(table.take(rows), names, texts[judge], rows)
             batch = write_batch(place, out, chosen, names, replaced)
     if asked.as_json:
         print_json(summary)
@@ -219,7 +219,7 @@ def _fill_in(human: Any, labels: Any, path: Path) -> None:
         human[row.row - 1] = row.checked
 
 
-def _rows_to_label(table: Any, labels: Any, rows: list[int]) -> list[RowToCheck]:
+def _rows_to_label(table: Any, names: list[str], labels: Any, rows: list[int]) -> list[RowToCheck]:
     from flipcost.recheck import RowToCheck
 
     return [
@@ -229,7 +229,7 @@ def _rows_to_label(table: Any, labels: Any, rows: list[int]) -> list[RowToCheck]
             labels[row],
             None,
             "narrows the interval",
-            cells={k: "" if v is None else str(v) for k, v in found.items()},
+            cells={name: "" if found[name] is None else str(found[name]) for name in names},
         )
         for row, found in zip(rows, table.to_pylist(), strict=True)
     ]

@@ -30,7 +30,7 @@ from scipy.optimize import brentq
 from scipy.special import expit, log_expit, logit
 
 from flipcost.core import priors
-from flipcost.core.arrays import Array, Flags
+from flipcost.core.arrays import Array, Flags, unit_weights
 from flipcost.core.confusion import Interval, agreement, clip_interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.noise_posterior import PrevalencePrior
@@ -84,7 +84,7 @@ class ScoreCells:
         """Put rows into cells."""
         labels = np.asarray(positive, dtype=bool)
         calls = np.zeros(len(labels), bool) if called is None else np.asarray(called, dtype=bool)
-        weight = np.ones(len(labels)) if sample_weight is None else np.asarray(sample_weight, float)
+        weight = unit_weights(sample_weight, len(labels))
         place = score_places(score, weight)
         which = np.minimum((place * n_bins).astype(np.intp), n_bins - 1)
         codes, cell = np.unique(
@@ -135,7 +135,7 @@ class ScoreCells:
     ) -> CellPosterior:
         """Return the posterior given checked rows; `rates` as in `prior_covariance`."""
         n_cells = len(self.share)
-        w = np.ones(len(rows)) if weight is None else np.asarray(weight, dtype=float)
+        w = unit_weights(weight, len(rows))
         w, own = priors.CHECKED_WEIGHT * w, self.cell[rows]
         ones, zeros = (
             np.bincount(own, w * side, n_cells).astype(np.float64) for side in (right, ~right)
@@ -393,7 +393,7 @@ class CheckedRows:
         calls = np.asarray(called, dtype=bool)
         told, weight, means = self, sample_weight, np.array(costs.mean(sample_weight))
         if not costs.is_constant:
-            rows, at_stake = _weights(sample_weight, len(calls)), costs.if_wrong(calls)
+            rows, at_stake = unit_weights(sample_weight, len(calls)), costs.if_wrong(calls)
             relative, told_weight = np.ones(len(calls)), np.ones(len(self.rows))
             for call in (False, True):
                 own, checked = calls == call, calls[self.rows] == call
@@ -425,7 +425,7 @@ class CheckedRows:
         Only rows that the two call differently matter, and the checked ones among them most.
         """
         ours, theirs = (np.asarray(calls, bool) for calls in (called, rival_called))
-        rows = _weights(sample_weight, len(ours))
+        rows = unit_weights(sample_weight, len(ours))
         # A row weighs the cost of a miss plus a false alarm, and has its own threshold.
         unit = sum(costs.mean(rows))
         told, both, alarms = self, (costs.miss + costs.alarm) / unit, rows * costs.alarm / unit
@@ -485,7 +485,7 @@ class CheckedRows:
         self, drawn: Array, cells: ScoreCells, sample_weight: ArrayLike | None, level: float
     ) -> tuple[float, float]:
         """Return limits of a sum over cells whose shares are those of a sample, too."""
-        weight = _weights(sample_weight, len(cells.cell))
+        weight = unit_weights(sample_weight, len(cells.cell))
         effective = weight.sum() ** 2 / (weight**2).sum() / self.design
         rng = np.random.default_rng(0)
         shares = rng.dirichlet(cells.share * effective + 1e-9, size=len(drawn))
@@ -498,10 +498,6 @@ def _told(weight: Array, at_stake: Array) -> Array:
     squares = float((weight * at_stake**2).sum())
     total = float((weight * at_stake).sum())
     return np.asarray(weight * at_stake * (total / squares if squares > 0 else 0.0))
-
-
-def _weights(sample_weight: ArrayLike | None, n: int) -> Array:
-    return np.ones(n) if sample_weight is None else np.asarray(sample_weight, float)
 
 
 def contradict(labels: ArrayLike, right: ArrayLike) -> bool:

@@ -15,7 +15,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import ndtri
 
-from flipcost.core.arrays import Array, Flags
+from flipcost.core.arrays import Array, Flags, unit_weights
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.noise import NoiseRate, clean_eta, noisy_eta
@@ -170,7 +170,7 @@ def break_even_errors(
     the estimated shares of rows labelled negative, and positive, that are labelled wrong.
     """
     labels = np.asarray(positive, dtype=bool)
-    weight = np.ones(len(labels)) if sample_weight is None else sample_weight
+    weight = unit_weights(sample_weight, len(labels))
     share = np.array([weight[~labels].sum(), weight[labels].sum()]) / weight.sum()
     rise = {name: _rise(labels, calls, costs, weight) for name, calls in called.items()}
     found: list[float | None] = []

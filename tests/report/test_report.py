@@ -9,9 +9,11 @@ import pytest
 
 from flipcost.audit import audit
 from flipcost.report.charts import axis_limits
+from flipcost.report.headline import headline
 from flipcost.report.payload import make_payload
 from flipcost.report.render import render_report
 from tests.audit.helpers import PRICES, noisy_table
+from tests.report.cases import audited
 
 NASTY = "<script>alert(1)</script>"
 
@@ -114,6 +116,19 @@ def test_known_rates_are_reported_too(rate):
     html = render_report(audit(noisy_table(300), "ill", PRICES, noise_rate=rate, drop=["truth"]))
     assert "Error rate set by you" in html
     assert "nan" not in html.lower().replace("nancy", "")
+
+
+@pytest.mark.parametrize(
+    ("name", "badge"),
+    [
+        ("noisy", "Labels are noisy"),  # counted on checked rows
+        ("scores", "Labels are noisy"),  # 16 to 23% if errors are random
+        ("tie", "Some labels may be wrong"),  # up to 6%, perhaps none
+    ],
+)
+def test_labels_that_may_be_clean_are_not_said_to_be_noisy(name, badge):
+    """The badge does not contradict an estimate that reaches down to no error."""
+    assert headline(audited(name)).badge == badge
 
 
 def test_pictures_of_decisions_are_drawn_and_told(result):

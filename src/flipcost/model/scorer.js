@@ -138,7 +138,7 @@
     if (by === "score") return score > 0;
     if (threshold !== null) return probability > threshold;
     const [fn, fp, tp, tn] = model.steps.map((steps) => compute(steps, row));
-    if (fn < 0 || fp < 0) throw new TypeError("The cost of a mistake must be at least 0.");
+    if (fn < 0 || fp < 0) throw new TypeError("The cost of an error must be at least 0.");
     return (fn - tp) * probability - (fp - tn) * (1 - probability) > 0;
   }
 

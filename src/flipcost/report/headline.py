@@ -10,6 +10,7 @@ import numpy as np
 from flipcost.core import priors
 from flipcost.words import (
     CONSTANT_WORDS,
+    LEAST_SHARE,
     capital,
     count,
     errors_sentence,
@@ -38,6 +39,7 @@ _BADGES = {
     "given": "Error rate set by you",
     "too_good": "Too good to be true",
 }
+_FEW_WRONG = "Some labels may be wrong"
 
 
 @dataclass(frozen=True)
@@ -48,19 +50,17 @@ class Headline:
     ----------
     kind : str
         The state of the labels, or "given" or "too_good".
+    badge : str
+        The answer in a few words.
     estimate, use, next : str
         How many labels are wrong; what to use, and what that saves; what to do next.
     """
 
     kind: str
+    badge: str
     estimate: str
     use: str
     next: str
-
-    @property
-    def badge(self) -> str:
-        """The answer in a few words."""
-        return _BADGES[self.kind]
 
     @property
     def lines(self) -> tuple[str, str, str]:
@@ -76,7 +76,14 @@ def headline(result: Findings) -> Headline:
     if result.labels.leaks:
         return _too_good(result)
     kind = "given" if result.labels.errors.is_given else result.labels.errors.state
-    return Headline(kind, _estimate(result), _use(result), f"Next: {next_step(result)}.")
+    badge = _FEW_WRONG if kind == "noisy" and _may_be_clean(result) else _BADGES[kind]
+    return Headline(kind, badge, _estimate(result), _use(result), f"Next: {next_step(result)}.")
+
+
+def _may_be_clean(result: Findings) -> bool:
+    """Tell whether labels that are not clean by the rules may yet hold hardly any error."""
+    measured = result.n_checked or measured_on(result)
+    return not measured and result.labels.errors.share.low < LEAST_SHARE
 
 
 def _too_good(result: Findings) -> Headline:
@@ -92,6 +99,7 @@ def _too_good(result: Findings) -> Headline:
     }.get(leak.kind, f"{label(column)} alone explains {share} of {target}")
     return Headline(
         "too_good",
+        _BADGES["too_good"],
         f"Too good to be true: {said}.",
         f"Use no model yet: the figures below rest on {names}.",
         f"Next: find out whether {names} {are} known when the decision is made; if not, run again "

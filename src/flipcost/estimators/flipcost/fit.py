@@ -153,17 +153,19 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         )
         posterior = posterior.measured(drawn)
     decision = _decide(rows, probability, costs, posterior, options)
-    if _nothing_is_known(rows, options, posterior):
+    if _nothing_is_known(rows, options):
         trusting = calibrate(rows.bins, [(0.0, 0.0)])
         plain = np.minimum(trusting.probability(rows.scores), 1.0)
-        answer = _by_recorded_labels(rows, plain, costs, options)
+        answer = _by_recorded_labels(rows, plain, costs, options, posterior)
         called = bayes_calls(probability, costs, decision.chosen)
         rival = bayes_calls(plain, costs, answer)
-        if saves_enough(
+        allows = saves_enough(
             rows.positive, probability, called, rival, costs, posterior, rows.weight, rows.design
-        ):
+        )
+        # Where the columns say nothing, they say nothing of errors: recorded labels decide.
+        if not posterior.has_no_signal and allows:
             answer = decision.chosen
-        else:
+        elif not posterior.has_no_signal:
             trusted, probability, weight = True, plain, trusting.weight
             curves = _curves(rows.bins, trusting, weight)
             decision = _decide(rows, plain, costs, posterior, options)
@@ -222,11 +224,21 @@ def _decide(
 
 
 def _by_recorded_labels(
-    rows: ScoredRows, probability: Array, costs: RowCosts, options: FitOptions
+    rows: ScoredRows,
+    probability: Array,
+    costs: RowCosts,
+    options: FitOptions,
+    posterior: RatePosterior,
 ) -> Answer:
-    """Return what to answer if all labels are right: the rule where it saves enough."""
-    right = RatePosterior(np.zeros((1, 2)), np.ones(1))
-    paid = _decide(rows, probability, costs, right, options).costs
+    """Return what to answer if all labels are right: the rule where it saves enough.
+
+    Where the columns say nothing there is only the rule that prices by row make.
+    """
+    right = RatePosterior(np.zeros((1, 2)), np.ones(1), models=posterior.models)
+    found = _decide(rows, probability, costs, right, options)
+    if posterior.has_no_signal:
+        return found.chosen
+    paid = found.costs
     constant = min(CONSTANTS, key=lambda name: paid[name].value)
     rule, flat = (bayes_calls(probability, costs, name) for name in ("rule", constant))
     enough = saves_enough(
@@ -235,14 +247,13 @@ def _by_recorded_labels(
     return "rule" if enough else constant
 
 
-def _nothing_is_known(rows: ScoredRows, options: FitOptions, posterior: RatePosterior) -> bool:
-    """Whether only the labels tell of their errors, and the scores predict labels."""
-    told = rows.checked is not None or options.prevalence is not None
+def _nothing_is_known(rows: ScoredRows, options: FitOptions) -> bool:
+    """Whether only the labels tell of their errors."""
+    told = rows.checked is not None or rows.n_clean > 0 or options.prevalence is not None
     return (
         not told
         and options.given_rate == "integrate"
         and options.noise_model == "auto"
-        and not posterior.has_no_signal
     )
 
 

@@ -175,7 +175,8 @@ class ScoreCells:
         """
         of_label = np.bincount(self.label, checked, 2)[self.label.astype(np.intp)]
         positive = float(self.share @ self.label)
-        rows = priors.CELL_ROWS * min(1.0, min(positive, 1 - positive) / priors.CELL_RARE)
+        rarity = min(1.0, min(positive, 1 - positive) / priors.CELL_RARE)
+        rows = priors.CELL_ROWS * rarity**2
         return np.asarray(rows * checked / np.maximum(of_label, 1e-300))
 
 

@@ -250,11 +250,7 @@ def _by_recorded_labels(
 def _nothing_is_known(rows: ScoredRows, options: FitOptions) -> bool:
     """Whether only the labels tell of their errors."""
     told = rows.checked is not None or rows.n_clean > 0 or options.prevalence is not None
-    return (
-        not told
-        and options.given_rate == "integrate"
-        and options.noise_model == "auto"
-    )
+    return not told and options.given_rate == "integrate" and options.noise_model == "auto"
 
 
 def _wrong_by_label(posterior: RatePosterior, share: float) -> tuple[float, float]:

@@ -173,8 +173,8 @@ class LabelSums:
         plain = (slopes.sum(axis=-2) + base) / weight
         second = self.second.sum(axis=-4)
         # A quadratic form in (-mean, what a label tells, 1).
-        row = np.stack(np.broadcast_arrays(-plain[..., None], told, 1.0), axis=-1)
-        variance = np.einsum("...rli,...lij,...rlj->...r", row, second, row)
+        row = np.stack(np.broadcast_arrays(-plain[..., None, :], told.T, 1.0), axis=-1)
+        variance = ((row @ second) * row).sum(axis=(-3, -1))
         return value, np.sqrt(np.maximum(variance, 0.0)) / weight
 
     def smooth(self) -> LabelSums:
@@ -368,6 +368,15 @@ def saving_sums(
     """
     ours, theirs = np.asarray(called, dtype=bool), np.asarray(rival_called, dtype=bool)
     group = np.where(ours == theirs, 0, np.where(ours, 1, 2))
+    if costs.is_constant:  # counts of six cells: a tenth of the time
+        weight, cell = (
+            unit_weights(sample_weight, len(ours)),
+            2 * group + np.asarray(positive, bool),
+        )
+        counts, squares = (np.bincount(cell, weight**k, 6).reshape(3, 2) for k in (1, 2))
+        sign = np.array([0.0, 1.0, -1.0])
+        slope, base = sign * (costs.miss + costs.alarm), -sign * costs.alarm
+        return replace(LabelSums.of_groups(counts, squares, slope, base), usual=None)
     by_row = ours.astype(float) - theirs
     slope, base = by_row * (costs.miss + costs.alarm), -by_row * costs.alarm
     return LabelSums.of_rows(positive, slope, base, sample_weight, group, 3)

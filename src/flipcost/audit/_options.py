@@ -291,7 +291,7 @@ class AuditOptions:
         rounds = []
         for file in files:
             is_file = isinstance(file, str | Path)
-            rows = read_checked(file) if is_file else [row for row in file if row.checked]
+            rows = read_checked(file) if is_file else list(file)
             if is_file and not rows:
                 msg = f"{file} holds no answers yet; fill in its column 'checked'."
                 raise TableError(msg)

@@ -71,7 +71,7 @@ def recheck_command(asked: Recheck) -> None:
     rounds = [read_checked(path, unanswered=True) for path in files]
     batch = pool.choose(
         asked.n,
-        answers=[[row for row in rows if row.checked] for rows in rounds],
+        answers=rounds,
         handed_out=[row for rows in rounds for row in rows],
         random=asked.random,
     )

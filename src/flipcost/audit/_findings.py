@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators.flipcost.scores import ScoreParts
 
-SCHEMA_VERSION = 1
+SCHEMA_VERSION = 2
 Backend: TypeAlias = Literal["pandas", "polars", "pyarrow"]
 # The report is above this package; findings look it up when they are asked to show themselves.
 _REPORT = "flipcost.report.render"

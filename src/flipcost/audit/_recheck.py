@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 import pyarrow as pa
 
-from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.recheck import leading_directions, value_checks
 from flipcost.estimators.flipcost import check_history
 from flipcost.exceptions import TableError
@@ -89,18 +88,17 @@ def _pool(data: AuditData, columns: list[str]) -> CheckPool:
     if rows.checked is not None:
         known[rows.checked.rows] = rows.checked.right
     if n > POOL_ROWS:
-        free = CheckedRows(np.flatnonzero(known >= 0), known[known >= 0] > 0)
+        seen = np.flatnonzero(known >= 0)
         choice = value_checks(
             rows.positive,
             score,
             posterior,
             cost,
-            max(1, POOL_ROWS - len(free.rows)),
-            checked=free if len(free.rows) else None,
+            max(1, POOL_ROWS - len(seen)),
+            checked=rows.checked,
             sample_weight=weight,
         )
-        drawn = choice.draw(directions, seed)
-        places = np.sort(np.concatenate([drawn, free.rows]))
+        places = np.sort(np.concatenate([choice.draw(directions, seed), seen]))
         chance = np.where(known >= 0, 1.0, choice.chance)
     kept = chance[places]
     drawn_by = 1 / np.maximum(rows.stands_for[places], 1.0)

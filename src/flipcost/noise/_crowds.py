@@ -24,6 +24,9 @@ from flipcost.noise._columns import noise_rate, read_columns
 _ROUNDS, _SETTLED = 8, 0.02
 # Known truths that are enough to calibrate probabilities.
 _FEW_TRUTHS = 20
+# Annotators too few to tell how much they differ. Taken for much alike they decide best, and the
+# rates of one who errs in 3% beside seven of 30% are covered 0.73 of the time; 0.87 otherwise.
+_FEW_WORKERS = 10
 
 
 @dataclass(frozen=True)
@@ -199,9 +202,12 @@ class CrowdLabels:
         if not len(self._item):
             msg = "There must be labels to learn from; got none."
             raise FlipCostError(msg)
-        found = self._fit(truth, None, level)
+        prior: Array | None = None
+        found = self._fit(truth, prior, level)
         if X is not None:
-            found = self._with_columns(X, truth, level, found, random_state)
+            found, prior = self._with_columns(X, truth, level, found, random_state)
+        if self._are_few:
+            found = replace(found, rates=self._fit(truth, prior, level, pooled=False).rates)
         known = ~np.isnan(truth)
         self.is_calibrated_ = int(known.sum()) >= _FEW_TRUTHS
         odds = logit(np.clip(found.probability, 1e-12, 1 - 1e-12))
@@ -294,11 +300,17 @@ class CrowdLabels:
         table[self._item, self._worker] = self._label
         return table
 
-    def _fit(self, truth: Array, prior: Array | None, level: float) -> CrowdFit:
+    @property
+    def _are_few(self) -> bool:
+        return len(self.workers_) <= _FEW_WORKERS
+
+    def _fit(
+        self, truth: Array, prior: Array | None, level: float, *, pooled: bool = True
+    ) -> CrowdFit:
         item, worker, label, counts = self._item, self._worker, self._label, None
         kind = np.arange(len(self.items_))
-        if len(self.workers_) <= 10 and prior is None:
-            # With few annotators many items are labelled alike: fit one item of each pattern.
+        if self._are_few and prior is None:
+            # Many items are labelled alike: fit one item of each pattern.
             known = np.where(np.isnan(truth), -1, truth).astype(np.int8)
             table = np.column_stack([self._table(), known])
             kinds, kind, counts = np.unique(table, axis=0, return_inverse=True, return_counts=True)
@@ -307,13 +319,13 @@ class CrowdLabels:
             truth, kind = np.where(kinds[:, -1] < 0, np.nan, kinds[:, -1]), kind.reshape(-1)
         found = fit_crowd(
             item, worker, label, len(truth), counts=counts, truth=truth, prior=prior, level=level,
-            n_workers=len(self.workers_),
+            n_workers=len(self.workers_), pooled=pooled,
         )  # fmt: skip
         return replace(found, probability=found.probability[kind], vote=found.vote[kind])
 
     def _with_columns(
         self, X: Any, truth: Array, level: float, found: CrowdFit, random_state: Any
-    ) -> CrowdFit:
+    ) -> tuple[CrowdFit, Array]:
         """Fit a classifier to the probabilities of items, and these to the classifier, in turn."""
         n = len(self.items_)
         if len(X) != n:
@@ -332,11 +344,12 @@ class CrowdLabels:
             with warnings.catch_warnings():
                 warnings.simplefilter("ignore")
                 model.fit(twice, labels, sample_weight=weight, groups=rows)
-            found = self._fit(truth, np.clip(model.oof_probability_[:n], 0.001, 0.999), level)
+            prior = np.clip(model.oof_probability_[:n], 0.001, 0.999)
+            found = self._fit(truth, prior, level)
             if np.abs(found.probability - before).mean() < _SETTLED / 10:
                 break
             before = found.probability
-        return found
+        return found, prior
 
     def _truth(self, gold: Any) -> Array:
         """Return 1, 0 or NaN for each item."""

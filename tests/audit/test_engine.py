@@ -268,3 +268,35 @@ def test_who_writes_meanwhile_disturbs_nothing(server):
 
     result = audited(server.address, "moving", progress=write)
     assert result.n_rows == CALLS.num_rows - CALLS["fraud"].null_count
+
+
+@pytest.mark.parametrize("name", ["name", "number"])
+def test_rows_with_names_are_drawn_alike(duck, tmp_path, name):
+    """From a file and from an engine the same rows are drawn: all that is found is the same."""
+    number = pa.array(7 * np.random.default_rng(1).permutation(CALLS.num_rows))
+    table = CALLS.select(["name", "amount", "minutes", "fraud"]).append_column("number", number)
+    pq.write_table(table, tmp_path / "calls.parquet", row_group_size=400)
+    query = f"SELECT * FROM '{tmp_path / 'calls.parquet'}'"
+    duck.execute(f"CREATE OR REPLACE TABLE named AS {query}")
+    options = {
+        "id": name,
+        "drop": tuple({"name", "number"} - {name}),
+        "max_rows": MOST,
+        "model": "linear",
+    }
+    file = audit_files(tmp_path / "calls.parquet", "fraud", PRICES, **options)
+    there = audit_sql(duck, "named", "fraud", PRICES, **options)
+    assert there.table.reading != file.table.reading
+    assert there.noise_rate == pytest.approx(file.noise_rate)
+    assert [s.id for s in there.suspects] == [s.id for s in file.suspects]
+    assert there.models.n_flagged == file.models.n_flagged
+
+
+def test_names_of_many_rows_do_not_draw_them_together(duck, tmp_path):
+    """Where names do not tell rows apart, rows are drawn by their places."""
+    pq.write_table(CALLS, tmp_path / "calls.parquet", row_group_size=400)
+    drop = tuple(set(EXTRA) - {"who"} | {"name"})
+    options = {"id": "who", "drop": drop, "max_rows": MOST, "model": "linear"}
+    found = audit_files(tmp_path / "calls.parquet", "fraud", PRICES, **options)
+    assert found.n_evaluated == MOST
+    assert audit_sql(duck, "calls", "fraud", PRICES, **options).n_evaluated == MOST

@@ -14,7 +14,7 @@ from flipcost.core.moments import ClassMoments
 from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.engine import NO_LABEL, EngineColumns, hashed
 from flipcost.tables.passes import DrawTask, run
-from flipcost.tables.rows import LabeledMoments, Piece
+from flipcost.tables.rows import LabeledMoments, Piece, check_labels
 from flipcost.tables.sample import CHECKED_ROWS, SAMPLE_SEED, Drawn, rows_of_each, tells_apart
 from flipcost.tables.source import Table
 
@@ -137,7 +137,7 @@ class EngineTable(Table):
                 "those rows first."
             )
             raise SourceError(msg)
-        self._check_labels(list(counts))
+        check_labels(list(counts), self._engine.where)
         total = sum(counts.values())
         if not total:
             self.required(None)
@@ -342,17 +342,8 @@ class EngineTable(Table):
             found = [label for label in found if label is not None]
             if len(found) > 1:
                 break
-        self._check_labels(found)
+        check_labels(found, self._engine.where)
         return tuple(sorted(found))
-
-    def _check_labels(self, found: list[Any]) -> None:
-        if len(found) > 2:
-            shown = ", ".join(map(repr, sorted(found)[:5])) + (", ..." if found[5:] else "")
-            msg = (
-                f"{self._engine.where}: the target must hold two labels; got more: {shown}. "
-                "Merge them into two, or keep two."
-            )
-            raise SourceError(msg)
 
 
 def shares_of(counts: Mapping[Any, int], size: int) -> tuple[dict[Any, float], int]:

@@ -99,6 +99,15 @@ def split_labels(y: Any, where: str) -> tuple[Labels, Flags]:
         )
         raise SourceError(msg)
     found = pc.unique(y).to_pylist()
+    check_labels(found, where)
+    labels = tuple(sorted(found))
+    if len(labels) < 2:
+        return labels, np.zeros(len(y), bool)
+    return labels, np.asarray(pc.equal(y, labels[1]).to_numpy(zero_copy_only=False))
+
+
+def check_labels(found: list[Any], where: str) -> None:
+    """Refuse a target with more than two labels."""
     if len(found) > 2:
         shown = ", ".join(map(repr, sorted(found)[:5])) + (", ..." if found[5:] else "")
         msg = (
@@ -106,10 +115,6 @@ def split_labels(y: Any, where: str) -> tuple[Labels, Flags]:
             "keep two."
         )
         raise SourceError(msg)
-    labels = tuple(sorted(found))
-    if len(labels) < 2:
-        return labels, np.zeros(len(y), bool)
-    return labels, np.asarray(pc.equal(y, labels[1]).to_numpy(zero_copy_only=False))
 
 
 @dataclass(frozen=True, eq=False)

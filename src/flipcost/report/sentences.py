@@ -288,7 +288,7 @@ def next_sentence(batch: Batch | None, cost_check: float | None = None) -> str:
 
 def checks_sentence(result: Findings) -> str:
     """Say what the rows to check next are for; nothing where other steps come first."""
-    if result.state == "small":
+    if result.state in ("no_signal", "small"):
         return ""
     return next_sentence(result.recheck.batch, result.recheck.cost_check)
 

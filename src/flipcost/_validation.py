@@ -12,7 +12,7 @@ from sklearn.linear_model._base import LinearClassifierMixin
 from sklearn.metrics._scorer import _Scorer as Scorer
 from sklearn.utils import _safe_indexing as take_rows
 from sklearn.utils import assert_all_finite, column_or_1d
-from sklearn.utils._param_validation import HasMethods, Interval, StrOptions
+from sklearn.utils._param_validation import HasMethods, Hidden, Interval, StrOptions
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import _check_sample_weight, check_is_fitted, validate_data
 
@@ -21,6 +21,7 @@ from flipcost.exceptions import FlipCostError, PositiveLabelWarning, positive_do
 
 __all__ = [
     "HasMethods",
+    "Hidden",
     "Interval",
     "LinearClassifierMixin",
     "Scorer",

@@ -58,6 +58,9 @@ def test_prices_in_a_dict_get_a_hint(estimator):
     with pytest.raises(ValueError, match=r"Costs\(fn=\.\.\., fp=\.\.\.\); got") as caught:
         cost_share({"miss": 4})
     assert "Did you mean" not in str(caught.value)
+    with pytest.raises(ValueError, match="'cost' parameter") as caught:
+        estimator(cost="4:1").fit([[0.0], [1.0]], [0, 1])
+    assert "dict" not in str(caught.value)
     prices = {"fn": 4, "fp": 1}
     with pytest.raises(ValueError, match=r"Did you mean Costs\(fn=4, fp=1\)\?"):
         cost_share(prices)

@@ -15,6 +15,7 @@ from sklearn.utils import check_array, check_random_state, column_or_1d, get_tag
 from sklearn.utils.validation import has_fit_parameter
 
 from flipcost._validation import (
+    Hidden,
     check_is_fitted,
     check_weights,
     encode_labels,
@@ -31,7 +32,7 @@ from flipcost.tables.source import Table
 
 # What `_parameter_constraints` say of the parameters that many of them have.
 COST_AND_RATE = {
-    "cost": [Real, Costs, dict],  # the last for a hint
+    "cost": [Real, Costs, Hidden(dict)],  # the last is refused with a hint
     "noise_rate": [Real, "array-like", NoiseRate, None],
     "pos_label": "no_validation",
 }

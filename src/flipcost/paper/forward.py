@@ -28,6 +28,7 @@ from flipcost._validation import Interval, StrOptions, fit_context
 from flipcost.core.arrays import Array
 from flipcost.core.costs import Costs, RowCosts, cost_share, log_odds, prices_of
 from flipcost.core.noise import NoiseRate, rate_pair
+from flipcost.estimators.base import COST_AND_RATE
 from flipcost.paper.logistic import PricedLinearClassifier
 from flipcost.paper.losses import Design, LinearFit, forward_rate_slope, forward_rows
 
@@ -317,7 +318,7 @@ class ForwardLogisticClassifier(PricedLinearClassifier):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
-        "cost": [Real, Costs, dict],  # the last for a hint
+        "cost": COST_AND_RATE["cost"],
         "noise_rate": [StrOptions({"likelihood"}), Real, "array-like", NoiseRate, None],
         "noise_model": [StrOptions({"symmetric", "class_conditional"})],
         "l2": [StrOptions({"auto"}), Interval(Real, 0, None, closed="left")],

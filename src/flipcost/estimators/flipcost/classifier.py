@@ -27,6 +27,7 @@ from flipcost.core.decision import CONSTANTS, bayes_calls
 from flipcost.core.noise import NoiseRate, check_level
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.estimators.base import (
+    COST_AND_RATE,
     BinaryClassifier,
     PricedScoreMixin,
     check_table,
@@ -262,7 +263,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
     """
 
     _parameter_constraints: dict = {  # noqa: RUF012 - scikit-learn's convention
-        "cost": [Real, Costs, dict],  # the last for a hint
+        "cost": COST_AND_RATE["cost"],
         "noise_rate": [StrOptions(set(SOURCES)), Real, "array-like", NoiseRate],
         "noise_model": [StrOptions(set(get_args(NoiseModel)))],
         "estimator": [HasMethods(["fit"]), None],

@@ -34,7 +34,6 @@ _SMOOTH = 0.045
 # Square charts.
 _WIDE, _HIGH = 300.0, 290.0
 _SQUARE_LEFT, _SQUARE_RIGHT, _SQUARE_TOP, _SQUARE_BOTTOM = 38.0, 290.0, 28.0, 244.0
-_CALIBRATION_BINS = 10
 # The range bar.
 _STRIP, _EDGE = 420.0, 10.0
 _STRIP_TICKS = (0.0, 0.1, 0.2, 0.3, 0.4, 0.5)
@@ -184,14 +183,8 @@ def tick_text(value: float, largest: float) -> str:
     return f"{round(value, 10) + 0.0:,.10g}"
 
 
-def calibration_bins(result: Findings) -> LabelBins:
-    """Return the bins of the probability in which calibration is shown."""
-    return result.labels.bins.coarser(_CALIBRATION_BINS)
-
-
-def draw_calibration(result: Findings) -> Markup:
+def draw_calibration(result: Findings, bins: LabelBins) -> Markup:
     """Draw the share of positives against the probability: recorded and corrected."""
-    bins = calibration_bins(result)
     names = ("predicted probability", "share that is positive")
     title = "Share of positives by predicted probability"
     lines = [(bins.probability, bins.share(rate)) for rate in _rates(result)]

@@ -22,7 +22,6 @@ from flipcost.report.charts import (
     LEFT,
     RIGHT,
     across,
-    calibration_bins,
     draw_calibration,
     draw_decisions,
     draw_history,
@@ -56,7 +55,7 @@ if TYPE_CHECKING:
     from flipcost.core.arrays import Array
     from flipcost.recheck import RowToCheck
 
-_EFFECTS_SHOWN = 20
+_EFFECTS_SHOWN, _CALIBRATION_BINS = 20, 10
 # Changes of the log-odds below this cannot be seen.
 _NO_CHANGE = 0.005
 # Longer cells are cut in the page; the rows in it have this many characters at most.
@@ -238,10 +237,6 @@ def _short(values: Array) -> list[float]:
     return [float(f"{value:.6g}") for value in values]
 
 
-def _calls(result: Findings) -> dict[str, Any]:
-    return {"candidates": result.models.candidates}
-
-
 def _model(result: Findings) -> dict[str, Any] | None:
     """Return the largest effects with the width of their bars in per cent, and their shapes.
 
@@ -267,9 +262,9 @@ def _model(result: Findings) -> dict[str, Any] | None:
 
 
 def _calibration(result: Findings) -> dict[str, Any]:
-    bins = calibration_bins(result)
+    bins = result.labels.bins.coarser(_CALIBRATION_BINS)
     data = {"probability": bins.probability.tolist(), "counts": bins.counts.tolist()}
-    return {"picture": draw_calibration(result), "data": data}
+    return {"picture": draw_calibration(result, bins), "data": data}
 
 
 def _roc(result: Findings) -> dict[str, Any]:
@@ -281,17 +276,9 @@ def _roc(result: Findings) -> dict[str, Any]:
     }
 
 
-def _precision(result: Findings) -> dict[str, Any]:
-    return {"picture": draw_precision(result)}
-
-
 def _data(result: Findings) -> dict[str, Any]:
     drifting = [c.name for c in result.table.columns if c.drifts]
     return {"columns": result.table.columns, "drifting": shorten(drifting) if drifting else ""}
-
-
-def _method(result: Findings) -> dict[str, Any]:
-    return {"found": method_words(result)}
 
 
 PARTS = (
@@ -302,11 +289,11 @@ PARTS = (
     Part("asked", "Your questions", _asked),
     Part("whatif", "What if costs or error rates were different?", _what_if, folded=True),
     Part("depth", "Limited capacity", _depth, folded=True),
-    Part("calls", "Confusion matrix, per 1,000 rows", _calls, folded=True),
+    Part("calls", "Confusion matrix, per 1,000 rows", lambda _: {}, folded=True),
     Part("model", "Model drivers", _model, folded=True),
     Part("calibration", "Calibration", _calibration, folded=True),
     Part("roc", "ROC curve", _roc, folded=True),
-    Part("precision", "Precision and recall", _precision, folded=True),
+    Part("precision", "Precision and recall", lambda r: {"drawn": draw_precision(r)}, folded=True),
     Part("data", "Columns", _data, folded=True),
-    Part("method", "Method", _method, folded=True),
+    Part("method", "Method", lambda r: {"found": method_words(r)}, folded=True),
 )

@@ -145,9 +145,9 @@ def check(
     return trusted, chance
 
 
-def expected(called: np.ndarray, eta: np.ndarray, cost: float) -> float:
+def expected(flagged: np.ndarray, eta: np.ndarray, cost: float) -> float:
     """Return the mean cost of decisions about rows that are positive with these probabilities."""
-    return float(np.where(called, cost * (1 - eta), (1 - cost) * eta).mean())
+    return float(np.where(flagged, cost * (1 - eta), (1 - cost) * eta).mean())
 
 
 def saving(
@@ -158,17 +158,17 @@ def saving(
     theirs = cross_val_predict(rival, rows.X, rows.noisy, cv=5, method="predict_proba")[:, 1]
     known = np.flatnonzero(~np.isnan(trusted))
     score = model.oof_probability_
-    called = score > law.cost if model.chosen_ == "rule" else model.chosen_ == "all_positive"
+    flagged = score > law.cost if model.chosen_ == "rule" else model.chosen_ == "all_positive"
     limits = CheckedRows(known, trusted[known] > 0).saving_interval(
         positive=rows.noisy,
-        called=np.broadcast_to(called, len(score)),
-        rival_called=theirs > law.cost,
+        flagged=np.broadcast_to(flagged, len(score)),
+        rival_flagged=theirs > law.cost,
         expected=given_label(score, rows.noisy, model.rate_posterior_.mean),
         score=score,
         costs=RowCosts.of(law.cost),
     )
-    eta, rival_called = law.eta(fresh), rival.fit(rows.X, rows.noisy).predict_proba(fresh)[:, 1]
-    paid = [expected(c, eta, law.cost) for c in (rival_called > law.cost, model.predict(fresh))]
+    eta, rival_flagged = law.eta(fresh), rival.fit(rows.X, rows.noisy).predict_proba(fresh)[:, 1]
+    paid = [expected(c, eta, law.cost) for c in (rival_flagged > law.cost, model.predict(fresh))]
     return limits, paid[0] - paid[1]
 
 

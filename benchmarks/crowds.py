@@ -122,8 +122,8 @@ def dawid_skene(drawn: Crowd) -> np.ndarray:
 def figures(probability: np.ndarray, true: np.ndarray) -> tuple[float, float, float]:
     """Return accuracy, log loss and regret."""
     sure = np.clip(np.where(true, probability, 1 - probability), 1e-6, 1)
-    called = probability > COST
-    cost = np.where(called, COST * ~true, (1 - COST) * true).mean()
+    flagged = probability > COST
+    cost = np.where(flagged, COST * ~true, (1 - COST) * true).mean()
     # A tie of the votes is broken by nothing.
     right = np.where(probability == 0.5, 0.5, (probability > 0.5) == true)
     return float(right.mean()), float(-np.log(sure).mean()), float(cost)
@@ -195,8 +195,8 @@ def compare_audits(draws: int) -> None:
             names = {"item": drawn.item, "who": drawn.worker, "label": drawn.label}
             found = fc.audit(pa.table(columns | names), "label", COST, worker="who", item="item")
             table = pa.table({f"x{j}": new.X[:, j] for j in range(9)})
-            called = found.model.predict(table) == "true"
-            cost = np.where(called, COST * ~new.true, (1 - COST) * new.true).mean()
+            flagged = found.model.predict(table) == "true"
+            cost = np.where(flagged, COST * ~new.true, (1 - COST) * new.true).mean()
             pooled = np.array(found.labels.pooled.labels) == "true"
             first = drawn.true[[int(name) for name in found.labels.pooled.ids]]
             crowd = fc.CrowdLabels.from_long(drawn.item, drawn.worker, drawn.label)

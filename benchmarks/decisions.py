@@ -32,8 +32,8 @@ from sklearn.preprocessing import StandardScaler
 
 from flipcost import FlipCostClassifier, datasets
 from flipcost.core.costs import RowCosts
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.gains import gains_curve
-from flipcost.core.rate_posterior import RatePosterior
 from flipcost.noise import flip_labels, rate_from_trusted
 
 RATES = (0.0, 0.1, 0.2, 0.3)
@@ -66,18 +66,18 @@ def flipcost(X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts) -
 def by_bayes(make: Any) -> Any:
     """Return what cuts the probability of a classifier at each row's threshold."""
 
-    def calls(X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts) -> np.ndarray:
+    def flags(X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts) -> np.ndarray:
         del prices
         probability = make().fit(X, y).predict_proba(new)[:, 1]
         return new_prices.gain(probability) > 0
 
-    return calls
+    return flags
 
 
 def by_empulse(name: str) -> Any:
     """Return what a learner of empulse calls, given the costs of the training rows."""
 
-    def calls(X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts) -> np.ndarray:
+    def flags(X: Any, y: Any, prices: RowCosts, new: Any, new_prices: RowCosts) -> np.ndarray:
         del new_prices
         from empulse import models
 
@@ -85,7 +85,7 @@ def by_empulse(name: str) -> Any:
         model.fit(X, y, fn_cost=prices.miss, fp_cost=prices.alarm)
         return np.asarray(model.predict(new)).ravel() == 1
 
-    return calls
+    return flags
 
 
 def empulse_threshold(
@@ -96,8 +96,8 @@ def empulse_threshold(
 
     model = CSThresholdClassifier(LogisticRegression(max_iter=2000), random_state=0)
     model.fit(X, y, fn_cost=prices.miss, fp_cost=prices.alarm)
-    called = model.predict(new, fn_cost=new_prices.miss, fp_cost=new_prices.alarm)
-    return np.asarray(called).ravel() == 1
+    flagged = model.predict(new, fn_cost=new_prices.miss, fp_cost=new_prices.alarm)
+    return np.asarray(flagged).ravel() == 1
 
 
 def boosting() -> HistGradientBoostingClassifier:
@@ -148,11 +148,11 @@ def savings(trials: int, first: int) -> None:
             constants += [new.paid(truth, np.full(len(test), c)).sum() for c in (False, True)]
             for rate in RATES:
                 noisy = flip_labels(y[train], rate, random_state=first + trial)
-                for name, calls in known.items():
+                for name, flags in known.items():
                     with warnings.catch_warnings():
                         warnings.simplefilter("ignore")
-                        called = calls(rows[0], noisy, own, rows[1], new)
-                    totals[name, rate] += new.paid(truth, called).sum()
+                        flagged = flags(rows[0], noisy, own, rows[1], new)
+                    totals[name, rate] += new.paid(truth, flagged).sum()
         print(f"\n{table}: {len(y)} rows, {y.mean():.0%} positive, {trials} splits")
         for name in known:
             found = [1 - totals[name, rate] / constants.min() for rate in RATES]

@@ -63,8 +63,8 @@ def covered(make, common, seed, *, told):
         warnings.simplefilter("ignore")
         model.fit(X, noisy, groups=given)
     X_new, true, _ = _draw(5000, 1, common, rng)
-    called = model.predict(X_new) == 1
-    cost = np.mean((1 - _COST) * (true & ~called) + _COST * (~true & called))
+    flagged = model.predict(X_new) == 1
+    cost = np.mean((1 - _COST) * (true & ~flagged) + _COST * (~true & flagged))
     rate = model.wrong_share_
     low, high = model.cost_interval_
     return rate.low <= wrong <= rate.high, low <= cost <= high

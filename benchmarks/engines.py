@@ -62,15 +62,15 @@ def by_hand(keys: str) -> str:
 
 
 def timed(
-    calls: dict[str, Callable[[], object]], repeats: int, server: int | None = None
+    flags: dict[str, Callable[[], object]], repeats: int, server: int | None = None
 ) -> dict[str, tuple[float, float]]:
     """Return the best seconds and processor seconds of each call, taken in turns.
 
     Those of another process, by its number, count too.
     """
-    best = {name: (float("inf"), float("inf")) for name in calls}
+    best = {name: (float("inf"), float("inf")) for name in flags}
     for _ in range(repeats):
-        for name, call in calls.items():
+        for name, call in flags.items():
             before, started = processor_seconds(server), perf_counter()
             call()
             seconds = perf_counter() - started
@@ -119,7 +119,7 @@ def in_duckdb(folder: Path, n_rows: int, repeats: int) -> None:
 
     hand, ours = "products by hand, by label", "moments by query, by label and fold"
     ours_parquet, ours_there = "scan_parquet, moments of folds", "moments by query on Parquet"
-    calls = {
+    flags = {
         hand: lambda: connection.execute(by_hand("y")).fetchall(),
         "products by hand, by label and id % 5": lambda: connection.execute(
             by_hand(f"y, id % {N_FOLDS}")
@@ -133,7 +133,7 @@ def in_duckdb(folder: Path, n_rows: int, repeats: int) -> None:
         "FlipCostClassifier.fit_table, with bends": lambda: fit("auto"),
     }
     print(f"\n{n_rows:,} rows x {N_FEATURES} doubles in DuckDB {duckdb.__version__}")
-    found = timed(calls, repeats)
+    found = timed(flags, repeats)
     show({**found, **timed(fits, 1)})
     for place, what in enumerate(("seconds", "processor")):
         ratio = found[ours][place] / found[hand][place]
@@ -188,10 +188,10 @@ def sampled_and_scored(
             counts, pieces = FlaggedCount(model), table.pieces([*NAMES, "y"])
             return reduce_pieces(pieces, counts, Reporter(None, None), thread_count(None))
 
-        calls = {"its own scan": scan, "rows drawn": table.draw, "all rows scored": score}
+        flags = {"its own scan": scan, "rows drawn": table.draw, "all rows scored": score}
         boosting = getattr(model.scorer_, "boosting", None)
         trees = 0 if boosting is None else len(boosting.trees)
-        show_ratio(f"{title}, {trees} trees", calls, repeats, server)
+        show_ratio(f"{title}, {trees} trees", flags, repeats, server)
 
 
 def in_sql(connection: Any, n_rows: int) -> None:
@@ -209,14 +209,14 @@ def in_sql(connection: Any, n_rows: int) -> None:
         for piece in table.pieces(NAMES):
             formula.probability(piece.frame)
 
-    calls = {
+    flags = {
         "probabilities of rows that come by": read,
         "by the SQL of the model": lambda: connection.execute(
             f"SELECT sum(probability_positive) FROM ({query})"
         ).fetchall(),
     }
     print(f"\n{n_rows:,} rows scored with splines in DuckDB")
-    show(timed(calls, 2))
+    show(timed(flags, 2))
 
 
 def in_polars(files: Path, n_rows: int, repeats: int) -> None:
@@ -232,11 +232,11 @@ def in_polars(files: Path, n_rows: int, repeats: int) -> None:
     ]
     table = scan_lazy(frame, "y", NAMES, fold_by="id")
     hand, ours = "products by hand, by label", "moments by query, by label and fold"
-    calls = {
+    flags = {
         hand: lambda: frame.group_by("y").agg(products).collect(engine="streaming"),
         ours: lambda: table.fold_moments(N_FOLDS),
     }
-    found = timed(calls, repeats)
+    found = timed(flags, repeats)
     print(f"\n{n_rows:,} rows x {N_FEATURES} doubles in Polars {pl.__version__}, from Parquet")
     show(found)
     for place, what in enumerate(("seconds", "processor")):
@@ -251,13 +251,13 @@ def in_polars(files: Path, n_rows: int, repeats: int) -> None:
 
 
 def show_ratio(
-    title: str, calls: dict[str, Callable[[], object]], repeats: int, server: int | None = None
+    title: str, flags: dict[str, Callable[[], object]], repeats: int, server: int | None = None
 ) -> None:
     """Print a line for each call, and what all but the first take of it together."""
-    found = timed(calls, repeats, server)
+    found = timed(flags, repeats, server)
     print(f"\n{title}")
     show(found)
-    (scan, *_), names = calls, list(calls)
+    (scan, *_), names = flags, list(flags)
     for place, what in enumerate(("seconds", "processor")):
         ratio = sum(found[name][place] for name in names[1:]) / found[scan][place]
         print(f"  all else / scan, {what:<10} {ratio:6.2f}  {verdict(ratio, 3.0, at_most=True)}")
@@ -307,11 +307,11 @@ def in_postgresql(address: str, n_rows: int) -> None:
 
         print(f"\n{n_rows:,} rows x {N_FEATURES} doubles in PostgreSQL, with its processor seconds")
         hand, ours = "products by hand, by label", "moments by query, by label and fold"
-        calls = {
+        flags = {
             hand: lambda: connection.execute(by_hand("y")).fetchall(),
             ours: lambda: moments("rows", N_FEATURES),
         }
-        found = timed(calls, 2, server)
+        found = timed(flags, 2, server)
         show(found)
         print(f"  by query / by hand, processor {found[ours][1] / found[hand][1]:9.2f}")
         wide = {"20,000 rows x 200, moments in one statement": lambda: moments("wide", 200)}
@@ -360,7 +360,7 @@ def in_spark(n_rows: int) -> None:
     frame.count()
     frame.createOrReplaceTempView("rows")
     print(f"\n{n_rows:,} rows x {N_FEATURES} doubles in Spark, cached, with its processor seconds")
-    calls = {
+    flags = {
         "products by hand, by label": lambda: session.sql(by_hand("y")).collect(),
         "moments by query, by label and fold": lambda: scan_lazy(
             frame, "y", NAMES, fold_by="id"
@@ -368,7 +368,7 @@ def in_spark(n_rows: int) -> None:
     }
     gateway = session.sparkContext._gateway  # noqa: SLF001 - who else knows Java's process
     server = gateway.proc.pid
-    show(timed(calls, 3, server))
+    show(timed(flags, 3, server))
     table = scan_lazy(frame, "y", NAMES, fold_by="id")
 
     def scan() -> None:

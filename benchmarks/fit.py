@@ -67,13 +67,13 @@ def rows(n: int, most: float, repeats: int) -> None:
     """Time fits of 20 columns beside one boosting of 100 trees, in processor time."""
     X, y = make_rows(n, 20)
     boosting = HistGradientBoostingClassifier(max_iter=100, early_stopping=False)
-    calls = {
+    flags = {
         BOOSTING: lambda: boosting.fit(X, y),
         "LogisticRegression": lambda: LogisticRegression().fit(X, y),
         "closed form": lambda: UnevenMarginClassifier(0.25).fit(X, y),
     }
-    calls |= {features: ours(X, y, features) for features in ("linear", "splines", "auto")}
-    times = wall_and_busy(calls, repeats)
+    flags |= {features: ours(X, y, features) for features in ("linear", "splines", "auto")}
+    times = wall_and_busy(flags, repeats)
     show(f"{n:,} x 20", times, BOOSTING)
     ratio = times["auto"][1] / times[BOOSTING][1]
     print(f"  auto / boosting {ratio:8.2f}  {verdict(ratio, most, at_most=True)}")
@@ -103,12 +103,12 @@ def wide(repeats: int) -> None:
     }
     for name, (X, y) in tables.items():
         ridge = RidgeClassifier(solver="sparse_cg" if sparse.issparse(X) else "auto")
-        calls = {
+        flags = {
             "RidgeClassifier": lambda X=X, y=y, ridge=ridge: ridge.fit(X, y),
             "LogisticRegression": lambda X=X, y=y: LogisticRegression(max_iter=1000).fit(X, y),
             "linear": ours(X, y, "linear"),
         }
-        times = wall_and_busy(calls, min(repeats, 2))
+        times = wall_and_busy(flags, min(repeats, 2))
         show(name, times, "RidgeClassifier")
         peer = max(times["RidgeClassifier"][1], times["LogisticRegression"][1])
         ratio = times["linear"][1] / peer

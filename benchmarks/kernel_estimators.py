@@ -192,22 +192,22 @@ def report(title: str, times: dict[str, float], gaps: dict[str, str]) -> None:
 
 def compare_fit(num, den, width, densratio, adapt) -> None:
     """Time one certified fit at a fixed width."""
-    calls = {"flipcost": partial(our_kliep, num, den, width)}
+    flags = {"flipcost": partial(our_kliep, num, den, width)}
     gaps = {"flipcost": f"gap {our_kliep(num, den, width).gap:.1e}"}
     if densratio:
-        calls["densratio KLIEP"] = densratio["fit"]
+        flags["densratio KLIEP"] = densratio["fit"]
         np.random.seed(0)  # noqa: NPY002 - densratio draws its centres from the global generator
         peer = densratio["fit"]()
         gap = gap_of(num, den, peer.kernel_info.centers, np.asarray(peer.theta), width)
         gaps["densratio KLIEP"] = f"gap {gap:.1e}"
     if adapt:
-        calls["adapt Frank-Wolfe"] = adapt["fit"]
+        flags["adapt Frank-Wolfe"] = adapt["fit"]
         model = adapt["fit"]()
         gap = gap_of(num, den, model.centers_, model.alphas_.ravel(), width)
         gaps["adapt Frank-Wolfe"] = f"gap {gap:.1e}"
-    calls["kernel matrices alone"] = partial(kernels_alone, num, den, [width])
+    flags["kernel matrices alone"] = partial(kernels_alone, num, den, [width])
     gaps["kernel matrices alone"] = "the limit"
-    times = best_of_each(calls, repeats=15, clock=process_time)
+    times = best_of_each(flags, repeats=15, clock=process_time)
     report(f"KLIEP, width {width:.2f}", times, gaps)
     say_limit(times)
     print("  gap       ", verdict(our_kliep(num, den, width).gap, 1e-6, at_most=True))
@@ -231,18 +231,18 @@ def compare_search(num, den, widths, densratio, adapt) -> None:
     """
     search, fits = our_kliep_search(num, den, widths)
     largest = max(float(search.gaps.max()), *(fit.gap for fit in fits))
-    calls = {"flipcost": partial(our_kliep_search, num, den, widths)}
+    flags = {"flipcost": partial(our_kliep_search, num, den, widths)}
     gaps = {"flipcost": f"largest gap {largest:.1e} of {search.gaps.size + 2} fits"}
     if densratio:
-        calls["densratio KLIEP"] = partial(_twice, densratio["search"])
-        calls["densratio KLIEP, own search"] = partial(_twice, densratio["own search"])
-        gaps |= dict.fromkeys(calls, "no certificate") | gaps
+        flags["densratio KLIEP"] = partial(_twice, densratio["search"])
+        flags["densratio KLIEP, own search"] = partial(_twice, densratio["own search"])
+        gaps |= dict.fromkeys(flags, "no certificate") | gaps
     if adapt:
-        calls["adapt Frank-Wolfe"] = partial(_twice, adapt["search"])
+        flags["adapt Frank-Wolfe"] = partial(_twice, adapt["search"])
         gaps["adapt Frank-Wolfe"] = "no certificate"
-    calls["kernel matrices alone"] = partial(kernels_alone, num, den, widths, both=True)
+    flags["kernel matrices alone"] = partial(kernels_alone, num, den, widths, both=True)
     gaps["kernel matrices alone"] = "the limit"
-    times = best_of_each(calls, repeats=3, clock=process_time)
+    times = best_of_each(flags, repeats=3, clock=process_time)
     report(f"KLIEP, {len(widths)} widths x {N_FOLDS} folds", times, gaps)
     say_limit(times)
     print("  largest gap", verdict(largest, 1e-6, at_most=True))
@@ -256,11 +256,11 @@ def compare_search(num, den, widths, densratio, adapt) -> None:
 
 def compare_lspc_fit(num, den, width) -> None:
     """Time one fit of both classes at a fixed width and penalty."""
-    calls = {
+    flags = {
         "flipcost": partial(our_lspc_fit, num, den, width),
         "kernel matrices alone": partial(kernels_alone, num, den, [width], both=True),
     }
-    times = best_of_each(calls, repeats=9, clock=process_time)
+    times = best_of_each(flags, repeats=9, clock=process_time)
     gaps = {"flipcost": "two classes", "kernel matrices alone": "the limit"}
     report(f"LSPC, width {width:.2f}", times, gaps)
     say_limit(times)
@@ -268,15 +268,15 @@ def compare_lspc_fit(num, den, width) -> None:
 
 def compare_grid(num, den, widths, densratio) -> None:
     """Time the choice among nine widths and nine penalties by leave-one-out, and the final fit."""
-    calls = {"flipcost": partial(our_lspc, num, den, widths)}
+    flags = {"flipcost": partial(our_lspc, num, den, widths)}
     gaps = {"flipcost": "two classes, exact leave-one-out"}
     if densratio:
-        calls["densratio uLSIF"] = densratio["grid"]
+        flags["densratio uLSIF"] = densratio["grid"]
         gaps["densratio uLSIF"] = "one ratio, leave-one-out"
-    calls["kernel matrices alone"] = partial(kernels_alone, num, den, widths, both=True)
-    calls["with Gram and rotation"] = partial(products_alone, num, den, widths)
+    flags["kernel matrices alone"] = partial(kernels_alone, num, den, widths, both=True)
+    flags["with Gram and rotation"] = partial(products_alone, num, den, widths)
     gaps |= {"kernel matrices alone": "the limit", "with Gram and rotation": "the products"}
-    times = best_of_each(calls, repeats=5, clock=process_time)
+    times = best_of_each(flags, repeats=5, clock=process_time)
     report(f"LSPC, {len(widths)} widths x {len(PENALTIES)} penalties", times, gaps)
     say_limit(times)
     if densratio:
@@ -292,12 +292,12 @@ def compare_scheme_2() -> None:
     def fit(estimator):
         CostResamplingClassifier(estimator, cost=0.25, random_state=0).fit(data.data, noisy)
 
-    calls = {
+    flags = {
         "LinkClassifier": partial(fit, LinkClassifier()),
         "LSPClassifier": partial(fit, LSPClassifier(random_state=0)),
         "KLIEPClassifier": partial(fit, KLIEPClassifier(random_state=0)),
     }
-    times = best_of_each(calls, repeats=3, clock=process_time)
+    times = best_of_each(flags, repeats=3, clock=process_time)
     print("\nScheme 2 on 400 rows, 66 fits")
     for name, seconds in times.items():
         ratio = seconds / times["LinkClassifier"]

@@ -65,9 +65,9 @@ class Found(NamedTuple):
         return (self.cost - self.best) / (self.constant - self.best)
 
 
-def expected_cost(called: np.ndarray, eta: np.ndarray, cost: float) -> float:
+def expected_cost(flagged: np.ndarray, eta: np.ndarray, cost: float) -> float:
     """Return the mean cost of calls for rows that are positive with these probabilities."""
-    return float(np.where(called, cost * (1 - eta), (1 - cost) * eta).mean())
+    return float(np.where(flagged, cost * (1 - eta), (1 - cost) * eta).mean())
 
 
 def fit(law: Law, n: int, seed: int, model: object = None) -> Found:
@@ -78,12 +78,12 @@ def fit(law: Law, n: int, seed: int, model: object = None) -> Found:
     fresh = np.random.default_rng([13, seed]).normal(size=(_TEST_ROWS, law.n_features))
     eta = law.eta(fresh)
     if isinstance(model, FlipCostClassifier):
-        called = model.predict(fresh)
+        flagged = model.predict(fresh)
     else:
-        called = model.predict_proba(fresh)[:, 1] > law.cost
+        flagged = model.predict_proba(fresh)[:, 1] > law.cost
     costs = [expected_cost(np.full(_TEST_ROWS, c), eta, law.cost) for c in (False, True)]
     best = expected_cost(eta > law.cost, eta, law.cost)
-    return Found(expected_cost(called, eta, law.cost), best, min(costs), model)
+    return Found(expected_cost(flagged, eta, law.cost), best, min(costs), model)
 
 
 def _line(intercept: float, *slopes: float) -> Callable:

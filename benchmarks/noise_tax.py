@@ -211,7 +211,7 @@ def speed() -> None:
         features: FlipCostClassifier(cost=0.3, features=features, random_state=0)
         for features in ("linear", "splines", "auto")
     }
-    calls = {
+    flags = {
         "linear scores 10,000 x 20": lambda: fits["linear"].fit(X, y),
         "all scores 10,000 x 20": lambda: fits["auto"].fit(X, y),
         "boosting, cross-validated 10,000 x 20": lambda: _boosted_folds(X, y),
@@ -221,8 +221,8 @@ def speed() -> None:
         ),
     }
     if importlib.util.find_spec("cleanlab"):
-        calls["cleanlab 10,000 x 20"] = lambda: _cleanlab().fit(X, y)
-    times = best_of_each(calls, 3)
+        flags["cleanlab 10,000 x 20"] = lambda: _cleanlab().fit(X, y)
+    times = best_of_each(flags, 3)
     print("\nSpeed of FlipCostClassifier.fit, and of peers")
     for name, seconds in times.items():
         print(f"  {name:<44}{1e3 * seconds:10.1f} ms")

@@ -133,7 +133,7 @@ def _ours(table: Table, rows: Split, seed: int, **given: Any) -> FlipCostClassif
     return model.fit(rows.X, rows.noisy, trusted=trusted)
 
 
-def calls(
+def flags(
     table: Table, rows: Split, seed: int, methods: Sequence[str], features: str = "auto"
 ) -> Iterator[tuple[str, np.ndarray, Any]]:
     """Give each method's name, its calls of the test rows and, of ours, the fitted model."""
@@ -161,8 +161,8 @@ def measure(
                 rows = split(table, seed, noise)
                 y = rows.y_test
                 constant = min(table.fp * np.sum(~y), table.fn * np.sum(y))
-                for name, called, model in calls(table, rows, seed, methods, features):
-                    paid = table.fp * np.sum(called & ~y) + table.fn * np.sum(~called & y)
+                for name, flagged, model in flags(table, rows, seed, methods, features):
+                    paid = table.fp * np.sum(flagged & ~y) + table.fn * np.sum(~flagged & y)
                     costs.setdefault((noise, name, table.name), []).append(paid / constant)
                     if name == OURS:
                         states[noise, model.state_] += 1

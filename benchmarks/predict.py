@@ -28,7 +28,7 @@ from flipcost.core.trees import read_trees
 from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.estimators.flipcost.scores import PooledRule
 from flipcost.tables.encoder import Encoder
-from flipcost.tables.steps import PlainColumns
+from flipcost.tables.pipelines import PlainColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable
@@ -39,12 +39,12 @@ _TRAIN = 4_000
 
 
 def best_of_both(
-    calls: dict[str, Callable[[], object]], repeats: int
+    flags: dict[str, Callable[[], object]], repeats: int
 ) -> dict[str, tuple[float, float]]:
     """Return the shortest wall and processor times of several calls, made in turns."""
-    best = dict.fromkeys(calls, (np.inf, np.inf))
+    best = dict.fromkeys(flags, (np.inf, np.inf))
     for turn in range(repeats + 1):
-        for name, call in calls.items():
+        for name, call in flags.items():
             wall, busy = perf_counter(), process_time()
             call()
             took = perf_counter() - wall, process_time() - busy
@@ -74,8 +74,8 @@ def in_memory(n_rows: int, repeats: int) -> None:
                 continue
             model = FlipCostClassifier(features=features, random_state=0)
             models[f"{features}, {name}"] = model.fit(small, y[:_TRAIN])
-    calls = {name: lambda model=model: model.predict_proba(X) for name, model in models.items()}
-    best = best_of_both(calls, repeats)
+    flags = {name: lambda model=model: model.predict_proba(X) for name, model in models.items()}
+    best = best_of_both(flags, repeats)
     wall, busy = best["logistic regression"]
     print(f"predict_proba of {n_rows:,} x 20 (logistic regression {1e3 * wall:.0f} ms wall)")
     for name, model in models.items():
@@ -96,11 +96,11 @@ def in_memory(n_rows: int, repeats: int) -> None:
 def trees(X: Any, y: Any, repeats: int) -> None:
     """Compare 60 trees of boosting, evaluated as bits, with scikit-learn's own prediction."""
     boosting = boosting_classifier(np.zeros(X.shape[1], bool), 0).fit(X[:_TRAIN], y[:_TRAIN])
-    calls = {
+    flags = {
         "ours": lambda: read_trees(boosting).score(X),
         "scikit-learn's": lambda: boosting.decision_function(X),
     }
-    best = best_of_both(calls, repeats)
+    best = best_of_both(flags, repeats)
     (wall, busy), (their_wall, their_busy) = best.values()
     print(
         f"  trees alone: {1e3 * busy:.0f} ms of processor time, scikit-learn's take "

@@ -188,9 +188,9 @@ class Results:
         self.costs: dict[tuple, list[float]] = {}
         self.claims: dict[tuple, list[Claims]] = {}
 
-    def paid(self, key: tuple, rows: Split, called: np.ndarray) -> float:
+    def paid(self, key: tuple, rows: Split, flagged: np.ndarray) -> float:
         """Note what calls cost; the key is (method, table, which cost, checked), then the cost."""
-        cost = weighted_cost(rows.y_test, called, key[-1], normalize=True)
+        cost = weighted_cost(rows.y_test, flagged, key[-1], normalize=True)
         self.costs.setdefault(key[:-1], []).append(cost)
         return cost
 
@@ -220,9 +220,9 @@ def measure(
             rows = split(table, seed)
             _judge(results, table, rows, REFERENCE, 0, _linear().fit(rows.X, rows.gold))
             for k, cost in enumerate(table.costs):
-                for name, called in zip(CONSTANTS, (False, True), strict=True):
+                for name, flagged in zip(CONSTANTS, (False, True), strict=True):
                     results.paid(
-                        (name, table.name, k, 0, cost), rows, np.full(len(rows.y_test), called)
+                        (name, table.name, k, 0, cost), rows, np.full(len(rows.y_test), flagged)
                     )
             for n_checked in budgets:
                 for method, call in rivals.items():

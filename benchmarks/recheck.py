@@ -138,9 +138,9 @@ def measure(
             reference = _linear().fit(rows.X, rows.gold).predict_proba(rows.X_test)[:, 1]
             for which, cost in enumerate(table.costs):
                 results.paid((REFERENCE, table.name, which, 0, cost), rows, reference > cost)
-                for name, called in zip(CONSTANTS, (False, True), strict=True):
-                    calls = np.full(len(rows.y_test), called)
-                    results.paid((name, table.name, which, 0, cost), rows, calls)
+                for name, flagged in zip(CONSTANTS, (False, True), strict=True):
+                    flags = np.full(len(rows.y_test), flagged)
+                    results.paid((name, table.name, which, 0, cost), rows, flags)
                 _follow(results, claims, Setting(table, rows, which, seed, features), budgets)
         print(f"  {table.name}: {perf_counter() - start:.0f} s", file=sys.stderr, flush=True)
     return results, claims

@@ -64,8 +64,8 @@ def write_files(folder: Path, n_rows: int) -> None:
 def cost_on_clean_rows(weights: np.ndarray, bias: float) -> float:
     """Return the mean cost of a linear classifier on a million new rows with clean labels."""
     X, clean, _ = draw(1_000_000, 2**40)
-    called = weights @ X + bias > 0
-    return float(np.where(clean, (1 - COST) * ~called, COST * called).mean())
+    flagged = weights @ X + bias > 0
+    return float(np.where(clean, (1 - COST) * ~flagged, COST * flagged).mean())
 
 
 class Gauge:
@@ -155,8 +155,8 @@ def search_rate(paths: list[str], gauge: Gauge) -> float:
         model.fit_table(scan_parquet(paths, "y", NAMES))
     X, clean, _ = draw(1_000_000, 2**40)
     model.__dict__.pop("feature_names_in_")  # rows without names, without a warning
-    called = model.predict(X.T) == 1
-    return float(np.where(clean, (1 - COST) * ~called, COST * called).mean())
+    flagged = model.predict(X.T) == 1
+    return float(np.where(clean, (1 - COST) * ~flagged, COST * flagged).mean())
 
 
 def audit_all(paths: list[str], gauge: Gauge) -> float:

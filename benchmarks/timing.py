@@ -23,16 +23,16 @@ def best_of(call: Callable[[], object], repeats: int = 5) -> float:
 
 
 def best_of_each(
-    calls: dict[str, Callable[[], object]],
+    flags: dict[str, Callable[[], object]],
     repeats: int = 5,
     clock: Callable[[], float] = perf_counter,
 ) -> dict[str, float]:
     """Time several calls in turns, so that a busy spell of the machine hits all of them."""
-    for call in calls.values():
+    for call in flags.values():
         call()
-    best = dict.fromkeys(calls, float("inf"))
+    best = dict.fromkeys(flags, float("inf"))
     for _ in range(repeats):
-        for name, call in calls.items():
+        for name, call in flags.items():
             started = clock()
             call()
             best[name] = min(best[name], clock() - started)
@@ -40,15 +40,15 @@ def best_of_each(
 
 
 def wall_and_busy(
-    calls: dict[str, Callable[[], object]], repeats: int = 5
+    flags: dict[str, Callable[[], object]], repeats: int = 5
 ) -> dict[str, tuple[float, float]]:
     """Return the shortest wall and processor times of several calls, made in turns.
 
     Processor time tells what was done even where other programs want the same cores.
     """
-    best = dict.fromkeys(calls, (float("inf"), float("inf")))
+    best = dict.fromkeys(flags, (float("inf"), float("inf")))
     for turn in range(repeats + 1):
-        for name, call in calls.items():
+        for name, call in flags.items():
             wall, busy = perf_counter(), process_time()
             call()
             took = perf_counter() - wall, process_time() - busy

@@ -18,9 +18,9 @@ test = fc.datasets.make_syn3d(20_000, random_state=1)
 rates = [0.0, 0.1, 0.2, 0.3]
 
 
-def clean_cost(called):
+def clean_cost(flagged):
     """Return what decisions cost by the right labels of the test rows."""
-    return fc.metrics.weighted_cost(test.target, called, cost, normalize=True)
+    return fc.metrics.weighted_cost(test.target, flagged, cost, normalize=True)
 
 
 ours, theirs = [], []

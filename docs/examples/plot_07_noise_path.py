@@ -20,15 +20,15 @@ model = fc.FlipCostClassifier(cost, features="linear", random_state=0).fit(data.
 scaled = (data.data - data.data.mean(axis=0)) / data.data.std(axis=0)
 plain = cross_val_predict(LogisticRegression(), scaled, noisy, method="predict_proba")[:, 1]
 labels = np.unique(noisy)
-calls = {
+flags = {
     "FlipCostClassifier": labels[(model.oof_probability_ > cost).astype(int)],
     "logistic regression": labels[(plain > cost).astype(int)],
 }
-calls["flag all"] = np.full(len(noisy), labels[1])
+flags["flag all"] = np.full(len(noisy), labels[1])
 rates = np.linspace(0, 0.3, 61)
 fig, ax = plt.subplots(figsize=(6, 3.8), layout="constrained")
-for name, called in calls.items():
-    found = [fc.metrics.denoised_cost(noisy, called, cost, r, normalize=True) for r in rates]
+for name, flagged in flags.items():
+    found = [fc.metrics.denoised_cost(noisy, flagged, cost, r, normalize=True) for r in rates]
     ax.plot(rates, [estimate.value for estimate in found], label=name)
 ax.set(xlabel="assumed share of wrong labels", ylabel="expected cost of a row")
 ax.legend()

@@ -28,8 +28,8 @@ models = {
 }
 paid = {}
 for name, model in models.items():
-    called = model.fit(train.data, noisy).predict(test.data)
-    paid[name] = fc.metrics.weighted_cost(test.target, called, cost, normalize=True)
+    flagged = model.fit(train.data, noisy).predict(test.data)
+    paid[name] = fc.metrics.weighted_cost(test.target, flagged, cost, normalize=True)
 fig, ax = plt.subplots(figsize=(6, 2.6), layout="constrained")
 ax.barh(list(paid), list(paid.values()), color="#0b5cad")
 ax.set(xlabel="cost per row, by the right labels")

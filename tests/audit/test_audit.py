@@ -8,7 +8,7 @@ from flipcost.audit import audit, cost_grid
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts, measure
 from flipcost.core.costs import RowCosts
-from flipcost.core.decision import bayes_calls
+from flipcost.core.decision import bayes_flags
 from flipcost.exceptions import TableError
 from tests.audit.helpers import PRICES, noisy_table
 
@@ -162,8 +162,8 @@ def test_the_sliders_choose_as_the_classifier_does():
     for k in range(0, len(result.costs), 2):
         model = clone(result.model[-1]).set_params(cost=float(result.costs[k])).fit(X, y)
         seen.add(model.chosen_)
-        called = bayes_calls(model.oof_probability_, model.cost, model.chosen_)
-        expected = ConfusionCounts.from_labels(np.array(y) == model.pos_label, called)
+        flagged = bayes_flags(model.oof_probability_, model.cost, model.chosen_)
+        expected = ConfusionCounts.from_labels(np.array(y) == model.pos_label, flagged)
         np.testing.assert_array_equal(candidate.tables.counts[k], expected.counts)
         own = LabelSums.of_table(candidate.table(k), RowCosts.of(model.cost)).mean(
             model.rate_posterior_

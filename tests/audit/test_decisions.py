@@ -48,17 +48,17 @@ def test_the_calls_within_a_capacity_cover_the_truth():
     table = make_table(more=0.0)
     options = {"capacity": "10%", "truth": "truth", "model": "linear"}
     result = audit(table, "ill", PRICES, **options)
-    (called,) = result.decisions.flagged
-    assert called.n_flagged == 150
+    (flagged,) = result.decisions.flagged
+    assert flagged.n_flagged == 150
     truth = np.array(table["truth"].to_pylist()) == "yes"
     eta = result.model[-1].oof_probability_
     best = np.argsort(-eta, kind="stable")[:150]
     precision = truth[best].mean()
     for found, true in (
-        (called.precision, precision),
-        (called.recall, truth[best].sum() / truth.sum()),
-        (called.lift, precision / truth.mean()),
-        (called.profit, 20 * truth[best].sum() - 5 * (~truth[best]).sum()),
+        (flagged.precision, precision),
+        (flagged.recall, truth[best].sum() / truth.sum()),
+        (flagged.lift, precision / truth.mean()),
+        (flagged.profit, 20 * truth[best].sum() - 5 * (~truth[best]).sum()),
     ):
         assert found.low <= true <= found.high
         assert found.low < found.value < found.high or found.value == found.high

@@ -167,8 +167,8 @@ def test_every_figure_in_money_counts_groups_once():
             if one.key != result.best.key:
                 given[f"saving over {one.key}"] = one.saving
         given |= {f"range {k}": i for k, i in enumerate(more.ranges[0].cost)}
-        called = more.flagged[0]
-        given |= {name: getattr(called, name) for name in ("precision", "recall", "lift")}
+        flagged = more.flagged[0]
+        given |= {name: getattr(flagged, name) for name in ("precision", "recall", "lift")}
         given |= {f"part {s.name}": s.cost for s in more.segments}
         bands = {f"curve at {k}": more.price.clean[k] for k in (10, 30)}
         return {k: width(i) for k, i in given.items()} | {k: b[2] - b[1] for k, b in bands.items()}

@@ -71,8 +71,8 @@ def test_importance_is_what_calls_move_by_times_what_they_cost(rows):
     edges = np.array([-5.0, -3.0])
 
     def count(odds, places):
-        called = odds[:, None] > edges
-        both = [called[labels[places] == label] for label in (False, True)]
+        flagged = odds[:, None] > edges
+        both = [flagged[labels[places] == label] for label in (False, True)]
         return np.stack([[(~c).sum(0), c.sum(0)] for c in both]).transpose(2, 0, 1) / len(places)
 
     found = column_effects(

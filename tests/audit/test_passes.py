@@ -14,7 +14,7 @@ from flipcost.audit import _sources, audit, audit_files
 from flipcost.audit._sources import RowBuilder
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.costs import RowCosts
-from flipcost.core.decision import bayes_calls
+from flipcost.core.decision import bayes_flags
 from flipcost.exceptions import SourceError, TableError
 from flipcost.noise import flip_labels
 from flipcost.recheck import CheckedRow
@@ -207,13 +207,13 @@ def test_more_rows_than_are_drawn_count(tmp_path):
             whole.candidate(key).clean.value, rel=0.01
         )
     truth = np.array(table["truth"]) == "yes"
-    called = few.model.predict(table) == "yes"
+    flagged = few.model.predict(table) == "yes"
     # Flagged rows are counted in all: out of fold in the sample, by the model elsewhere.
     classifier = few.model[-1]
-    others = np.delete(called, classifier.sample_.position)
-    in_sample = bayes_calls(classifier.oof_probability_, PRICES, classifier.chosen_)
+    others = np.delete(flagged, classifier.sample_.position)
+    in_sample = bayes_flags(classifier.oof_probability_, PRICES, classifier.chosen_)
     assert few.models.n_flagged == others.sum() + in_sample.sum()
-    cost = np.mean(np.where(truth, PRICES.fn * ~called, PRICES.fp * called)) / few.unit
+    cost = np.mean(np.where(truth, PRICES.fn * ~flagged, PRICES.fp * flagged)) / few.unit
     best = few.best.clean
     assert abs(best.value - cost) < 4 * (best.high - best.low) / (2 * 1.96)
     assert few.information.wrong_labels == pytest.approx(0.2 * 60_000, rel=0.15)

@@ -149,16 +149,16 @@ def test_bounds_and_a_given_rate_that_contradict_each_other_leave_it_undecided(d
 
 def test_measures_of_too_large_a_rate_stay_possible():
     """Cost, counts, recall and F of denoised labels are clipped to the feasible range."""
-    y, called = np.repeat([0, 1], 30), np.repeat([0, 1], 30)
-    cost = denoised_cost(y, called, 0.2, 0.3, normalize=True)
+    y, flagged = np.repeat([0, 1], 30), np.repeat([0, 1], 30)
+    cost = denoised_cost(y, flagged, 0.2, 0.3, normalize=True)
     assert (cost.value, cost.low) == (0.0, 0.0)
-    counts = denoised_confusion(y, called, 0.3)
+    counts = denoised_confusion(y, flagged, 0.3)
     np.testing.assert_array_equal(counts, [[30, 0], [0, 30]])
-    assert denoised_confusion(y, called, 0.3, unbiased=True).min() < 0
-    assert am_score(y, called, noise_rate=0.3) == 1.0
-    assert f_score(y, called, noise_rate=0.3) == 1.0
+    assert denoised_confusion(y, flagged, 0.3, unbiased=True).min() < 0
+    assert am_score(y, flagged, noise_rate=0.3) == 1.0
+    assert f_score(y, flagged, noise_rate=0.3) == 1.0
     with pytest.warns(DenoisingWarning, match="identified"):
-        found = denoised_cost(y, called, 0.2, (0.6, 0.35), normalize=True)
+        found = denoised_cost(y, flagged, 0.2, (0.6, 0.35), normalize=True)
     assert 0 <= found.low <= found.value <= found.high <= 0.8
 
 

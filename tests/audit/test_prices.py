@@ -45,8 +45,8 @@ def test_costs_are_the_classifiers_and_money(result, table):
     assert result.best.clean.value == pytest.approx(model.cost_estimate_)
     amounts = table["amount"].to_numpy()
     truth = np.array(table["truth"].to_pylist()) == "yes"
-    called = result.best.flagged
-    paid = np.where(called & ~truth, 10.0, np.where(~called & truth, 0.9 * amounts + 2, 0.0))
+    flagged = result.best.flagged
+    paid = np.where(flagged & ~truth, 10.0, np.where(~flagged & truth, 0.9 * amounts + 2, 0.0))
     assert result.best.test.value == pytest.approx(paid.mean())
     assert result.best.clean.low <= paid.mean() <= result.best.clean.high
     assert result.mean_prices == pytest.approx((0.9 * amounts.mean() + 2, 10.0))
@@ -57,13 +57,13 @@ def test_every_candidate_is_decided_at_the_rows_prices(result, table):
     threshold = 10 / (12 + 0.9 * table["amount"].to_numpy())
     eta = result.model[-1].oof_probability_
     np.testing.assert_array_equal(result.best.flagged, eta > threshold)
-    calls = {c.key: c.flagged for c in result.candidates}
-    assert calls["all_positive"].all()
-    assert not calls["all_negative"].any()
+    flags = {c.key: c.flagged for c in result.candidates}
+    assert flags["all_positive"].all()
+    assert not flags["all_negative"].any()
     # Among called rows amounts are larger than among others that are as likely.
     for key in ("logistic", "ignoring"):
         amounts = table["amount"].to_numpy()
-        assert amounts[calls[key]].mean() > amounts[~calls[key]].mean()
+        assert amounts[flags[key]].mean() > amounts[~flags[key]].mean()
 
 
 def test_sliders_start_at_the_users_prices(result):
@@ -73,8 +73,8 @@ def test_sliders_start_at_the_users_prices(result):
         paid, n = candidate.paid.counts[index], candidate.tables.counts[index].sum()
         money = (means[0] * paid[1, 0] + means[1] * paid[0, 1]) / n
         assert money == pytest.approx(candidate.observed.value)
-    called = [c.table(k).counts[:, 1].sum() for c in result.candidates[:1] for k in (0, -1)]
-    assert called[0] > called[1]  # expensive misses on the left, expensive alarms on the right
+    flagged = [c.table(k).counts[:, 1].sum() for c in result.candidates[:1] for k in (0, -1)]
+    assert flagged[0] > flagged[1]  # expensive misses on the left, expensive alarms on the right
 
 
 def test_words_and_report_say_how_rows_are_priced(result):

@@ -50,8 +50,8 @@ def test_an_audit_of_scores_is_fit_scores(table, found):
 
 def test_the_given_probabilities_are_cut_at_the_threshold(table, found):
     """They are a rival as they are."""
-    called = table["p"].to_numpy() > PRICES.alpha
-    np.testing.assert_array_equal(found.candidate("given").flagged, called)
+    flagged = table["p"].to_numpy() > PRICES.alpha
+    np.testing.assert_array_equal(found.candidate("given").flagged, flagged)
 
 
 def test_the_model_file_reads_the_column_of_scores(found, tmp_path):

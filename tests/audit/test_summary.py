@@ -97,8 +97,8 @@ def test_counts_are_those_of_the_table(result):
     assert sum(observed.values()) == pytest.approx(1.0)
     share = observed["true_positive"] + observed["false_negative"]
     assert share == pytest.approx(summary["data"]["positive_labels"] / summary["data"]["rows"])
-    called = observed["true_positive"] + observed["false_positive"]
-    assert called == pytest.approx(summary["candidates"][0]["share_flagged"])
+    flagged = observed["true_positive"] + observed["false_positive"]
+    assert flagged == pytest.approx(summary["candidates"][0]["share_flagged"])
     cost = 30 * observed["false_negative"] + 10 * observed["false_positive"]
     assert summary["candidates"][0]["cost_observed"]["value"] == pytest.approx(cost)
 

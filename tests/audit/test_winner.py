@@ -13,11 +13,11 @@ from flipcost.audit import audit
 from flipcost.cli import main
 from flipcost.core.clean_means import cost_sums, paired_saving
 from flipcost.core.costs import RowCosts
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 from flipcost.estimators.flipcost.boosting import boosting_classifier
 from flipcost.report.headline import headline
 from flipcost.report.render import render_report
-from flipcost.tables.steps import TableEncoder
+from flipcost.tables.pipelines import TableEncoder
 from tests.audit.helpers import PRICES, noisy_table
 
 WORDS = np.array(["no", "yes"], dtype=object)
@@ -51,10 +51,10 @@ def test_the_winner_is_what_is_saved(result, tmp_path):
     model = fc.load(tmp_path / "model.json")
     fresh = crossed(2000, seed=1)
     x = np.column_stack([fresh["a"], fresh["b"]])
-    called = model.predict(fresh) == "yes"
-    assert np.mean(called == (x[:, 0] * x[:, 1] > 0)) > 0.9
+    flagged = model.predict(fresh) == "yes"
+    assert np.mean(flagged == (x[:, 0] * x[:, 1] > 0)) > 0.9
     likely = model.predict_proba(fresh)[:, list(model.classes_).index("yes")]
-    np.testing.assert_array_equal(called, likely > result.cost)
+    np.testing.assert_array_equal(flagged, likely > result.cost)
 
 
 def test_predict_takes_the_winner(tmp_path, capsys):
@@ -108,7 +108,7 @@ def test_the_rival_is_plain_boosting():
     y = np.array(table["ill"]) == "yes"
     X = TableEncoder(found.model[0].encoder).fit_transform(table)
     rival = boosting_classifier(np.zeros(X.shape[1], bool), 0).fit(X, y)
-    called = rival.predict_proba(X)[:, 1] > PRICES.alpha
+    flagged = rival.predict_proba(X)[:, 1] > PRICES.alpha
     assert np.array_equal(
-        found.candidate("boosting").predict(SimpleNamespace(X=X), RowCosts.of(PRICES)), called
+        found.candidate("boosting").predict(SimpleNamespace(X=X), RowCosts.of(PRICES)), flagged
     )

@@ -50,14 +50,14 @@ def test_the_rows_that_save_most_are_marked_whichever_way_they_come(folder, tmp_
     assert predict(folder, "rows.csv", tmp_path / "a.csv", "--capacity", "50") == 0
     assert predict(folder, "rows.parquet", tmp_path / "b.parquet", "--capacity", "50") == 0
     first, second = read(tmp_path / "a.csv"), read(tmp_path / "b.parquet")
-    called = np.array([row["flagged"] == "true" for row in first])
-    assert called.tolist() == [row["flagged"] for row in second]
+    flagged = np.array([row["flagged"] == "true" for row in first])
+    assert flagged.tolist() == [row["flagged"] for row in second]
     gain = np.array([row["expected_saving"] for row in second])
     # Rows are numbered from 1, in the file and in the keys of ties.
     best = saving_order(gain, np.arange(len(gain)) + 1)[:50]
-    np.testing.assert_array_equal(np.flatnonzero(called), np.sort(best))
-    assert called.sum() == 50
-    assert [row["prediction"] for row in first] == np.where(called, "yes", "no").tolist()
+    np.testing.assert_array_equal(np.flatnonzero(flagged), np.sort(best))
+    assert flagged.sum() == 50
+    assert [row["prediction"] for row in first] == np.where(flagged, "yes", "no").tolist()
     assert sorted(path.name for path in tmp_path.iterdir()) == ["a.csv", "b.parquet"]
 
 

@@ -147,7 +147,7 @@ def test_models_made_in_passes_and_in_memory_predict_alike(rows, capsys, in_memo
     """Models from the same rows call nearly the same of them, whichever way these were read."""
     args = ["audit", rows / "days", *OPTIONS, "--quiet", "--overwrite", "--out", rows / "out"]
     assert run(capsys, *args)[0] == 0
-    called = []
+    flagged = []
     for folder in (rows / "out", in_memory):
         args = [
             "predict",
@@ -159,9 +159,9 @@ def test_models_made_in_passes_and_in_memory_predict_alike(rows, capsys, in_memo
         ]
         code, _, err = run(capsys, *args)
         assert code == 0, err
-        called.append(pc.read_csv(rows / "p.csv")["prediction"].to_pylist())
-    assert len(called[0]) == 3000
-    assert sum(a == b for a, b in zip(*called, strict=True)) > 0.95 * 3000
+        flagged.append(pc.read_csv(rows / "p.csv")["prediction"].to_pylist())
+    assert len(flagged[0]) == 3000
+    assert sum(a == b for a, b in zip(*flagged, strict=True)) > 0.95 * 3000
 
 
 @pytest.mark.slow

@@ -45,10 +45,10 @@ def test_rows_are_audited_and_predicted_at_their_own_prices(rows, tmp_path, caps
     threshold = np.array([float(row["threshold"]) for row in found])
     np.testing.assert_allclose(threshold, 10 / (12 + 0.9 * np.array(amounts)))
     probability = np.array([float(row["probability_positive"]) for row in found])
-    called = np.array([row["flagged"] == "true" for row in found])
-    np.testing.assert_array_equal(called, probability > threshold)
+    flagged = np.array([row["flagged"] == "true" for row in found])
+    np.testing.assert_array_equal(flagged, probability > threshold)
     saving = np.array([float(row["expected_saving"]) for row in found])
-    np.testing.assert_array_equal(called, saving > 0)
+    np.testing.assert_array_equal(flagged, saving > 0)
 
 
 def test_prices_are_learned_from_where_that_is_asked(rows, tmp_path, capsys):

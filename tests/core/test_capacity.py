@@ -6,6 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flipcost.core.costs import RowCosts
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.gains import (
     Capacity,
     TopRows,
@@ -14,7 +15,6 @@ from flipcost.core.gains import (
     read_capacity,
     saving_order,
 )
-from flipcost.core.rate_posterior import RatePosterior
 
 
 def call_within(gain, capacity, groups=None):
@@ -24,12 +24,12 @@ def call_within(gain, capacity, groups=None):
     found, sizes = np.unique(names, return_counts=True)
     counts = dict(zip(found.tolist(), sizes.tolist(), strict=True))
     sizes = {0: capacity.of(len(values))} if groups is None else group_sizes(capacity, counts)
-    called = np.zeros(len(values), dtype=bool)
+    flagged = np.zeros(len(values), dtype=bool)
     for name, size in sizes.items():
         rows = np.flatnonzero(names == name)
         top = TopRows.none(size).seen(values[rows], rows)
-        called[rows] = top.are_flagged(values[rows], rows)
-    return called
+        flagged[rows] = top.are_flagged(values[rows], rows)
+    return flagged
 
 
 gains = st.lists(st.sampled_from([-1.0, 0.0, 0.5, 1.0, 2.0]), min_size=1, max_size=60)
@@ -55,20 +55,20 @@ def test_the_best_rows_are_called():
     """No row that is left out saves more than one that is called."""
     rng = np.random.default_rng(0)
     gain = rng.normal(size=500)
-    called = call_within(gain, Capacity.read("10%"))
-    assert called.sum() == 50
-    assert gain[called].min() >= gain[~called].max()
-    np.testing.assert_array_equal(np.flatnonzero(called), np.sort(saving_order(gain)[:50]))
+    flagged = call_within(gain, Capacity.read("10%"))
+    assert flagged.sum() == 50
+    assert gain[flagged].min() >= gain[~flagged].max()
+    np.testing.assert_array_equal(np.flatnonzero(flagged), np.sort(saving_order(gain)[:50]))
 
 
 def test_groups_have_capacities_of_their_own():
     """One capacity is each group's; named ones are for those groups, and none for others."""
     rng = np.random.default_rng(1)
     gain, groups = rng.random(300), np.repeat(["a", "b", "c"], [200, 90, 10])
-    called = call_within(gain, Capacity(10), groups)
-    assert [called[groups == g].sum() for g in "abc"] == [10, 10, 10]
-    called = call_within(gain, read_capacity("a=20,b=10%", "group"), groups)
-    assert [called[groups == g].sum() for g in "abc"] == [20, 9, 0]
+    flagged = call_within(gain, Capacity(10), groups)
+    assert [flagged[groups == g].sum() for g in "abc"] == [10, 10, 10]
+    flagged = call_within(gain, read_capacity("a=20,b=10%", "group"), groups)
+    assert [flagged[groups == g].sum() for g in "abc"] == [20, 9, 0]
 
 
 @pytest.mark.parametrize(
@@ -100,12 +100,12 @@ def test_without_noise_the_curve_is_counted():
     curve = gains_curve(y, eta, prices, clean, depths=[0.1, 0.4, 1.0])
     order = saving_order(prices.gain(eta))
     for k, n in enumerate((100, 400, 1000)):
-        called = order[:n]
-        profit = np.where(y[called], prices.miss[called], -prices.alarm[called]).sum() / 1000
+        flagged = order[:n]
+        profit = np.where(y[flagged], prices.miss[flagged], -prices.alarm[flagged]).sum() / 1000
         expected = {
-            "precision": y[called].mean(),
-            "recall": y[called].sum() / y.sum(),
-            "lift": y[called].mean() / y.mean(),
+            "precision": y[flagged].mean(),
+            "recall": y[flagged].sum() / y.sum(),
+            "lift": y[flagged].mean() / y.mean(),
             "profit": profit,
         }
         for name, value in expected.items():

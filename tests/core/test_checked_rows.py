@@ -14,10 +14,10 @@ def test_cells_share_out_all_rows():
     """Shares add up to one, and cells do not mix labels or calls."""
     rng = np.random.default_rng(0)
     labels, score = rng.random(1000) < 0.3, rng.random(1000)
-    cells = ScoreCells.from_rows(labels, score, score, called=score > 0.5)
+    cells = ScoreCells.from_rows(labels, score, score, flagged=score > 0.5)
     assert cells.share.sum() == pytest.approx(1)
     np.testing.assert_array_equal(cells.label[cells.cell], labels)
-    np.testing.assert_array_equal(cells.called[cells.cell], score > 0.5)
+    np.testing.assert_array_equal(cells.flagged[cells.cell], score > 0.5)
 
 
 def test_many_checked_rows_say_it_all():
@@ -72,18 +72,18 @@ def draw(n, seed):
     return clean & ~missed, score > 0.3, clean, expit(2 * score - 1), rng
 
 
-def true_cost(clean, called, cost):
-    return np.mean(np.where(clean, (1 - cost) * ~called, cost * called))
+def true_cost(clean, flagged, cost):
+    return np.mean(np.where(clean, (1 - cost) * ~flagged, cost * flagged))
 
 
 def test_all_rows_checked_gives_the_cost_itself():
     """With every row checked the model, which counts for a few rows a cell, hardly moves it."""
-    labels, called, clean, eta, _ = draw(5000, 0)
+    labels, flagged, clean, eta, _ = draw(5000, 0)
     expected = given_label(eta, labels, (0.2, 0.0))
     found = CheckedRows(np.arange(5000), clean).cost(
-        positive=labels, called=called, expected=expected, score=eta, costs=COSTS
+        positive=labels, flagged=flagged, expected=expected, score=eta, costs=COSTS
     )
-    assert found.value == pytest.approx(true_cost(clean, called, 0.3), abs=64 * 2 / 5000)
+    assert found.value == pytest.approx(true_cost(clean, flagged, 0.3), abs=64 * 2 / 5000)
     assert found.low < found.value < found.high
 
 
@@ -96,15 +96,15 @@ def test_the_interval_covers_however_mistakes_lie(by_label):
     """
     covered = 0
     for seed in range(200):
-        labels, called, clean, eta, rng = draw(4000, seed)
+        labels, flagged, clean, eta, rng = draw(4000, seed)
         odds = np.where(labels, 10.0, 1.0) if by_label else np.ones(4000)
         rows = rng.choice(4000, 120, replace=False, p=odds / odds.sum())
         # A model that is wrong: it thinks that labels are right.
         believed = labels.astype(float)
         found = CheckedRows(rows, clean[rows]).cost(
-            positive=labels, called=called, expected=believed, score=eta, costs=COSTS
+            positive=labels, flagged=flagged, expected=believed, score=eta, costs=COSTS
         )
-        covered += found.low <= true_cost(clean, called, 0.3) <= found.high
+        covered += found.low <= true_cost(clean, flagged, 0.3) <= found.high
     assert covered >= 180
 
 
@@ -116,14 +116,14 @@ def test_rows_that_look_wrong_do_not_bias_the_cost():
     """
     off = []
     for seed in range(40):
-        labels, called, clean, eta, _ = draw(4000, seed)
+        labels, flagged, clean, eta, _ = draw(4000, seed)
         expected = given_label(eta, labels, (0.3, 0.02))
         wrong = np.where(labels, 1 - expected, expected)
         rows = np.argsort(-wrong)[:200]
         found = CheckedRows(rows, clean[rows]).cost(
-            positive=labels, called=called, expected=expected, score=eta, costs=COSTS
+            positive=labels, flagged=flagged, expected=expected, score=eta, costs=COSTS
         )
-        off.append(found.value / true_cost(clean, called, 0.3) - 1)
+        off.append(found.value / true_cost(clean, flagged, 0.3) - 1)
     assert abs(np.mean(off)) < 0.1 + 4 * np.std(off) / np.sqrt(40)
 
 
@@ -131,15 +131,15 @@ def test_a_saving_is_the_difference_of_two_costs():
     """Limits of a saving hold the true one; without a differing call they are zero."""
     covered = 0
     for seed in range(60):
-        labels, called, clean, eta, rng = draw(3000, seed)
+        labels, flagged, clean, eta, rng = draw(3000, seed)
         rival = eta > 0.2
         rows = rng.choice(3000, 150, replace=False)
         checked = CheckedRows(rows, clean[rows])
         expected = given_label(eta, labels, (0.3, 0.02))
-        rows_of = {"positive": labels, "called": called, "expected": expected, "score": eta}
-        low, high = checked.saving_interval(**rows_of, rival_called=rival, costs=COSTS)
-        covered += low <= true_cost(clean, rival, 0.3) - true_cost(clean, called, 0.3) <= high
-        assert checked.saving_interval(**rows_of, rival_called=called, costs=COSTS) == (0.0, 0.0)
+        rows_of = {"positive": labels, "flagged": flagged, "expected": expected, "score": eta}
+        low, high = checked.saving_interval(**rows_of, rival_flagged=rival, costs=COSTS)
+        covered += low <= true_cost(clean, rival, 0.3) - true_cost(clean, flagged, 0.3) <= high
+        assert checked.saving_interval(**rows_of, rival_flagged=flagged, costs=COSTS) == (0.0, 0.0)
     assert covered >= 51  # fewer of 60 at 95 % has probability below 0.002
 
 

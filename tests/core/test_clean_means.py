@@ -14,22 +14,22 @@ from flipcost.core.clean_means import (
     unbiased_mean,
 )
 from flipcost.core.costs import RowCosts
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 
 
 def test_the_mean_over_all_flips_is_the_clean_mean():
     """Averaged over every flip, weighted by its probability, the denoised cost is the clean one."""
     rng = np.random.default_rng(0)
     n, rates = 6, (0.3, 0.15)
-    y, called = rng.random(n) < 0.5, rng.random(n) < 0.5
+    y, flagged = rng.random(n) < 0.5, rng.random(n) < 0.5
     prices, weight = RowCosts(*rng.uniform(0.5, 9, (2, n))), rng.uniform(0.5, 2, n)
-    truth = np.average(prices.paid(y, called), weights=weight)
+    truth = np.average(prices.paid(y, flagged), weights=weight)
     expected = 0.0
     for flips in itertools.product([False, True], repeat=n):
         flip = np.array(flips)
         rate = np.where(y, rates[0], rates[1])
         chance = np.prod(np.where(flip, rate, 1 - rate))
-        sums = cost_sums(y ^ flip, called, prices, weight)
+        sums = cost_sums(y ^ flip, flagged, prices, weight)
         expected += chance * unbiased_mean(sums, rates)
     assert expected == pytest.approx(truth, rel=1e-12)
 
@@ -59,22 +59,22 @@ def test_coverage_with_prices_that_depend_on_the_features(rates):
         y = rng.random(size) < 1 / (1 + np.exp(1 - 1.5 * x))
         prices = RowCosts(np.exp(0.6 * x + 0.5 * rng.normal(size=size)) * 20, np.full(size, 5.0))
         # The rule may be wrong: what is estimated is what it costs.
-        called = prices.gain(1 / (1 + np.exp(0.5 - x))) > 0
-        return y, called, prices
+        flagged = prices.gain(1 / (1 + np.exp(0.5 - x))) > 0
+        return y, flagged, prices
 
-    y, called, prices = draw(400_000)
-    everything = np.ones_like(called)
-    truth = prices.paid(y, called).mean()
+    y, flagged, prices = draw(400_000)
+    everything = np.ones_like(flagged)
+    truth = prices.paid(y, flagged).mean()
     better = prices.paid(y, everything).mean() - truth
     covered = np.zeros(2)
     values = []
     for _ in range(draws):
-        y, called, prices = draw(n)
+        y, flagged, prices = draw(n)
         noisy = y ^ (rng.random(n) < np.where(y, rates[0], rates[1]))
-        cost = denoised_mean(cost_sums(noisy, called, prices), rates)
-        saving = denoised_mean(saving_sums(noisy, called, np.ones(n, bool), prices), rates)
+        cost = denoised_mean(cost_sums(noisy, flagged, prices), rates)
+        saving = denoised_mean(saving_sums(noisy, flagged, np.ones(n, bool), prices), rates)
         covered += [cost.low <= truth <= cost.high, saving.low <= better <= saving.high]
-        values.append(unbiased_mean(cost_sums(noisy, called, prices), rates))
+        values.append(unbiased_mean(cost_sums(noisy, flagged, prices), rates))
     assert np.all(covered / draws > 0.92), covered / draws
     assert np.all(covered / draws < 0.98), covered / draws
     error = np.std(values) / np.sqrt(draws)
@@ -91,14 +91,14 @@ def test_checked_rows_cover_the_cost_at_prices_by_row():
         y = rng.random(n) < eta
         noisy = y ^ (rng.random(n) < np.where(x > 0, 0.3, 0.05))
         prices = RowCosts(np.exp(0.5 * rng.normal(size=n)) * 20, np.full(n, 8.0))
-        called = prices.gain(eta) > 0
+        flagged = prices.gain(eta) > 0
         rows = rng.choice(n, n_checked, replace=False)
         checked = CheckedRows(rows, y[rows])
         expected = given_label(eta, noisy, (0.15, 0.15))
         found = checked.cost(
-            positive=noisy, called=called, expected=expected, score=expected, costs=prices
+            positive=noisy, flagged=flagged, expected=expected, score=expected, costs=prices
         )
-        covered += found.low <= prices.paid(y, called).mean() <= found.high
+        covered += found.low <= prices.paid(y, flagged).mean() <= found.high
     # 95 % of 120, less three standard errors of chance; the truth here is that of the rows.
     assert covered / draws > 0.95 - 3 * np.sqrt(0.05 * 0.95 / draws)
 

@@ -28,11 +28,11 @@ def test_measures_by_hand():
 def test_measures_are_scikit_learns(seed, weighted):
     """Accuracy, AM and F are accuracy_score, balanced_accuracy_score and f1_score."""
     rng = np.random.default_rng(seed)
-    labels, calls = rng.random(60) < 0.4, rng.random(60) < 0.5
+    labels, flags = rng.random(60) < 0.4, rng.random(60) < 0.5
     weight = rng.random(60) if weighted else None
-    table = ConfusionCounts.from_labels(labels, calls, weight)
+    table = ConfusionCounts.from_labels(labels, flags, weight)
     np.testing.assert_allclose(
-        table.counts, metrics.confusion_matrix(labels, calls, sample_weight=weight)
+        table.counts, metrics.confusion_matrix(labels, flags, sample_weight=weight)
     )
     for name, score in (
         ("accuracy", metrics.accuracy_score),
@@ -40,9 +40,9 @@ def test_measures_are_scikit_learns(seed, weighted):
         ("f", metrics.f1_score),
     ):
         assert measure(table.counts, name) == pytest.approx(
-            score(labels, calls, sample_weight=weight), rel=1e-13
+            score(labels, flags, sample_weight=weight), rel=1e-13
         )
-    price = np.where(labels & ~calls, 0.7, 0) + np.where(~labels & calls, 0.3, 0)
+    price = np.where(labels & ~flags, 0.7, 0) + np.where(~labels & flags, 0.3, 0)
     assert measure(table.counts, "cost", 0.3) == pytest.approx(
         np.average(price, weights=weight), rel=1e-13
     )
@@ -83,15 +83,15 @@ def test_expected_counts_are_undone(noise_rate, seed):
 def test_denoised_counts_are_unbiased():
     """Denoised counts, averaged over all flips of six labels by their probability, are clean."""
     labels = np.array([0, 0, 1, 1, 1, 0], bool)
-    calls = np.array([0, 1, 1, 0, 1, 0], bool)
+    flags = np.array([0, 1, 1, 0, 1, 0], bool)
     rate = (0.3, 0.2)
     transition = transition_matrix(rate)
     total = np.zeros((2, 2))
     for code in range(2**6):
         noisy = (code >> np.arange(6)) & 1 == 1
         probability = np.prod(transition[labels.astype(int), noisy.astype(int)])
-        total += probability * ConfusionCounts.from_labels(noisy, calls).denoised(rate)
-    np.testing.assert_allclose(total, ConfusionCounts.from_labels(labels, calls).counts)
+        total += probability * ConfusionCounts.from_labels(noisy, flags).denoised(rate)
+    np.testing.assert_allclose(total, ConfusionCounts.from_labels(labels, flags).counts)
 
 
 def cost_interval(table, noise_rate=None, level=0.95):
@@ -142,10 +142,10 @@ def drawn_counts(noise_rate, weighted):
     drawn = []
     for _ in range(1500):
         cell = rng.choice(4, size=n, p=CLEAN.ravel())
-        labels, calls = cell >= 2, cell % 2 == 1
+        labels, flags = cell >= 2, cell % 2 == 1
         weight = rng.gamma(2.0, size=n) if weighted else None
         noisy = flip(labels, noise_rate, rng)
-        drawn.append(ConfusionCounts.from_labels(noisy, calls, weight))
+        drawn.append(ConfusionCounts.from_labels(noisy, flags, weight))
     return drawn
 
 

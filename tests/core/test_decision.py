@@ -9,7 +9,7 @@ from flipcost.core.confusion import ConfusionCounts
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import (
     CONSTANTS,
-    bayes_calls,
+    bayes_flags,
     choose_at_factors,
     clean_cost,
     decide,
@@ -17,7 +17,7 @@ from flipcost.core.decision import (
     minimax_regret,
     saves_enough,
 )
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 
 POSTERIOR = RatePosterior(np.array([[0.1, 0.1], [0.3, 0.3]]), np.array([0.6, 0.4]))
 
@@ -61,8 +61,8 @@ def test_one_cost_for_all_rows_is_an_array_of_it(by_checks):
         for answer, paid in decided[0].costs.items():
             other = decided[1].costs[answer]
             assert np.allclose([paid.value, paid.low], [other.value, other.low], atol=1e-12)
-        calls = eta > 0.2, eta > 0.5
-        saved = [paired_saving(labels, *calls, c, POSTERIOR) for c in (one, each)]
+        flags = eta > 0.2, eta > 0.5
+        saved = [paired_saving(labels, *flags, c, POSTERIOR) for c in (one, each)]
         assert np.allclose([saved[0].value, saved[0].low], [saved[1].value, saved[1].low])
         factors = [0.1, 1.0, 20.0]
         found = [
@@ -70,8 +70,8 @@ def test_one_cost_for_all_rows_is_an_array_of_it(by_checks):
             for c in (one, each)
         ]
         assert found[0] == found[1]
-        money = clean_cost(labels, calls[0], one, POSTERIOR).value
-        share = clean_cost(labels, calls[0], 0.2, POSTERIOR).value
+        money = clean_cost(labels, flags[0], one, POSTERIOR).value
+        share = clean_cost(labels, flags[0], 0.2, POSTERIOR).value
         assert money == pytest.approx(50 * share)
 
 
@@ -126,12 +126,12 @@ def test_the_fallback_averages_two_gains(cost, weighted):
     denoised = decision.costs[constant].value - decision.costs["rule"].value
     assert decision.chosen == ("rule" if promised + denoised > 1e-9 else constant)
     for answer, table in decision.tables.items():
-        called = bayes_calls(eta, cost, answer)
-        expected = ConfusionCounts.from_labels(positive, called, weight)
+        flagged = bayes_flags(eta, cost, answer)
+        expected = ConfusionCounts.from_labels(positive, flagged, weight)
         np.testing.assert_array_equal(table.counts, expected.counts)
         found, known = (
             decision.costs[answer],
-            cost_sums(positive, called, RowCosts.of(cost), weight).mean(POSTERIOR),
+            cost_sums(positive, flagged, RowCosts.of(cost), weight).mean(POSTERIOR),
         )
         assert [found.value, found.low, found.high] == pytest.approx(
             [known.value, known.low, known.high], rel=1e-12, abs=1e-15
@@ -180,7 +180,7 @@ def test_rows_that_stand_for_more_keep_their_counts():
     positive, eta, weight = sample()
     plain = decide(positive, eta, 0.3, POSTERIOR, weight)
     wide = decide(
-        positive, eta, 0.3, POSTERIOR, weight, call_squares=lambda called: np.full((2, 2), 90.0)
+        positive, eta, 0.3, POSTERIOR, weight, flag_squares=lambda flagged: np.full((2, 2), 90.0)
     )
     assert wide.chosen == plain.chosen
     assert wide.cost.value == pytest.approx(plain.cost.value, abs=1e-12)
@@ -191,9 +191,9 @@ def test_rows_that_stand_for_more_keep_their_counts():
 def test_minimax_takes_the_least_worst_regret(cost):
     """What is decided is the candidate with the least worst regret, the constants last."""
     positive, eta, _ = sample()
-    calls = [bayes_calls(eta * k, cost) for k in (1.0, 0.8)]
-    calls += [bayes_calls(eta, cost, name) for name in CONSTANTS]
-    sums = [cost_sums(positive, called, RowCosts.of(cost)) for called in calls]
+    flags = [bayes_flags(eta * k, cost) for k in (1.0, 0.8)]
+    flags += [bayes_flags(eta, cost, name) for name in CONSTANTS]
+    sums = [cost_sums(positive, flagged, RowCosts.of(cost)) for flagged in flags]
     answer, rate, regret = decide_minimax(
         sums[:2], dict(zip(CONSTANTS, sums[2:], strict=True)), POSTERIOR
     )

@@ -8,8 +8,8 @@ from flipcost.core.clean_means import LabelSums, denoised_mean
 from flipcost.core.confusion import ConfusionCounts, clip_interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import confusion_cells
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.noise import NoiseRate, not_identified, why_uninformative
-from flipcost.core.rate_posterior import RatePosterior
 
 
 def test_limits_contain_what_is_cut():

@@ -7,9 +7,9 @@ from flipcost.core.clean_means import paired_saving
 from flipcost.core.confusion import ConfusionCounts, measure
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import value_of_knowing_rate
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.label_errors import probability_wrong
 from flipcost.core.noise import clean_eta, labels_needed, noisy_eta, rate_of_disagreement
-from flipcost.core.rate_posterior import RatePosterior
 
 KNOWN = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
 UNSURE = RatePosterior(
@@ -33,11 +33,11 @@ def test_the_value_of_knowing_the_rate_by_enumeration():
     lost = 0.0
     for x in observed:
         clean = [float(clean_eta(x, tuple(rate))) for rate in UNSURE.rates]
-        calls = [[(1 - cost) * p, cost * (1 - p)] for p in clean]
+        flags = [[(1 - cost) * p, cost * (1 - p)] for p in clean]
         ignorant = min(
-            sum(w * c[k] for w, c in zip(UNSURE.weight, calls, strict=True)) for k in (0, 1)
+            sum(w * c[k] for w, c in zip(UNSURE.weight, flags, strict=True)) for k in (0, 1)
         )
-        lost += ignorant - sum(w * min(c) for w, c in zip(UNSURE.weight, calls, strict=True))
+        lost += ignorant - sum(w * min(c) for w, c in zip(UNSURE.weight, flags, strict=True))
     given = [clean_eta(observed, tuple(rate)) for rate in UNSURE.rates]
     found = value_of_knowing_rate(given, UNSURE.weight, cost)
     assert found == pytest.approx(lost / len(eta), rel=1e-12)
@@ -64,7 +64,7 @@ def test_the_paired_saving_by_hand():
     theirs = labels ^ (np.arange(60) % 2 == 0)
     found = paired_saving(labels, ours, theirs, RowCosts.of(0.3), KNOWN)
     tables = (
-        ConfusionCounts.from_labels(labels, called).denoised(0.2) for called in (ours, theirs)
+        ConfusionCounts.from_labels(labels, flagged).denoised(0.2) for flagged in (ours, theirs)
     )
     cost, rival = (float(measure(table, "cost", 0.3)) for table in tables)
     assert found.value == pytest.approx(rival - cost, rel=1e-12)
@@ -78,7 +78,7 @@ def test_the_interval_of_the_saving_covers():
     clean = rng.random(n) < 0.5
     ours = clean ^ (rng.random(n) < 0.2)
     theirs = clean ^ (rng.random(n) < 0.3)
-    tables = (ConfusionCounts.from_labels(clean, called).counts for called in (ours, theirs))
+    tables = (ConfusionCounts.from_labels(clean, flagged).counts for flagged in (ours, theirs))
     cost, rival = (float(measure(table, "cost", 0.3)) for table in tables)
     true = rival - cost
     for _ in range(trials):

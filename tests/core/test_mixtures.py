@@ -3,8 +3,8 @@
 import numpy as np
 from scipy.special import ndtr
 
-from flipcost.core import rate_posterior as mixtures
-from flipcost.core.rate_posterior import mixture_intervals
+from flipcost.core import error_rates as mixtures
+from flipcost.core.error_rates import mixture_intervals
 
 
 def test_ends_have_the_level_below_them():

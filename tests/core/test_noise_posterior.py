@@ -10,6 +10,7 @@ from flipcost.core.checked_rows import CheckedRows, given_label
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts, measure
 from flipcost.core.costs import RowCosts
+from flipcost.core.error_rates import RatePosterior, mixture_intervals, weighted_interval
 from flipcost.core.noise_posterior import (
     PrevalencePrior,
     RateGrid,
@@ -18,7 +19,6 @@ from flipcost.core.noise_posterior import (
     model_prior,
     rate_posterior,
 )
-from flipcost.core.rate_posterior import RatePosterior, mixture_intervals, weighted_interval
 
 
 @pytest.mark.parametrize("share", [0.02, 0.3, 0.5, 0.9])

@@ -6,8 +6,8 @@ import pytest
 from flipcost.core.clean_means import LabelSums, cost_sums
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import net_benefit_curve, price_curve
-from flipcost.core.decision import bayes_calls
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.decision import bayes_flags
+from flipcost.core.error_rates import RatePosterior
 
 CLEAN = RatePosterior(np.zeros((1, 2)), np.ones(1))
 FACTORS = np.array([4.0, 0.1, 1.0, 0.5, 30.0])
@@ -55,8 +55,8 @@ def test_cost_over_prices_is_that_of_each_price(by_row, is_weighted):
 
     def sums(k, constant):
         scaled = prices.scaled(float(FACTORS[k]))
-        called = bayes_calls(eta, scaled) if constant is None else np.full(800, constant)
-        return cost_sums(labels, called, scaled, weight)
+        flagged = bayes_flags(eta, scaled) if constant is None else np.full(800, constant)
+        return cost_sums(labels, flagged, scaled, weight)
 
     _check(price_curve(labels, eta, prices, posterior, FACTORS, weight), sums, posterior)
 
@@ -67,8 +67,8 @@ def test_net_benefit_is_that_of_each_threshold():
     cuts, posterior = np.array([0.5, 0.1, 0.9]), _posterior(rng)
 
     def sums(k, constant):
-        called = eta > cuts[k] if constant is None else np.full(800, constant)
+        flagged = eta > cuts[k] if constant is None else np.full(800, constant)
         odds = cuts[k] / (1 - cuts[k])
-        return LabelSums.of_rows(labels, called * (1 + odds), -odds * called, weight, called, 2)
+        return LabelSums.of_rows(labels, flagged * (1 + odds), -odds * flagged, weight, flagged, 2)
 
     _check(net_benefit_curve(labels, eta, posterior, cuts, weight), sums, posterior)

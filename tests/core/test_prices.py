@@ -15,8 +15,8 @@ from flipcost.core.costs import (
     read_prices,
     share_and_unit,
 )
-from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.decision import bayes_flags, decide
+from flipcost.core.error_rates import RatePosterior
 
 AMOUNT = np.array([10.0, 500.0, 3.0])
 
@@ -42,11 +42,11 @@ def test_the_cheaper_decision_is_taken_on_every_row():
     fn, fp, tp, tn = (part[sane] for part in (fn, fp, tp, tn))
     eta = rng.random(len(fn))
     prices = RowCosts(fn, fp, tp, tn)
-    called = bayes_calls(eta, prices)
+    flagged = bayes_flags(eta, prices)
     saved = (eta * fn + (1 - eta) * tn) - (eta * tp + (1 - eta) * fp)
-    np.testing.assert_array_equal(called, saved > 0)
+    np.testing.assert_array_equal(flagged, saved > 0)
     usual = (prices.miss > 0) & (prices.alarm > 0)
-    np.testing.assert_array_equal(called[usual], (eta > prices.threshold)[usual])
+    np.testing.assert_array_equal(flagged[usual], (eta > prices.threshold)[usual])
 
 
 def test_the_same_price_for_all_is_the_scalar_price():

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost.core.checked_rows import CheckedRows
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.recheck import draw_rows, leading_directions, spread_order, value_checks
 
 UNSURE = RatePosterior(np.array([[0.02, 0.02], [0.2, 0.1], [0.4, 0.05]]), np.full(3, 1 / 3))

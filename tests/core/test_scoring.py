@@ -29,9 +29,9 @@ def test_counts_by_brute_force(monkeypatch, rows_in_block, weighted, make):
     for k in range(4):
         inside = folds == k
         for j in range(6):
-            called = X[inside] @ path[k, j, :-1] + path[k, j, -1] > 0
+            flagged = X[inside] @ path[k, j, :-1] + path[k, j, -1] > 0
             share = None if weight is None else weight[inside]
-            expected = ConfusionCounts.from_labels(positive[inside], called, share)
+            expected = ConfusionCounts.from_labels(positive[inside], flagged, share)
             # Up to 150 weights below one add up; a miss is what is left of them.
             np.testing.assert_allclose(table.counts[k, j], expected.counts, atol=1e-12)
             np.testing.assert_allclose(table.squares[k, j], expected.squares, atol=1e-12)
@@ -41,8 +41,8 @@ def test_without_folds_all_rows_are_scored():
     """Rows are all of fold 0 when no folds are given."""
     X, positive = two_classes(n=100, d=2)
     table = fold_confusions(X.astype(np.float32), positive, np.ones((1, 1, 3)))
-    called = X.astype(np.float32).sum(axis=1) + 1 > 0
-    expected = ConfusionCounts.from_labels(positive, called)
+    flagged = X.astype(np.float32).sum(axis=1) + 1 > 0
+    expected = ConfusionCounts.from_labels(positive, flagged)
     np.testing.assert_array_equal(table.counts[0, 0], expected.counts)
 
 

@@ -5,7 +5,7 @@ import pytest
 from scipy.special import expit
 
 from flipcost.core.costs import RowCosts
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.segments import pool_normal, segment_figures
 
 KNOWN = RatePosterior(np.array([[0.15, 0.15]]), np.ones(1))
@@ -30,16 +30,16 @@ def test_intervals_cover_the_parts():
     draws, covered = 60, np.zeros(4)
     for _ in range(draws):
         part, rate, eta, _, noisy, prices = draw(rng)
-        called = prices.gain(eta) > 0
-        found = segment_figures(part, noisy, eta, called, prices, KNOWN)
+        flagged = prices.gain(eta) > 0
+        found = segment_figures(part, noisy, eta, flagged, prices, KNOWN)
         for segment in found:
             mine = part == int(segment.name)
-            expected = np.where(called, (1 - eta) * prices.alarm, eta * prices.miss)[mine].mean()
+            expected = np.where(flagged, (1 - eta) * prices.alarm, eta * prices.miss)[mine].mean()
             truths = (
                 rate[mine].mean(),
                 expected,
-                eta[mine & called].mean(),
-                eta[mine & called].sum() / eta[mine].sum(),
+                eta[mine & flagged].mean(),
+                eta[mine & flagged].sum() / eta[mine].sum(),
             )
             pairs = zip(
                 truths,
@@ -78,9 +78,9 @@ def test_parts_in_which_nothing_is_called_have_figures_too():
     """Precision of a part without calls is that of the others, and unsure."""
     rng = np.random.default_rng(3)
     part, _, eta, _, noisy, prices = draw(rng)
-    called = (prices.gain(eta) > 0) & (part != 7)
-    found = {s.name: s for s in segment_figures(part, noisy, eta, called, prices, KNOWN)}
+    flagged = (prices.gain(eta) > 0) & (part != 7)
+    found = {s.name: s for s in segment_figures(part, noisy, eta, flagged, prices, KNOWN)}
     assert 0 <= found["7"].precision.low < found["7"].precision.high <= 1
-    alone = segment_figures(np.zeros(len(part)), noisy, eta, called, prices, KNOWN)
+    alone = segment_figures(np.zeros(len(part)), noisy, eta, flagged, prices, KNOWN)
     assert len(alone) == 1
     assert alone[0].cost.low < alone[0].cost.value < alone[0].cost.high

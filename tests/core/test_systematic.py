@@ -14,13 +14,13 @@ def rows(n=4000, seed=0):
 
 
 def answers(eta, positive, costs):
-    called = {
+    flagged = {
         "rule": costs.flags(eta),
         "all_negative": np.zeros(len(eta), bool),
         "all_positive": np.ones(len(eta), bool),
     }
-    paid = {name: costs.paid(positive, calls).mean() for name, calls in called.items()}
-    return called, paid, min(paid, key=paid.get)
+    paid = {name: costs.paid(positive, flags).mean() for name, flags in flagged.items()}
+    return flagged, paid, min(paid, key=paid.get)
 
 
 @pytest.mark.parametrize("by_row", [False, True])
@@ -34,8 +34,8 @@ def test_the_decision_changes_where_it_is_said(by_row, share):
     costs = RowCosts.of(share)
     if by_row:
         costs = RowCosts(rng.uniform(1, 6, len(eta)), rng.uniform(0.5, 1.5, len(eta)))
-    called, paid, chosen = answers(eta, positive, costs)
-    found = break_even_errors(positive, called, paid, chosen, costs, (0.0, 0.0))
+    flagged, paid, chosen = answers(eta, positive, costs)
+    found = break_even_errors(positive, flagged, paid, chosen, costs, (0.0, 0.0))
     for kind, limit in ((False, found.missed_positives), (True, found.wrong_positives)):
         assert limit is not None
         for factor, stands in ((0.8, True), (1.2, False)):
@@ -52,8 +52,8 @@ def test_so_many_checks_tell():
     """Of 200 draws, as many checked rows as are asked for tell the break-even from none wrong."""
     eta, positive, rng = rows()
     costs = RowCosts.of(0.2)
-    called, paid, chosen = answers(eta, positive, costs)
-    found = break_even_errors(positive, called, paid, chosen, costs, (0.02, 0.0))
+    flagged, paid, chosen = answers(eta, positive, costs)
+    found = break_even_errors(positive, flagged, paid, chosen, costs, (0.02, 0.0))
     limit = 0.02 + found.missed_positives
     told = 0
     for _ in range(200):
@@ -68,8 +68,8 @@ def test_what_cannot_change_the_decision_is_none():
     """Where flagging all is chosen, more positives never speak against it."""
     positive = np.arange(100) % 2 == 0
     costs = RowCosts.of(0.1)
-    called = {"all_negative": np.zeros(100, bool), "all_positive": np.ones(100, bool)}
+    flagged = {"all_negative": np.zeros(100, bool), "all_positive": np.ones(100, bool)}
     paid = {"all_negative": 0.45, "all_positive": 0.05}
-    found = break_even_errors(positive, called, paid, "all_positive", costs, (0.0, 0.0))
+    found = break_even_errors(positive, flagged, paid, "all_positive", costs, (0.0, 0.0))
     assert found.missed_positives is None
     assert found.wrong_positives == pytest.approx(0.8)

@@ -10,7 +10,7 @@ from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.costs import RowCosts
 from flipcost.core.decision import clean_cost
 from flipcost.core.dependence import mean_design
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 from flipcost.datasets import make_syn3d
 from flipcost.exceptions import DependenceWarning, FlipCostError
 from flipcost.metrics import cost_scorer
@@ -55,8 +55,8 @@ def test_intervals_cover_where_each_row_is_there_ten_times():
         noisy = flip_labels(data.target, 0.2, random_state=seed)
         with pytest.warns(DependenceWarning):
             model = fit(np.repeat(data.data, 10, 0), np.repeat(noisy, 10), noise_rate=0.2)
-        called, true = model.predict(test.data) == 1, test.target == 1
-        cost = np.mean(0.8 * (true & ~called) + 0.2 * (~true & called))
+        flagged, true = model.predict(test.data) == 1, test.target == 1
+        cost = np.mean(0.8 * (true & ~flagged) + 0.2 * (~true & flagged))
         covered += model.cost_interval_[0] <= cost <= model.cost_interval_[1]
     assert covered >= 0.9 * 40
 
@@ -70,8 +70,8 @@ def test_intervals_cover_with_groups():
         X, clean, groups = draw_groups(30, 20, rng)
         noisy = flip_labels(clean.astype(int), 0.1, random_state=seed)
         model = fit(X, noisy, groups=groups, noise_rate=0.1)
-        called = model.predict(X_test) == 1
-        cost = np.mean(0.8 * (true & ~called) + 0.2 * (~true & called))
+        flagged = model.predict(X_test) == 1
+        cost = np.mean(0.8 * (true & ~flagged) + 0.2 * (~true & flagged))
         covered += model.cost_interval_[0] <= cost <= model.cost_interval_[1]
         chosen.append(model.chosen_ == "rule")
     assert covered >= 0.9 * 40
@@ -192,12 +192,12 @@ def test_costs_of_calls_at_prices_by_row_cover_with_groups(rates):
         X, clean, groups, given = draw_priced(60, 10, rng)
         noisy, prices = clean ^ (rng.random(600) < np.where(clean, *rates)), RowCosts(*given.T)
 
-        def by_group(called, posterior, noisy=noisy, prices=prices, groups=groups):
-            values = unbiased_costs(noisy, called, prices, tuple(posterior.mean))
+        def by_group(flagged, posterior, noisy=noisy, prices=prices, groups=groups):
+            values = unbiased_costs(noisy, flagged, prices, tuple(posterior.mean))
             return mean_design(values, groups)
 
         for k, design in enumerate((by_group, None)):
-            found = clean_cost(noisy, X[:, 0] > -0.3, prices, known, call_design=design)
+            found = clean_cost(noisy, X[:, 0] > -0.3, prices, known, flag_design=design)
             held[k] += found.low <= truth <= found.high
     assert abs(held[0] / 250 - 0.95) < 3 * np.sqrt(0.95 * 0.05 / 250)
     assert held[1] / 250 < 0.8

@@ -58,14 +58,14 @@ def test_close_to_the_bayes_cost(cost, rate):
     """
     X, noisy, _ = noisy_syn3d(4000, rate, seed=3)
     test = make_syn3d(20_000, random_state=77)
-    called = FlipCostClassifier(cost=cost, random_state=0).fit(X, noisy).predict(test.data)
+    flagged = FlipCostClassifier(cost=cost, random_state=0).fit(X, noisy).predict(test.data)
     positive, eta = test.target > 0, test.eta
     price = np.where(positive, 1 - cost, cost)
 
-    def costs(calls):
-        return price * (calls != positive)
+    def costs(flags):
+        return price * (flags != positive)
 
-    bayes, ours = costs(eta > cost), costs(called > 0)
+    bayes, ours = costs(eta > cost), costs(flagged > 0)
     trivial = min(costs(np.ones(20_000, bool)).mean(), costs(np.zeros(20_000, bool)).mean())
     error = (ours - bayes).std() / np.sqrt(20_000)
     assert ours.mean() - bayes.mean() < 0.1 * (trivial - bayes.mean()) + 4 * error

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from flipcost import FlipCostClassifier
-from flipcost.core.rate_posterior import clean_share
+from flipcost.core.error_rates import clean_share
 from flipcost.noise import NoiseRate
 
 COST = 0.2
@@ -20,8 +20,8 @@ def missed_where_weak(n, seed):
 
 
 def paid(model, X, clean):
-    called = np.asarray(model.predict(X), dtype=bool)
-    return np.where(clean, (1 - COST) * ~called, COST * called).mean()
+    flagged = np.asarray(model.predict(X), dtype=bool)
+    return np.where(clean, (1 - COST) * ~flagged, COST * flagged).mean()
 
 
 def fitted(X, noisy, **options):

@@ -222,11 +222,11 @@ def test_prices_are_routed(name):
                 pipeline, X, NOISY, scoring=scorer, cv=2, params={"prices": BY_ROW}
             )
         by_own = pipeline.score(X, NOISY, prices=BY_ROW)
-        called = calls_of(pipeline, X, BY_ROW)
+        flagged = calls_of(pipeline, X, BY_ROW)
     prices = RowCosts(*BY_ROW.T)
     nobody = prices.paid(CLEAN == 1, np.zeros(len(X), bool)).mean()
     assert -found["test_score"].mean() < nobody
-    assert by_own == np.mean(called == NOISY)
+    assert by_own == np.mean(flagged == NOISY)
 
 
 @pytest.mark.parametrize("name", ["unbiased", "weighted", "forward"])
@@ -256,9 +256,9 @@ def test_one_sided_rows_have_one_answer():
     prices[:50, 2] = prices[:50, 0] + 1  # calling a positive costs more than missing it
     prices[50:100, 1] = 0.0  # false alarms are free
     for name in ("unbiased", "weighted", "forward"):
-        called = fitted(PRICED[name], X, NOISY, prices=prices).predict(X, prices=prices)
-        assert not called[:50].any()
-        assert called[50:100].all()
+        flagged = fitted(PRICED[name], X, NOISY, prices=prices).predict(X, prices=prices)
+        assert not flagged[:50].any()
+        assert flagged[50:100].all()
 
 
 def test_all_that_have_prices_are_saved(tmp_path):

@@ -86,8 +86,8 @@ def test_categories_are_learned_from(frame, features):
     y = rng.random(900) < np.where(city == "Rome", 0.85, 0.15)
     X = frame({"age": rng.normal(size=900), "city": city})
     model = FlipCostClassifier(0.5, features=features, random_state=0).fit(X, y)
-    called = model.predict(frame({"age": [0.0, 0.0, 0.0], "city": ["Rome", "Oslo", "Paris"]}))
-    assert called[:2].tolist() == [True, False]
+    flagged = model.predict(frame({"age": [0.0, 0.0, 0.0], "city": ["Rome", "Oslo", "Paris"]}))
+    assert flagged[:2].tolist() == [True, False]
 
 
 class Untouched(ClassifierMixin, BaseEstimator):

@@ -53,13 +53,13 @@ def test_each_row_is_compared_with_its_own_threshold(model):
     prices = COSTS.by_row(FRAME)
     eta = model.predict_proba(FRAME)[:, 1]
     assert model.chosen_ == "rule"
-    called = model.predict(FRAME) == 1
-    np.testing.assert_array_equal(called, eta > prices.threshold)
-    np.testing.assert_array_equal(called, model.decision_function(FRAME) > 0)
+    flagged = model.predict(FRAME) == 1
+    np.testing.assert_array_equal(flagged, eta > prices.threshold)
+    np.testing.assert_array_equal(flagged, model.decision_function(FRAME) > 0)
     for form in (prices, prices.table(), COSTS):
-        np.testing.assert_array_equal(model.predict(FRAME, prices=form) == 1, called)
+        np.testing.assert_array_equal(model.predict(FRAME, prices=form) == 1, flagged)
     routed = clone(model).set_params(cost=0.5).fit(FRAME, NOISY, prices=prices.table())
-    np.testing.assert_array_equal(routed.predict(FRAME, prices=prices.table()) == 1, called)
+    np.testing.assert_array_equal(routed.predict(FRAME, prices=prices.table()) == 1, flagged)
     assert routed.cost_estimate_ == model.cost_estimate_
     # Cheap rows need more certainty than expensive ones.
     swapped = model.predict(FRAME, prices=Costs(fn=1e9, fp=1))
@@ -69,8 +69,8 @@ def test_each_row_is_compared_with_its_own_threshold(model):
 def test_costs_are_money_and_cover_what_calls_cost_on_clean_labels(model):
     """The estimated cost is in the units of the prices and its interval holds the clean cost."""
     prices = COSTS.by_row(FRAME)
-    called = model.oof_probability_ > prices.threshold
-    truth = prices.paid(CLEAN == 1, called).mean()
+    flagged = model.oof_probability_ > prices.threshold
+    truth = prices.paid(CLEAN == 1, flagged).mean()
     low, high = model.cost_interval_
     assert low <= truth <= high
     assert low < model.cost_estimate_ < high
@@ -131,11 +131,11 @@ def test_prices_are_routed_through_cross_validation_and_pipelines():
             pipeline, FRAME, NOISY, scoring=scorer, cv=3, params={"prices": prices}
         )
         pipeline.fit(FRAME, NOISY, prices=prices)
-        called = pipeline.predict(FRAME, prices=prices)
+        flagged = pipeline.predict(FRAME, prices=prices)
         score = pipeline.score(FRAME, NOISY, prices=prices)
-    truth = COSTS.by_row(FRAME).paid(CLEAN == 1, called == 1).mean()
+    truth = COSTS.by_row(FRAME).paid(CLEAN == 1, flagged == 1).mean()
     assert -found["test_score"].mean() == pytest.approx(truth, rel=0.4)
-    assert score == np.mean(called == NOISY)
+    assert score == np.mean(flagged == NOISY)
 
 
 def test_scorers_read_prices_from_columns(model):
@@ -152,14 +152,14 @@ def test_scorers_read_prices_from_columns(model):
 
 def test_metrics_count_money():
     """Prices given to a metric, scalar or by row, are what it counts in."""
-    y, called = np.array([1, 1, 0, 0]), np.array([0, 1, 1, 0])
-    assert weighted_cost(y, called, Costs(fn=4, fp=1)) == pytest.approx(5)
-    assert weighted_cost(y, called, 0.2) == pytest.approx(1)
+    y, flagged = np.array([1, 1, 0, 0]), np.array([0, 1, 1, 0])
+    assert weighted_cost(y, flagged, Costs(fn=4, fp=1)) == pytest.approx(5)
+    assert weighted_cost(y, flagged, 0.2) == pytest.approx(1)
     by_row = Costs(fn=[7, 9, 1, 1], fp=[1, 1, 3, 1])
-    assert weighted_cost(y, called, by_row) == 10
-    assert weighted_cost(y, called, by_row, normalize=True, sample_weight=[1, 1, 0, 0]) == 3.5
+    assert weighted_cost(y, flagged, by_row) == 10
+    assert weighted_cost(y, flagged, by_row, normalize=True, sample_weight=[1, 1, 0, 0]) == 3.5
     with pytest.raises(ValueError, match="which no `margin` divides"):
-        weighted_cost(y, called, by_row, 2.0)
+        weighted_cost(y, flagged, by_row, 2.0)
 
 
 def test_any_classifier_is_cut_at_each_rows_threshold():
@@ -173,9 +173,9 @@ def test_any_classifier_is_cut_at_each_rows_threshold():
     eta = model.predict_proba(frame)[:, 1]
     inner = model.estimator_.predict_proba(frame)[:, 1]
     clear = (inner > rate[1]) & (inner < 1 - rate[0])
-    called = model.predict(frame) == 1
-    np.testing.assert_array_equal(called[clear], (eta > prices.threshold)[clear])
-    np.testing.assert_array_equal(called, model.decision_function(frame) > 0)
+    flagged = model.predict(frame) == 1
+    np.testing.assert_array_equal(flagged[clear], (eta > prices.threshold)[clear])
+    np.testing.assert_array_equal(flagged, model.decision_function(frame) > 0)
     naive = NoiseAwareThresholdClassifier(LogisticRegression(), COSTS).fit(frame, noisy)
     paid = [prices.paid(y == 1, m.predict(frame) == 1).mean() for m in (model, naive)]
     assert paid[0] < paid[1]
@@ -195,9 +195,9 @@ def test_checked_rows_and_prices_go_together():
     model = FlipCostClassifier(COSTS, features="linear", random_state=0)
     model.fit(FRAME, NOISY, trusted=trusted)
     prices = COSTS.by_row(FRAME)
-    called = model.oof_probability_ > prices.threshold
+    flagged = model.oof_probability_ > prices.threshold
     low, high = model.cost_interval_
-    assert low <= prices.paid(CLEAN == 1, called).mean() <= high
+    assert low <= prices.paid(CLEAN == 1, flagged).mean() <= high
 
 
 @pytest.mark.parametrize("rates", [None, 0.2, (0.3, 0.1)])
@@ -222,12 +222,12 @@ def test_learning_from_prices_by_row_pays(rates):
     ):
         with warnings.catch_warnings():
             warnings.simplefilter("ignore", DenoisingWarning)
-            called = [
+            flagged = [
                 clone(make).set_params(cost=cost).fit(train, noisy).predict(new) == 1
                 for cost in (COSTS, mean)
             ]
         own, one = (
-            np.where(calls, prices.alarm * (1 - eta), prices.miss * eta) for calls in called
+            np.where(flags, prices.alarm * (1 - eta), prices.miss * eta) for flags in flagged
         )
         saved = one - own
         assert saved.mean() > 3 * saved.std() / np.sqrt(len(saved)), type(make).__name__

@@ -162,9 +162,9 @@ def test_the_probability_crosses_the_cost_where_the_prediction_changes(name, pos
     probability = model.predict_proba(X)
     np.testing.assert_allclose(probability.sum(axis=1), 1, rtol=1e-15)
     assert probability.min() >= 0
-    called = model.predict(X) == pos_label
-    assert 0 < called.sum() < 400
-    np.testing.assert_array_equal(probability[:, pos_label] > cost, called)
+    flagged = model.predict(X) == pos_label
+    assert 0 < flagged.sum() < 400
+    np.testing.assert_array_equal(probability[:, pos_label] > cost, flagged)
     # Rows on either side of the hyperplane, as near as the arithmetic can distinguish them.
     w = model.coef_[0]
     foot = -model.intercept_[0] * w / (w @ w)

@@ -280,13 +280,13 @@ def test_denoised_cost_finds_the_clean_choice():
     clean = []
     for candidate in denoised.cv_results_["params"]:
         folds = StratifiedKFold(5).split(X, noisy)
-        called = np.empty(len(X), bool)
+        flagged = np.empty(len(X), bool)
         for train, test in folds:
-            called[test] = (
+            flagged[test] = (
                 UnevenMarginClassifier(**candidate).fit(X[train], noisy[train]).predict(X[test])
             )
         clean.append(
-            -float(measure(ConfusionCounts.from_labels(positive, called).counts, "cost", 0.2))
+            -float(measure(ConfusionCounts.from_labels(positive, flagged).counts, "cost", 0.2))
         )
     np.testing.assert_allclose(denoised.cv_results_["mean_test_score"], clean, atol=0.016)
     assert np.abs(observed.cv_results_["mean_test_score"] - clean).max() > 0.05

@@ -24,7 +24,7 @@ from flipcost.noise import flip_labels
 
 
 @pytest.fixture(scope="module")
-def calls():
+def flags():
     """Labels, predictions and weights."""
     rng = np.random.default_rng(0)
     y = rng.integers(0, 2, 200)
@@ -43,9 +43,9 @@ def exact_noise(y, yhat, rho_pos, rho_neg, times=10):
     return noisy, y, yhat
 
 
-def test_scores_agree_with_scikit_learn(calls):
+def test_scores_agree_with_scikit_learn(flags):
     """AM is balanced accuracy and F is F1, weights and positive class included."""
-    y, yhat, weight = calls
+    y, yhat, weight = flags
     for w in (None, weight):
         assert am_score(y, yhat, sample_weight=w) == pytest.approx(
             balanced_accuracy_score(y, yhat, sample_weight=w)
@@ -56,9 +56,9 @@ def test_scores_agree_with_scikit_learn(calls):
             )
 
 
-def test_weighted_cost_is_the_papers_sum(calls):
+def test_weighted_cost_is_the_papers_sum(flags):
     """It is (1 - cost) FN + (cost / margin) FP, of rows or of weights, or their mean."""
-    y, yhat, weight = calls
+    y, yhat, weight = flags
     fn, fp = (y == 1) & (yhat == 0), (y == 0) & (yhat == 1)
     assert weighted_cost(y, yhat, 0.2, 0.5) == pytest.approx(0.8 * fn.sum() + 0.4 * fp.sum())
     by_weight = 0.8 * weight[fn].sum() + 0.2 * weight[fp].sum()
@@ -73,9 +73,9 @@ def test_weighted_cost_is_the_papers_sum(calls):
 
 
 @pytest.mark.parametrize("rates", [(0.2, 0.2), (0.3, 0.1)])
-def test_denoising_undoes_the_expected_noise(calls, rates):
+def test_denoising_undoes_the_expected_noise(flags, rates):
     """When exactly the expected labels are flipped, the clean figures come back."""
-    noisy, y, yhat = exact_noise(*calls[:2], *rates)
+    noisy, y, yhat = exact_noise(*flags[:2], *rates)
     counts = denoised_confusion(noisy, yhat, rates)
     clean = denoised_confusion(y, yhat, None)
     assert np.allclose(counts, clean, atol=0.5 / (1 - sum(rates)))  # each cell rounds by half a row
@@ -86,9 +86,9 @@ def test_denoising_undoes_the_expected_noise(calls, rates):
     assert am_score(noisy, yhat, noise_rate=rates) == pytest.approx(am_score(y, yhat), abs=0.002)
 
 
-def test_denoised_cost_is_weighted_cost_without_noise(calls):
+def test_denoised_cost_is_weighted_cost_without_noise(flags):
     """At rate None the value is the cost itself, within its interval, in the same units."""
-    y, yhat, weight = calls
+    y, yhat, weight = flags
     for normalize in (False, True):
         found = denoised_cost(y, yhat, 0.2, None, normalize=normalize, sample_weight=weight)
         cost = weighted_cost(y, yhat, 0.2, normalize=normalize, sample_weight=weight)
@@ -181,7 +181,7 @@ def test_labels_of_any_kind_and_one_kind_only():
         f_score([0, 1], [0, 1, 1])
 
 
-def test_scorers_are_the_measures_with_larger_better(calls):
+def test_scorers_are_the_measures_with_larger_better(flags):
     """Inside cross-validation they give the mean cost, AM and F of each fold."""
     data = make_syn3d(300, random_state=0)
     X, y = data.data, data.target

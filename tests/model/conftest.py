@@ -18,7 +18,7 @@ from flipcost import (
 )
 from flipcost.model.convert import formula_of
 from flipcost.tables.encoder import Encoder
-from flipcost.tables.steps import PlainColumns, TableEncoder
+from flipcost.tables.pipelines import PlainColumns, TableEncoder
 
 # Columns that no model learns from.
 OTHERS = ("key", "the price")

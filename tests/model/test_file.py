@@ -18,7 +18,6 @@ import flipcost as fc
 from flipcost.exceptions import ModelFileError
 from flipcost.export import to_onnx, to_sql
 from flipcost.model import Formula
-from flipcost.model.file import from_bytes
 from flipcost.model.schema import (
     Column,
     Decision,
@@ -29,6 +28,7 @@ from flipcost.model.schema import (
     NumberTerm,
     TreeData,
 )
+from flipcost.model.storage import from_bytes
 
 ROWS = pa.table(
     {

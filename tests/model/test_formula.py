@@ -109,8 +109,8 @@ def test_a_constant_is_given_always(data, chosen):
     session = onnxruntime.InferenceSession(
         to_onnx(model).SerializeToString(), providers=["CPUExecutionProvider"]
     )
-    called = session.run(["flagged"], {f"x{k}": X[:9, k : k + 1] for k in range(3)})[0]
-    assert called.tolist() == model.predict(X[:9]).tolist()
+    flagged = session.run(["flagged"], {f"x{k}": X[:9, k : k + 1] for k in range(3)})[0]
+    assert flagged.tolist() == model.predict(X[:9]).tolist()
 
 
 @pytest.mark.parametrize("write", [to_sql, to_onnx, to_json])

@@ -37,10 +37,10 @@ def run(graph, inputs):
 
 def test_onnxruntime_gives_the_same_probabilities_and_decisions(model, fresh, expected_of):
     """To 1e-9, missing and unseen values included."""
-    probability, called, prediction = run(to_onnx(model), feeds(model, fresh))
+    probability, flagged, prediction = run(to_onnx(model), feeds(model, fresh))
     expected, labels = expected_of(model, fresh)
     np.testing.assert_allclose(probability, expected, rtol=0, atol=1e-9)
-    assert called.tolist() == (labels == formula_of(model).pos_label).tolist()
+    assert flagged.tolist() == (labels == formula_of(model).pos_label).tolist()
     assert prediction.tolist() == labels.tolist()
 
 

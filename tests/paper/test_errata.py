@@ -166,8 +166,8 @@ def test_e4_example_1_has_disjoint_supports():
     p, alpha, rho = 0.2, 0.25, 0.3
     mass, eta = np.array([p, 1 - p]), np.array([1.0, 0.0])
 
-    def cost(called):
-        return float(mass @ np.where(called, alpha * (1 - eta), (1 - alpha) * eta))
+    def cost(flagged):
+        return float(mass @ np.where(flagged, alpha * (1 - eta), (1 - alpha) * eta))
 
     assert cost(eta > alpha) == 0.0
     assert np.isclose(cost(noisy(eta, rho) > alpha), 0.2)
@@ -519,17 +519,17 @@ def test_e21_relabelling_and_the_second_scheme():
     """Exchanging the classes turns the cost round; one half needs the rate for other costs."""
     eta = np.linspace(0.01, 0.99, 99)
     alpha, rho = 0.2, 0.3
-    called = eta > alpha
-    assert np.array_equal(~(1 - eta >= 1 - alpha), called)
-    assert not np.array_equal(~(1 - eta >= alpha), called)
+    flagged = eta > alpha
+    assert np.array_equal(~(1 - eta >= 1 - alpha), flagged)
+    assert not np.array_equal(~(1 - eta >= alpha), flagged)
     # Elkan: negatives times r move the threshold r / (1 + r) to one half; on noisy labels that is
     # another decision, and the threshold that gives the clean one takes the rate.
     r = alpha / (1 - alpha)
     flipped = noisy(eta, rho)
     thinned = flipped / (flipped + r * (1 - flipped)) > 0.5
     assert np.array_equal(thinned, flipped > alpha)
-    assert not np.array_equal(thinned, called)
-    assert np.array_equal(flipped > noisy(alpha, rho), called)
+    assert not np.array_equal(thinned, flagged)
+    assert np.array_equal(flipped > noisy(alpha, rho), flagged)
 
 
 def test_e22_resampled_folds_reward_calling_all_positive():
@@ -566,8 +566,8 @@ def test_e25_extended_symmetry_is_sufficient():
     rng = np.random.default_rng(0)
     mass, eta, rho = rng.dirichlet(np.ones(8)), rng.random(8), 0.3
 
-    def four_costs(called, eta, fn, fp, tp, tn):
-        positive, negative = np.where(called, tp, fn), np.where(called, fp, tn)
+    def four_costs(flagged, eta, fn, fp, tp, tn):
+        positive, negative = np.where(flagged, tp, fn), np.where(flagged, fp, tn)
         return float(mass @ (eta * positive + (1 - eta) * negative))
 
     for symmetric, costs in ((True, (5, 3, 3, 1)), (False, (5, 3, 1, 2))):
@@ -577,11 +577,11 @@ def test_e25_extended_symmetry_is_sufficient():
         assert (fn - tp == fp - tn) is symmetric
         constants = {
             round(
-                four_costs(called, noisy(eta, rho), *costs)
-                - (1 - 2 * rho) * four_costs(called, eta, *costs),
+                four_costs(flagged, noisy(eta, rho), *costs)
+                - (1 - 2 * rho) * four_costs(flagged, eta, *costs),
                 9,
             )
-            for called in rng.random((20, 8)) < 0.5
+            for flagged in rng.random((20, 8)) < 0.5
         }
         assert (len(constants) == 1) is symmetric
 

@@ -39,13 +39,13 @@ def test_example_1_by_simulation():
     y = rng.random(n) < p
     x = np.where(y, rng.uniform(0, p, n), rng.uniform(1 - p, 1, n))
     flipped = y ^ (rng.random(n) < 0.3)
-    called = {}
+    flagged = {}
     for name, labels in (("clean", y), ("noisy", flipped)):
         # The best rule on each support: is the share of positive labels there above the cost?
         low = x < 0.5
         share = np.where(low, labels[low].mean(), labels[~low].mean())
-        called[name] = share > cost
-    for name, positive in called.items():
+        flagged[name] = share > cost
+    for name, positive in flagged.items():
         paid = np.where(y & ~positive, 1 - cost, np.where(~y & positive, cost, 0.0))
         error = 5 * paid.std() / math.sqrt(n)
         assert abs(paid.mean() - example_1()[f"{name} cost"].corrected) <= error
@@ -55,8 +55,8 @@ def test_example_2_by_brute_force():
     """The clean optimum of Example 2 is (-12, -8], found by trying every bias."""
     x, y, cost = np.array([3, 8, 12]), np.array([-1, -1, 1]), 0.3
     grid = np.arange(-15, 0.125, 0.125)
-    called = x + grid[:, None] > 0
-    paid = np.where(called, cost * (y < 0), (1 - cost) * (y > 0)).mean(axis=1)
+    flagged = x + grid[:, None] > 0
+    paid = np.where(flagged, cost * (y < 0), (1 - cost) * (y > 0)).mean(axis=1)
     best = grid[paid == 0]
     example = example_2()
     assert best.min() > example["clean best b, above"].corrected

@@ -184,11 +184,11 @@ def test_even_margin_can_be_drawn_by_default(cost):
     """Whichever class is expensive, margin 1 is reached, and honours the cost."""
     data = make_syn3d(4000, random_state=0)
     drawn = CostResamplingClassifier(cost=cost, margin=1.0, random_state=0)
-    calls = drawn.fit(data.data, data.target).predict(data.data) == data.target.max()
+    flags = drawn.fit(data.data, data.target).predict(data.data) == data.target.max()
     best = data.eta > cost
     assert drawn.relabeled_ == (cost > 0.5)
     # Half the rows of a class are thrown away at most; the boundary is off by 1 / sqrt(n).
-    assert np.mean(calls != best) < 3 / np.sqrt(2000)
+    assert np.mean(flags != best) < 3 / np.sqrt(2000)
 
 
 def test_what_cannot_be_drawn_is_refused(noisy):

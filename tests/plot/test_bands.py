@@ -8,7 +8,7 @@ import pytest
 from flipcost import Costs, FlipCostClassifier
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import net_benefit_curve, price_curve
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 from flipcost.plot import DecisionCurveDisplay, LiftDisplay, PriceCurveDisplay, ProfitDisplay
 
 mpl.use("Agg")

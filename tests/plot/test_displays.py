@@ -40,8 +40,8 @@ def test_the_cost_curve_is_the_cost_at_each_threshold(fitted):
     eta = model.predict_proba(X)[:, 1]
     for k in (9, 49, 80):
         cost = display.costs[k]
-        calls = np.where(eta > cost, 1, -1)
-        assert display.values[k] == pytest.approx(weighted_cost(y, calls, cost) / len(y))
+        flags = np.where(eta > cost, 1, -1)
+        assert display.values[k] == pytest.approx(weighted_cost(y, flags, cost) / len(y))
     share = np.mean(y == 1)
     np.testing.assert_allclose(
         display.constants, np.minimum((1 - display.costs) * share, display.costs * (1 - share))

@@ -7,7 +7,7 @@ from scipy.special import expit
 from flipcost import FlipCostClassifier
 from flipcost.core.checked_rows import CheckedRows, given_label
 from flipcost.core.costs import RowCosts
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.recheck import draw_rows, spread_order, value_checks
 from flipcost.metrics import weighted_cost
 from flipcost.recheck import next_rows
@@ -42,7 +42,7 @@ def test_costs_are_covered_after_three_rounds_of_chosen_rows():
         eta = expit(2 * score - 1)
         clean = rng.random(3000) < eta
         labels = clean & (rng.random(3000) < expit(1 + score))
-        called = eta > COST
+        flagged = eta > COST
         rows = np.empty(0, dtype=np.intp)
         for number in range(3):
             checked = CheckedRows(rows, clean[rows]) if len(rows) else None
@@ -52,9 +52,9 @@ def test_costs_are_covered_after_three_rounds_of_chosen_rows():
         expected = given_label(eta, labels, rates.mean)
         checked = CheckedRows(rows, clean[rows])
         found = checked.cost(
-            positive=labels, called=called, expected=expected, score=eta, costs=RowCosts.of(COST)
+            positive=labels, flagged=flagged, expected=expected, score=eta, costs=RowCosts.of(COST)
         )
-        paid = np.mean(np.where(clean, (1 - COST) * ~called, COST * called))
+        paid = np.mean(np.where(clean, (1 - COST) * ~flagged, COST * flagged))
         held += found.low <= paid <= found.high
         off.append(found.value - paid)
     assert held >= 33
@@ -124,10 +124,10 @@ def _gain(choice, checked, labels, eta, truth, posterior):
     """Return what deciding by ranges of the score saves once rows were checked."""
     after = value_checks(labels, eta, posterior, 0.3, 1, checked=checked)
     place = choice.cells.bin[choice.cells.cell]
-    calls = []
+    flags = []
     for known in (choice.posterior, after.posterior):
         share = known.draws(500).mean(axis=0)[known.cells.cell]
         by_bin = np.bincount(place, share) / np.maximum(np.bincount(place), 1)
-        calls.append(by_bin[place] > 0.3)
-    paid = [np.mean(np.where(c, 0.3 * (1 - truth), 0.7 * truth)) for c in calls]
+        flags.append(by_bin[place] > 0.3)
+    paid = [np.mean(np.where(c, 0.3 * (1 - truth), 0.7 * truth)) for c in flags]
     return paid[0] - paid[1]

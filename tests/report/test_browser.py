@@ -16,12 +16,12 @@ from flipcost.core.clean_means import LabelSums, cost_sums, denoised_mean
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import Costs, RowCosts
 from flipcost.core.curves import confusion_cells, per_row_cost
-from flipcost.core.decision import bayes_calls, decide
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.decision import bayes_flags, decide
+from flipcost.core.error_rates import RatePosterior
 from flipcost.report.charts import BOTTOM, TOP
-from flipcost.report.parts import make_price
 from flipcost.report.payload import make_payload
 from flipcost.report.render import render_report
+from flipcost.report.sections import make_price
 from flipcost.words import span
 from tests.audit.helpers import noisy_table
 
@@ -232,7 +232,7 @@ def test_the_calls_of_every_candidate_can_be_seen(browser, case):
     open_page(browser, path)
     for place, candidate in enumerate(result.candidates):
         browser.execute_script(
-            "const s = document.getElementById('calls-of'); s.value = arguments[0];"
+            "const s = document.getElementById('confusion-of'); s.value = arguments[0];"
             "s.dispatchEvent(new Event('change'));",
             str(place),
         )
@@ -456,11 +456,11 @@ def test_the_capacity_slider_moves_calls_and_what_they_save(browser, case):
     open_page(browser, path)
     said = [
         browser.execute_script(
-            "const slider = document.getElementById('depth-slider');"
+            "const slider = document.getElementById('capacity-slider');"
             f"slider.value = slider.{end};"
             "slider.dispatchEvent(new Event('input'));"
             "return [slider.getAttribute('aria-valuetext'),"
-            "document.getElementById('depth-said').textContent]"
+            "document.getElementById('capacity-said').textContent]"
         )
         for end in ("min", "max")
     ]
@@ -535,7 +535,7 @@ def test_figures_at_prices_by_row_are_the_librarys(browser, by_row, index, part)
     eta = model.oof_probability_
     chosen = decide(labels, eta, scaled, model.rate_posterior_).chosen
     assert result.best.key == "flipcost"
-    sums = cost_sums(labels, bayes_calls(eta, scaled, chosen), scaled)
+    sums = cost_sums(labels, bayes_flags(eta, scaled, chosen), scaled)
     value, low, high = figures(browser, "out-now")
     assert value == pytest.approx(1000 * float(sums.by_rate(known)[0]), rel=1e-6, abs=1e-6)
     assert 0 <= low <= value <= high
@@ -553,17 +553,17 @@ def test_keys_move_the_capacity(browser, by_row):
     result, path, _ = by_row
     open_page(browser, path)
     unfold(browser)
-    slider = browser.find_element(By.ID, "depth-slider")
+    slider = browser.find_element(By.ID, "capacity-slider")
     curve = result.decisions.curve
     # It begins at what was asked for, and says of it what the answer does.
     assert slider.get_attribute("aria-valuetext") == "60 (10.0%)"
-    profit = browser.find_element(By.ID, "depth-said").get_attribute("data-profit")
+    profit = browser.find_element(By.ID, "capacity-said").get_attribute("data-profit")
     assert float(profit) == pytest.approx(result.decisions.flagged[0].profit.value, rel=1e-4)
     slider.send_keys(Keys.HOME)
     for k in (0, 1, 2):
         said = slider.get_attribute("aria-valuetext")
         assert said == f"{round(curve.depth[k] * 600):,} ({100 * curve.depth[k]:.1f}%)"
-        profit = browser.find_element(By.ID, "depth-said").get_attribute("data-profit")
+        profit = browser.find_element(By.ID, "capacity-said").get_attribute("data-profit")
         assert float(profit) == pytest.approx(600 * curve.clean["profit"][k, 0], rel=1e-4)
         slider.send_keys(Keys.ARROW_RIGHT)
     slider.send_keys(Keys.END)

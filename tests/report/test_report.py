@@ -134,7 +134,7 @@ def test_labels_that_may_be_clean_are_not_said_to_be_noisy(name, badge):
 def test_pictures_of_decisions_are_drawn_and_told(result):
     """Depth, prices and what was asked have parts of their own, with data for their sliders."""
     html = render_report(result).replace("\u00a0", " ")
-    for name in ("depth-profit", "price-price"):
+    for name in ("capacity-profit", "price-price"):
         assert f'id="{name}"' in html
-    assert 'id="depth-slider"' in html
+    assert 'id="capacity-slider"' in html
     assert 'id="part-asked"' not in html  # nothing was asked

@@ -10,8 +10,8 @@ import pytest
 from flipcost.audit import audit
 from flipcost.core.costs import Costs
 from flipcost.recheck import read_checked, rows_as_text
-from flipcost.report.parts import make_check, make_history
 from flipcost.report.render import render_report
+from flipcost.report.sections import make_check, make_history
 from tests.audit.helpers import noisy_table
 from tests.report.test_browser import browser, open_page  # noqa: F401 - a fixture
 

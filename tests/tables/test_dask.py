@@ -17,9 +17,9 @@ from flipcost.core.folds import hash_folds
 from flipcost.core.moments import fold_moments
 from flipcost.exceptions import SourceError
 from flipcost.tables import dask as cluster_dask
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.rows import Layout
 from flipcost.tables.scan import dask_client, scan_dask, scan_parquet
-from flipcost.tables.steps import TableEncoder
 from tests.tables.cluster import local_cluster
 from tests.tables.conftest import NAMES, Rows
 

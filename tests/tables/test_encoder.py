@@ -9,8 +9,8 @@ from sklearn.preprocessing import StandardScaler
 from flipcost import ClassMoments, UnevenMarginClassifier
 from flipcost.exceptions import SourceError, TableError
 from flipcost.tables.encoder import Encoder
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.scan import scan_batches
-from flipcost.tables.steps import TableEncoder
 
 
 @pytest.fixture(scope="module")

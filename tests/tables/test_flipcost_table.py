@@ -171,8 +171,8 @@ def test_costs_of_a_sample_agree_with_all_rows():
     assert some.sample_.positive.sum() == noisy.sum()
     wide, narrow = (model.rule_cost_.high - model.rule_cost_.low for model in (some, every))
     assert 0.9 * narrow < wide < 3 * narrow
-    called = some.predict(X)
-    cost = np.mean(np.where(clean, 0.95 * (called == 0), 0.05 * (called == 1)))
+    flagged = some.predict(X)
+    cost = np.mean(np.where(clean, 0.95 * (flagged == 0), 0.05 * (flagged == 1)))
     assert some.rule_cost_.low < cost < some.rule_cost_.high
 
 

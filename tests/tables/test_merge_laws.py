@@ -8,8 +8,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from flipcost.tables.encoder import Encoder
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.scan import scan_batches
-from flipcost.tables.steps import TableEncoder
 
 ROWS = st.lists(
     st.tuples(st.floats(-100, 100), st.sampled_from(["a", "b"]), st.integers(0, 3)),

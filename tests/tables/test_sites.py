@@ -6,8 +6,8 @@ import pytest
 
 from flipcost import ClassMoments, UnevenMarginClassifier
 from flipcost.tables.encoder import Encoder
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.scan import scan_batches
-from flipcost.tables.steps import TableEncoder
 
 
 @pytest.fixture(scope="module")

@@ -13,10 +13,10 @@ import pytest
 from flipcost.exceptions import TableError
 from flipcost.tables.columns import describe_column
 from flipcost.tables.encoder import Encoder
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.reading import read_batches, read_table
 from flipcost.tables.roles import read_labels, two_classes
 from flipcost.tables.sniff import sniff
-from flipcost.tables.steps import TableEncoder
 
 
 @pytest.mark.parametrize(

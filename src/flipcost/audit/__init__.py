@@ -11,11 +11,11 @@ from typing import TYPE_CHECKING, Any
 
 if TYPE_CHECKING:
     from flipcost.audit._columns import check_width
-    from flipcost.audit._decisions import RangeFound
     from flipcost.audit._explain import Effect
     from flipcost.audit._findings import Findings, price_words
     from flipcost.audit._models import Candidate, cost_grid
     from flipcost.audit._options import MODELS, AuditOptions
+    from flipcost.audit._questions import RangeFound
     from flipcost.audit._run import audit, audit_files, audit_sql
 
 __all__ = [
@@ -36,7 +36,7 @@ __all__ = [
 # Where these are: help is printed without what takes long to import.
 _WHERE = {
     "_columns": ("check_width",),
-    "_decisions": ("RangeFound",),
+    "_questions": ("RangeFound",),
     "_explain": ("Effect",),
     "_findings": ("Findings", "price_words"),
     "_models": ("Candidate", "cost_grid"),

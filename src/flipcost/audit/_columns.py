@@ -17,9 +17,9 @@ from flipcost.recheck import CheckedAnswers
 from flipcost.tables.arrow import concatenate, take_column
 from flipcost.tables.columns import check_features, unusable_columns
 from flipcost.tables.encoder import Encoder, describe
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.roles import are_numbers, label_codes, plain_labels, price_columns
 from flipcost.tables.sniff import check_names, repeated_names
-from flipcost.tables.steps import TableEncoder
 
 if TYPE_CHECKING:
     from collections.abc import Sequence

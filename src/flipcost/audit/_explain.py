@@ -87,7 +87,7 @@ class Effect:
         Values along the column, and the mean probability of the positive label at each; levels of
         a category from the least probable to the most.
     moved : ndarray of shape (K, 2, 2)
-        By how much the shares of rows, by label and call, change when its values are shuffled, at
+        By how much the shares of rows, by label and flag, change when its values are shuffled, at
         each of the costs that were asked about.
     """
 
@@ -161,7 +161,7 @@ def column_effects(
     rng : numpy.random.Generator
         Draws the rows over which effects are averaged.
     count : callable
-        From log-odds of rows, and where these are, to their shares by label and call at some costs,
+        From log-odds of rows, and where these are, to their shares by label and flag at some costs,
         of shape (K, 2, 2).
     worth : callable
         From changes of such shares to what they cost.

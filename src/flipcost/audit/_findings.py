@@ -18,19 +18,19 @@ from flipcost.core.noise import rate_pair
 from flipcost.exceptions import FlipCostError
 
 if TYPE_CHECKING:
-    from flipcost.audit._decisions import Decisions
     from flipcost.audit._explain import ColumnFacts, Effect, Suspect
     from flipcost.audit._labels import PooledLabels
     from flipcost.audit._leaks import Leak
     from flipcost.audit._models import Candidate
+    from flipcost.audit._questions import Decisions
     from flipcost.audit._recheck import Recheck
     from flipcost.core.arrays import Array
     from flipcost.core.checked_rows import RateBand
     from flipcost.core.costs import Costs
     from flipcost.core.curves import LabelBins
+    from flipcost.core.error_rates import RatePosterior
     from flipcost.core.label_errors import BreakEven, LabelErrors, State
     from flipcost.core.noise import NoiseRate
-    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators.flipcost.scores import ScoreParts
 
 SCHEMA_VERSION = 2

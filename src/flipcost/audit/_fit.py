@@ -16,9 +16,9 @@ from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.clean_means import unbiased_costs
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import area_under_curve
-from flipcost.core.decision import bayes_calls, count_calls
+from flipcost.core.decision import bayes_flags, count_flags
 from flipcost.core.dependence import cell_design, grouped_squares, mean_design
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 from flipcost.estimators import flipcost
 from flipcost.estimators.flipcost.scores import GivenScores
 from flipcost.exceptions import FlipCostError, TableError
@@ -108,29 +108,29 @@ class EvaluationRows:
         return self.scored.checked
 
     @cached_property
-    def call_squares(self) -> Callable[[Flags], Array] | None:
-        """From calls to the squared weights of their table, where rows depend on each other."""
+    def flag_squares(self) -> Callable[[Flags], Array] | None:
+        """From flags to the squared weights of their table, where rows depend on each other."""
         if self.groups is None:
             return None
         return grouped_squares(self.positive, self.groups, self.weight, self.level)
 
-    def table(self, called: Flags) -> ConfusionCounts:
-        """Return the table of labels against calls."""
-        return count_calls(self.positive, called, self.weight, self.call_squares)
+    def table(self, flagged: Flags) -> ConfusionCounts:
+        """Return the table of labels against flags."""
+        return count_flags(self.positive, flagged, self.weight, self.flag_squares)
 
     def design(
         self,
-        called: Flags,
+        flagged: Flags,
         costs: RowCosts,
         posterior: RatePosterior = AS_RECORDED,
         rival: Flags | None = None,
         labels: Flags | None = None,
     ) -> float:
-        """Return the design effect of what calls cost, or save over those of a rival."""
+        """Return the design effect of what flags cost, or save over those of a rival."""
         if self.groups is None:
             return 1.0
         labels = self.positive if labels is None else labels
-        values = unbiased_costs(labels, called, costs, tuple(posterior.mean), rival)
+        values = unbiased_costs(labels, flagged, costs, tuple(posterior.mean), rival)
         return mean_design(values, self.groups, self.weight, self.level)
 
     def cell_design(self, cells: Indices) -> float:
@@ -272,8 +272,8 @@ class AuditData:
     def design(self) -> float:
         """Design effect of the error rates, or of what the rule costs if that is larger."""
         rows, model = self.rows, self.classifier
-        called = bayes_calls(model.oof_probability_, self.money)
-        in_costs = rows.design(called, self.money, self.if_random)
+        flagged = bayes_flags(model.oof_probability_, self.money)
+        in_costs = rows.design(flagged, self.money, self.if_random)
         return max(1.0, len(rows.positive) / model.n_effective_, in_costs)
 
 
@@ -351,7 +351,7 @@ def fit(
     )
     probability = classifier.oof_probability_
     clean = classifier.clean_probability(probability)
-    flagged = bayes_calls(probability, rows.costs, classifier.chosen_)
+    flagged = bayes_flags(probability, rows.costs, classifier.chosen_)
     pool = SuspectPool(frame, rows.numbers, positive, clean, int(np.count_nonzero(flagged)))
     if not drawn.is_all:
         pool = _with_others(source, pool, maker, classifier)

@@ -23,7 +23,7 @@ from flipcost.core.clean_means import cost_sums, denoised_mean, paired_saving
 from flipcost.core.confusion import ConfusionCounts, Interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import break_even, confusions_at_costs
-from flipcost.core.decision import bayes_calls, choose_at_factors, clean_cost
+from flipcost.core.decision import bayes_flags, choose_at_factors, clean_cost
 from flipcost.core.dependence import training_rows
 from flipcost.core.folds import random_folds, usual_folds
 from flipcost.core.moments import ClassMoments, fold_moments, merge_others
@@ -48,7 +48,7 @@ if TYPE_CHECKING:
 
     from flipcost.audit._fit import AuditData, CleanRows, EvaluationRows
     from flipcost.core.arrays import Array, Flags
-    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.error_rates import RatePosterior
 
 
 # Penalties of the closed form, on standardised features.
@@ -208,10 +208,10 @@ class _Comparison:
                 for left, flagged in ((miss.counts, alarm.counts), (miss.squares, alarm.squares))
             )
             paid = ConfusionCounts(counts, self.rows.design(flagged, self.own) * squares)
-        if self.rows.call_squares is not None:
+        if self.rows.flag_squares is not None:
             # Rows that depend on each other count for fewer, here as at the user's costs.
             plain = ConfusionCounts.from_labels(self.positive, flagged, self.weight).squares
-            known = self.rows.call_squares(flagged)
+            known = self.rows.flag_squares(flagged)
             ratio = np.divide(known, plain, out=np.ones((2, 2)), where=plain > 0)
             tables = ConfusionCounts(tables.counts, ratio * tables.squares)
         return Candidate(key, label, flagged, tables, predict, estimator=estimator, paid=paid)
@@ -233,8 +233,8 @@ class _Comparison:
             key,
             label,
             self.flagged_above(break_even(probability, self.own)),
-            bayes_calls(probability, self.own),
-            lambda test, costs: bayes_calls(of_test(test), costs),
+            bayes_flags(probability, self.own),
+            lambda test, costs: bayes_flags(of_test(test), costs),
             estimator,
         )
 
@@ -277,7 +277,7 @@ def _flipcost(made: _Comparison) -> Candidate:
         found = model.predict(data.maker.inputs(test.frame, model), **given)
         return np.asarray(found == model.pos_label)
 
-    flagged = bayes_calls(eta, made.own, answers[made.index])
+    flagged = bayes_flags(eta, made.own, answers[made.index])
     return made.candidate("flipcost", "flipcost model", count, flagged, predict)
 
 
@@ -511,7 +511,7 @@ def _clean_cost(data: AuditData, posterior: RatePosterior, flagged: Flags) -> In
         table=rows.table(flagged),
         checked=rows.checked,
         probability=data.classifier.oof_probability_,
-        call_design=lambda flagged, posterior: _design(rows, flagged, posterior),
+        flag_design=lambda flagged, posterior: _design(rows, flagged, posterior),
         level=rows.level,
     )
 
@@ -532,8 +532,8 @@ def _saving(
     expected = given_label(score, rows.positive, posterior.mean)
     low, high = rows.checked.saving_interval(
         positive=rows.positive,
-        called=winner.flagged,
-        rival_called=rival.flagged,
+        flagged=winner.flagged,
+        rival_flagged=rival.flagged,
         expected=expected,
         score=score,
         costs=rows.costs,

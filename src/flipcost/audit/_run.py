@@ -12,7 +12,6 @@ from sklearn.base import clone
 from sklearn.pipeline import Pipeline
 
 from flipcost.audit._columns import find_columns, learn_columns
-from flipcost.audit._decisions import more_decisions
 from flipcost.audit._explain import column_facts, explain_columns, find_suspects, row_score
 from flipcost.audit._findings import (
     Findings,
@@ -27,6 +26,7 @@ from flipcost.audit._labels import find_labels, known_rate, label_warnings, pool
 from flipcost.audit._leaks import find_leaks, in_sample_doubt
 from flipcost.audit._models import compare, cost_grid, is_fitted
 from flipcost.audit._options import AuditOptions
+from flipcost.audit._questions import more_decisions
 from flipcost.audit._recheck import plan_recheck
 from flipcost.audit._sources import FilesInPasses, TableInEngine, TableInMemory, say_nothing
 from flipcost.core.arrays import largest_first
@@ -46,12 +46,12 @@ from flipcost.exceptions import (
 from flipcost.tables.arrow import as_arrow
 from flipcost.tables.files import open_files
 from flipcost.tables.paths import is_many
+from flipcost.tables.pipelines import PlainColumns
 from flipcost.tables.roles import Roles
 from flipcost.tables.rows import Piece
 from flipcost.tables.sample import SAMPLE_ROWS, sample_size
 from flipcost.tables.scan import dask_client, sql_engine
 from flipcost.tables.sniff import sniff
-from flipcost.tables.steps import PlainColumns
 
 if TYPE_CHECKING:
     from collections.abc import Callable

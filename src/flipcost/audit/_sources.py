@@ -18,7 +18,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from flipcost.core.decision import bayes_calls
+from flipcost.core.decision import bayes_flags
 from flipcost.exceptions import SourceError, TableError, shorten
 from flipcost.tables.arrow import as_arrow, as_text, take_column
 from flipcost.tables.engine_table import MOST_LABELS, EngineTable, shares_of
@@ -49,8 +49,8 @@ if TYPE_CHECKING:
     from flipcost.tables.engine import Engine
     from flipcost.tables.files import FileSet
     from flipcost.tables.passes import Progress
+    from flipcost.tables.pipelines import TableEncoder
     from flipcost.tables.roles import Roles
-    from flipcost.tables.steps import TableEncoder
 
     Say: TypeAlias = Callable[[str], object]
 
@@ -387,7 +387,7 @@ class ScoreTask:
             found = model.predict_proba(self.maker.inputs(made.frame, model))
             costs = row_prices(self.prices, made.frame, "The table")
         found = found[:, model.classes_.tolist().index(model.pos_label)]
-        flagged = bayes_calls(found, self.prices if costs is None else costs, model.chosen_)
+        flagged = bayes_flags(found, self.prices if costs is None else costs, model.chosen_)
         probability = model.clean_probability(found)
         positive = made.labels == model.pos_label
         keys = (np.where(positive, probability, 1 - probability) * _FINE).astype(np.int64)
@@ -590,8 +590,8 @@ class TableInEngine(RowSource):
         pairs: Counter[tuple[str, ...]] = Counter()
         for (label, *told), n in self._table.patterns(others):
             said = [value for value in told if value is not None]
-            called = iter(self._called(maker, said))
-            kinds = ("" if value is None else next(called) for value in told)
+            flagged = iter(self._called(maker, said))
+            kinds = ("" if value is None else next(flagged) for value in told)
             if label in names:
                 pairs[names[label], *kinds] += n
         return pairs

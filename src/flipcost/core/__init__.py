@@ -25,8 +25,8 @@ Losses and costs
 Probabilities
 -------------
 - `calibration`: scores to clean probabilities, for given noise rates
-- `noise_posterior`: models of the noise, the search over their rates, and the prevalence prior
-- `rate_posterior`: the posterior over noise rates, estimates and intervals from it
+- `noise_posterior`: infers the rates: models of the noise, the search, the prevalence prior
+- `error_rates`: what is known of the two rates, and intervals of what follows from them
 - `priors`: constants that shape a statistical result
 - `checked_rows`: what checked rows tell of cells of label and score, of rates, and of costs
 - `correction`: a score that checked rows correct where errors follow the columns

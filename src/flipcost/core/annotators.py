@@ -73,7 +73,7 @@ class CrowdFit:
     probability : ndarray of shape (n_items,)
         Of the positive class, from the labels and the prior; where the truth was given too.
     rates : list of pair of Interval
-        Of each annotator: how often positives are missed, and negatives called positive. The same
+        Of each annotator: how often positives are missed, and negatives flagged. The same
         twice where both were taken to be equal.
     share : Interval
         Of positives among what the items are a sample of.

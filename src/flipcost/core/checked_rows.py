@@ -1,6 +1,6 @@
 r"""Checked rows: what they tell of cells of label and score, and of the cost of misses and alarms.
 
-A label, a call and a range of the score put each row in a cell. How many rows a cell holds is
+A label, a flag and a range of the score put each row in a cell. How many rows a cell holds is
 known; what share :math:`\pi_c` of them is truly positive follows from what the model says, up to a
 normal error, and from what checked rows say:
 
@@ -11,10 +11,10 @@ normal error, and from what checked rows say:
 
 The shift :math:`b` of all cells of a label keeps their expected share what the model says: the
 prior alone would raise a small one. The covariance :math:`K` moves all cells of a label together,
-moves those of a label and a call, tilts the model, follows the score smoothly, and leaves something
+moves those of a label and a flag, tilts the model, follows the score smoothly, and leaves something
 to each cell. So checked rows teach their own cell most, its neighbours much and others little, and
 a cell without checked rows stays uncertain. Sums over cells are post-stratified: rows may be chosen
-for checking by label, call and score, however unevenly; within a cell they must represent the
+for checking by label, flag and score, however unevenly; within a cell they must represent the
 others.
 """
 
@@ -45,7 +45,7 @@ _NEWTON_STEPS, _CONVERGED = 50, 1e-8
 
 @dataclass(frozen=True, eq=False)
 class ScoreCells:
-    """Rows in cells of label, call and score.
+    """Rows in cells of label, flag and score.
 
     Attributes
     ----------
@@ -55,7 +55,7 @@ class ScoreCells:
         Share of all rows, by weight, that each cell holds; cells without rows are left out.
     expected : ndarray of shape (C,)
         Share of true positives in each cell by the model.
-    label, called : ndarray of bool, shape (C,)
+    label, flagged : ndarray of bool, shape (C,)
         What the rows of a cell have in common.
     place : ndarray of shape (C,)
         Place of their score, from 0 to 1.
@@ -67,7 +67,7 @@ class ScoreCells:
     share: Array
     expected: Array
     label: Flags
-    called: Flags
+    flagged: Flags
     place: Array
     bin: NDArray[np.intp]
 
@@ -78,17 +78,17 @@ class ScoreCells:
         score: ArrayLike,
         expected: ArrayLike,
         sample_weight: ArrayLike | None = None,
-        called: ArrayLike | None = None,
+        flagged: ArrayLike | None = None,
         n_bins: int = N_SCORE_BINS,
     ) -> ScoreCells:
         """Put rows into cells."""
         labels = np.asarray(positive, dtype=bool)
-        calls = np.zeros(len(labels), bool) if called is None else np.asarray(called, dtype=bool)
+        flags = np.zeros(len(labels), bool) if flagged is None else np.asarray(flagged, dtype=bool)
         weight = unit_weights(sample_weight, len(labels))
         place = score_places(score, weight)
         which = np.minimum((place * n_bins).astype(np.intp), n_bins - 1)
         codes, cell = np.unique(
-            (2 * labels.astype(np.intp) + calls) * n_bins + which, return_inverse=True
+            (2 * labels.astype(np.intp) + flags) * n_bins + which, return_inverse=True
         )
         n_cells = len(codes)
         total = np.bincount(cell, weight, n_cells)
@@ -111,7 +111,7 @@ class ScoreCells:
         cells of a label takes its place where it is not given.
         """
         same = self.label[:, None] == self.label
-        together = same & (self.called[:, None] == self.called)
+        together = same & (self.flagged[:, None] == self.flagged)
         line = logit(np.clip(self.expected, priors.CELL_SUREST, 1 - priors.CELL_SUREST))
         tilt = np.zeros(len(line))
         for label in (False, True):
@@ -332,7 +332,7 @@ class CheckedRows:
         self,
         *,
         positive: ArrayLike,
-        called: ArrayLike,
+        flagged: ArrayLike,
         expected: ArrayLike,
         score: ArrayLike,
         costs: RowCosts,
@@ -345,10 +345,10 @@ class CheckedRows:
         one where a few of them weigh most.
         """
         cells, paid, told, weight = self._by_cost(
-            positive, called, expected, score, costs, sample_weight
+            positive, flagged, expected, score, costs, sample_weight
         )
         # What is paid in a cell whose rows are truly positive, and if none is.
-        slope, base = np.where(cells.called, -paid, paid), np.where(cells.called, paid, 0.0)
+        slope, base = np.where(cells.flagged, -paid, paid), np.where(cells.flagged, paid, 0.0)
         drawn = base + slope * told.drawn_shares(cells, weight)
         value = float((drawn @ cells.share).mean())
         low, high = told._limits(drawn, cells, weight, level)  # noqa: SLF001 - of this class
@@ -358,7 +358,7 @@ class CheckedRows:
         self,
         *,
         positive: ArrayLike,
-        called: ArrayLike,
+        flagged: ArrayLike,
         expected: ArrayLike,
         score: ArrayLike,
         costs: RowCosts,
@@ -370,17 +370,17 @@ class CheckedRows:
         these two once.
         """
         cells, paid, told, weight = self._by_cost(
-            positive, called, expected, score, costs, sample_weight
+            positive, flagged, expected, score, costs, sample_weight
         )
         share = told.drawn_shares(cells, weight).mean(axis=0)
-        misses = (cells.share * paid) @ np.where(cells.called, 0.0, share)
-        alarms = (cells.share * paid) @ np.where(cells.called, 1 - share, 0.0)
+        misses = (cells.share * paid) @ np.where(cells.flagged, 0.0, share)
+        alarms = (cells.share * paid) @ np.where(cells.flagged, 1 - share, 0.0)
         return float(misses), float(alarms)
 
     def _by_cost(
         self,
         positive: ArrayLike,
-        called: ArrayLike,
+        flagged: ArrayLike,
         expected: ArrayLike,
         score: ArrayLike,
         costs: RowCosts,
@@ -391,13 +391,13 @@ class CheckedRows:
         Rows of a decision are weighed by what a mistake on them costs, in units of its mean, so
         that this mean times the share of such rows in a cell is what is at stake there.
         """
-        calls = np.asarray(called, dtype=bool)
+        flags = np.asarray(flagged, dtype=bool)
         told, weight, means = self, sample_weight, np.array(costs.mean(sample_weight))
         if not costs.is_constant:
-            rows, at_stake = unit_weights(sample_weight, len(calls)), costs.if_wrong(calls)
-            relative, told_weight = np.ones(len(calls)), np.ones(len(self.rows))
+            rows, at_stake = unit_weights(sample_weight, len(flags)), costs.if_wrong(flags)
+            relative, told_weight = np.ones(len(flags)), np.ones(len(self.rows))
             for call in (False, True):
-                own, checked = calls == call, calls[self.rows] == call
+                own, checked = flags == call, flags[self.rows] == call
                 mass = float(rows[own] @ at_stake[own])
                 if not mass > 0:
                     means[int(call)] = 0.0
@@ -406,26 +406,26 @@ class CheckedRows:
                 relative[own] = at_stake[own] / means[int(call)]
                 told_weight[checked] = _told(rows[self.rows][checked], relative[self.rows][checked])
             weight, told = rows * relative, replace(self, weight=told_weight, prevalence=None)
-        cells = ScoreCells.from_rows(positive, score, expected, weight, calls)
-        return cells, means[cells.called.astype(np.intp)], told, weight
+        cells = ScoreCells.from_rows(positive, score, expected, weight, flags)
+        return cells, means[cells.flagged.astype(np.intp)], told, weight
 
     def saving_interval(
         self,
         *,
         positive: ArrayLike,
-        called: ArrayLike,
-        rival_called: ArrayLike,
+        flagged: ArrayLike,
+        rival_flagged: ArrayLike,
         expected: ArrayLike,
         score: ArrayLike,
         costs: RowCosts,
         sample_weight: ArrayLike | None = None,
         level: float = 0.95,
     ) -> tuple[float, float]:
-        """Return the limits of what a row costs less under calls than under those of a rival.
+        """Return the limits of what a row costs less under flags than under those of a rival.
 
         Only rows that the two call differently matter, and the checked ones among them most.
         """
-        ours, theirs = (np.asarray(calls, bool) for calls in (called, rival_called))
+        ours, theirs = (np.asarray(flags, bool) for flags in (flagged, rival_flagged))
         rows = unit_weights(sample_weight, len(ours))
         # A row weighs the cost of a miss plus a false alarm, and has its own threshold.
         unit = sum(costs.mean(rows))

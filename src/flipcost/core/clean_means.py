@@ -18,8 +18,8 @@ from numpy.typing import ArrayLike
 from flipcost.core.arrays import Array, unit_weights
 from flipcost.core.confusion import ConfusionCounts, Interval, clip_interval, clip_intervals
 from flipcost.core.costs import RowCosts
+from flipcost.core.error_rates import RatePosterior, mixture_intervals
 from flipcost.core.noise import NoiseRateLike, rate_pair, unmixing_matrix
-from flipcost.core.rate_posterior import RatePosterior, mixture_intervals
 
 
 @dataclass(frozen=True, eq=False)
@@ -292,7 +292,7 @@ def denoised_mean(sums: LabelSums, noise_rate: NoiseRateLike, level: float = 0.9
 
 def cost_sums(
     positive: ArrayLike,
-    called: ArrayLike,
+    flagged: ArrayLike,
     costs: RowCosts,
     sample_weight: ArrayLike | None = None,
     table: ConfusionCounts | None = None,
@@ -310,27 +310,27 @@ def cost_sums(
     >>> print(round(sums.mean(clean).value, 4))  # (9 + 2) / 3
     3.6667
     """
-    calls = np.asarray(called, dtype=bool)
+    flags = np.asarray(flagged, dtype=bool)
     if costs.is_constant:
         if table is None:
-            table = ConfusionCounts.from_labels(positive, calls, sample_weight)
+            table = ConfusionCounts.from_labels(positive, flags, sample_weight)
         return LabelSums.of_table(table, costs)
     miss, alarm = costs.mean(sample_weight)
     usual = (np.array([miss, -alarm]), np.array([0.0, alarm]))
-    slope = np.where(calls, -costs.alarm, costs.miss)
-    base = np.where(calls, costs.alarm, 0.0)
-    sums = LabelSums.of_rows(positive, slope, base, sample_weight, calls, 2)
+    slope = np.where(flags, -costs.alarm, costs.miss)
+    base = np.where(flags, costs.alarm, 0.0)
+    sums = LabelSums.of_rows(positive, slope, base, sample_weight, flags, 2)
     return replace(sums, usual=np.stack(usual, axis=-1))
 
 
 def unbiased_costs(
     positive: ArrayLike,
-    called: ArrayLike,
+    flagged: ArrayLike,
     prices: RowCosts,
     noise_rate: NoiseRateLike,
-    rival_called: ArrayLike | None = None,
+    rival_flagged: ArrayLike | None = None,
 ) -> Array:
-    """Return what each row's label says that calls cost, or save over those of a rival.
+    """Return what each row's label says that flags cost, or save over those of a rival.
 
     Their mean is unbiased for that on clean labels, and how they vary from group to group says how
     uncertain it is where rows depend on each other.
@@ -341,18 +341,18 @@ def unbiased_costs(
     >>> unbiased_costs([True, False], [False, False], prices, 0.25)
     array([13.5, -4.5])
     """
-    labels, ours = (np.asarray(part, dtype=bool) for part in (positive, called))
+    labels, ours = (np.asarray(part, dtype=bool) for part in (positive, flagged))
     says = unmixing_matrix(noise_rate)[1][labels.astype(np.intp)]
     gain = prices.miss * says - prices.alarm * (1 - says)
-    if rival_called is not None:
-        return np.asarray((ours.astype(float) - np.asarray(rival_called, dtype=bool)) * gain)
+    if rival_flagged is not None:
+        return np.asarray((ours.astype(float) - np.asarray(rival_flagged, dtype=bool)) * gain)
     return np.asarray(prices.miss * says - ours * gain)
 
 
 def saving_sums(
     positive: ArrayLike,
-    called: ArrayLike,
-    rival_called: ArrayLike,
+    flagged: ArrayLike,
+    rival_flagged: ArrayLike,
     costs: RowCosts,
     sample_weight: ArrayLike | None = None,
 ) -> LabelSums:
@@ -366,7 +366,7 @@ def saving_sums(
     >>> sums.mean(clean).value
     4.5
     """
-    ours, theirs = np.asarray(called, dtype=bool), np.asarray(rival_called, dtype=bool)
+    ours, theirs = np.asarray(flagged, dtype=bool), np.asarray(rival_flagged, dtype=bool)
     group = np.where(ours == theirs, 0, np.where(ours, 1, 2))
     if costs.is_constant:  # counts of six cells: a tenth of the time
         weight, cell = (
@@ -384,8 +384,8 @@ def saving_sums(
 
 def paired_saving(
     positive: ArrayLike,
-    called: ArrayLike,
-    rival_called: ArrayLike,
+    flagged: ArrayLike,
+    rival_flagged: ArrayLike,
     costs: RowCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
@@ -407,10 +407,10 @@ def paired_saving(
     0.10 in [0.08, 0.12]
     """
     ours, theirs = (
-        cost_sums(positive, calls, costs, sample_weight).thinned(design)
-        for calls in (called, rival_called)
+        cost_sums(positive, flags, costs, sample_weight).thinned(design)
+        for flags in (flagged, rival_flagged)
     )
-    both = saving_sums(positive, called, rival_called, costs, sample_weight).thinned(design)
+    both = saving_sums(positive, flagged, rival_flagged, costs, sample_weight).thinned(design)
     at_ours, at_theirs = (sums.by_rate(posterior) @ posterior.weight for sums in (ours, theirs))
     unmix, share = posterior.unmixings(both.label_share, wide=True)
     (own, _), (rival, _) = (sums.smooth().at(unmix) for sums in (ours, theirs))

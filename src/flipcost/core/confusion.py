@@ -2,13 +2,13 @@
 
 Conventions
 -----------
-Counts have shape ``(..., 2, 2)``: label, then call, negative first, so that ``counts[..., 1, 0]``
+Counts have shape ``(..., 2, 2)``: label, then flag, negative first, so that ``counts[..., 1, 0]``
 are the misses (false negatives) and ``counts[..., 0, 1]`` the false alarms. Leading axes are free,
 for instance a grid of classifiers.
 
 Label noise mixes the two rows of a table as it mixes class totals, so the inverse mixing
 (`unmixing_matrix`) gives clean counts without bias, provided that the labels were flipped
-independently of the classifier's calls given the class; rows that it was trained on do not qualify.
+independently of the classifier's flags given the class; rows that it was trained on do not qualify.
 
 Inverting noise is unbiased, and so can leave the range of what it estimates: a cost below nothing,
 more positives than rows. Every estimate that is shown is clipped to its feasible range, and every
@@ -46,7 +46,7 @@ class Interval:
 
 @dataclass(frozen=True, eq=False)
 class ConfusionCounts:
-    """Weighted counts of labels against calls, which add up over rows.
+    """Weighted counts of labels against flags, which add up over rows.
 
     Parameters
     ----------
@@ -70,17 +70,17 @@ class ConfusionCounts:
 
     @classmethod
     def from_labels(
-        cls, positive: ArrayLike, called: ArrayLike, sample_weight: ArrayLike | None = None
+        cls, positive: ArrayLike, flagged: ArrayLike, sample_weight: ArrayLike | None = None
     ) -> ConfusionCounts:
-        """Count labels against calls, both boolean."""
-        labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
+        """Count labels against flags, both boolean."""
+        labels, flags = np.asarray(positive, dtype=bool), np.asarray(flagged, dtype=bool)
         if sample_weight is None:  # counting bits is much faster than summing weights
-            both = np.count_nonzero(labels & calls)
-            true, called_true = np.count_nonzero(labels), np.count_nonzero(calls)
-            others = len(labels) - true - called_true + both
-            counts = np.array([[others, called_true - both], [true - both, both]], dtype=float)
+            both = np.count_nonzero(labels & flags)
+            true, flagged_true = np.count_nonzero(labels), np.count_nonzero(flags)
+            others = len(labels) - true - flagged_true + both
+            counts = np.array([[others, flagged_true - both], [true - both, both]], dtype=float)
             return cls(counts, counts)
-        cell = 2 * labels.astype(np.intp) + calls
+        cell = 2 * labels.astype(np.intp) + flags
         weight = np.asarray(sample_weight, dtype=float)
         return cls(
             np.bincount(cell, weight, minlength=4).reshape(2, 2).astype(float),
@@ -110,7 +110,7 @@ def measure(counts: ArrayLike, name: Measure, cost: CostLike = 0.5, margin: floa
     Parameters
     ----------
     counts : array-like of shape (..., 2, 2)
-        Tables, label then call, negative first.
+        Tables, label then flag, negative first.
     name : {"accuracy", "am", "f", "cost"}
         The measure. It is NaN where it is not defined: AM without both classes, F of denoised
         counts whose positives and calls add up to less than nothing. F is 0 where there is neither
@@ -156,7 +156,7 @@ def feasible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
     Parameters
     ----------
     table : ConfusionCounts of shape (..., 2, 2)
-        Noisy labels against calls.
+        Noisy labels against flags.
     noise_rate : float, pair of floats, or None
         The rate to denoise with.
 
@@ -167,9 +167,9 @@ def feasible_counts(table: ConfusionCounts, noise_rate: NoiseRateLike) -> Array:
     array([[3., 0.],
            [0., 3.]])
     """
-    called = table.counts.sum(axis=-2)
-    positive = np.clip(table.denoised(noise_rate)[..., 1, :], 0.0, called)
-    return np.stack([called - positive, positive], axis=-2)
+    flagged = table.counts.sum(axis=-2)
+    positive = np.clip(table.denoised(noise_rate)[..., 1, :], 0.0, flagged)
+    return np.stack([flagged - positive, positive], axis=-2)
 
 
 def smoothed(table: ConfusionCounts) -> tuple[Array, Array]:

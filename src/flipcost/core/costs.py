@@ -342,7 +342,7 @@ class RowCosts:
         eta = np.asarray(probability, dtype=float)
         return np.asarray(self.miss * eta - self.alarm * (1 - eta))
 
-    def paid(self, positive: ArrayLike, called: ArrayLike) -> Array:
+    def paid(self, positive: ArrayLike, flagged: ArrayLike) -> Array:
         """Return what each row costs above its right decision, given labels and decisions.
 
         Examples
@@ -350,12 +350,12 @@ class RowCosts:
         >>> RowCosts(np.array([9.0, 8.0]), np.array([1.0, 2.0])).paid([True, False], [False, True])
         array([9., 2.])
         """
-        labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
-        return np.where(labels, np.where(calls, 0.0, self.miss), np.where(calls, self.alarm, 0.0))
+        labels, flags = np.asarray(positive, dtype=bool), np.asarray(flagged, dtype=bool)
+        return np.where(labels, np.where(flags, 0.0, self.miss), np.where(flags, self.alarm, 0.0))
 
-    def if_wrong(self, called: ArrayLike) -> Array:
+    def if_wrong(self, flagged: ArrayLike) -> Array:
         """Return what each row costs if its decision is wrong; nothing where it would gain."""
-        return np.maximum(np.where(np.asarray(called, bool), self.alarm, self.miss), 0.0)
+        return np.maximum(np.where(np.asarray(flagged, bool), self.alarm, self.miss), 0.0)
 
     def take(self, rows: NDArray[Any] | slice) -> RowCosts:
         """Return the costs of some rows."""

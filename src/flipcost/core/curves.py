@@ -22,8 +22,8 @@ from flipcost.core.arrays import Array, Flags, unit_weights
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import ConfusionCounts, feasible_counts, smoothed
 from flipcost.core.costs import CostLike, RowCosts, cost_share
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.noise import NoiseRateLike, not_identified, rate_pair, unmixing_matrix
-from flipcost.core.rate_posterior import RatePosterior
 
 
 def confusions_at_costs(
@@ -32,7 +32,7 @@ def confusions_at_costs(
     costs: ArrayLike,
     sample_weight: ArrayLike | None = None,
 ) -> ConfusionCounts:
-    """Count labels against calls when a probability is cut at each of several costs.
+    """Count labels against flags when a probability is cut at each of several costs.
 
     Parameters
     ----------
@@ -80,7 +80,7 @@ def confusion_cells(
     Parameters
     ----------
     table : ConfusionCounts of shape (2, 2)
-        Noisy labels against calls.
+        Noisy labels against flags.
     noise_rate : float, pair of floats, or None
         The rate to denoise with, taken as known.
     level : float, default=0.95
@@ -89,7 +89,7 @@ def confusion_cells(
     Returns
     -------
     ndarray of shape (2, 2, 3)
-        Value, low and high of each share: label, then call, negative first.
+        Value, low and high of each share: label, then flag, negative first.
 
     Notes
     -----
@@ -106,7 +106,7 @@ def confusion_cells(
     smooth, squares = smoothed(table)
     value = feasible_counts(table, noise_rate) / table.counts.sum()
     centre = unmix @ smooth / smooth.sum()
-    # Slope of the share of (clean label, call) in the observed counts of (label, call).
+    # Slope of the share of (clean label, flag) in the observed counts of (label, flag).
     slope = np.einsum("ij,kl->ikjl", unmix, np.eye(2)) - centre[..., None, None]
     error = np.sqrt((slope**2 * squares).sum(axis=(-2, -1))) / smooth.sum()
     reach = ndtri((1 + level) / 2) * error
@@ -117,7 +117,7 @@ def confusion_cells(
 
 
 def per_row_cost(cost: CostLike, noise_rate: NoiseRateLike) -> Array:
-    """Return what a row with a noisy label and a call costs on clean labels, without bias.
+    """Return what a row with a noisy label and a flag costs on clean labels, without bias.
 
     Examples
     --------
@@ -247,8 +247,8 @@ class LabelBins:
         [[0.7, 0.45], [0.778, 1.0]]
         """
         above = self._above(noise_rate)[:, 1:]
-        called = np.cumsum(self.counts.sum(axis=0)[::-1])
-        precision = np.clip(above[1] / np.maximum(called, 1e-300), 0.0, 1.0)
+        flagged = np.cumsum(self.counts.sum(axis=0)[::-1])
+        precision = np.clip(above[1] / np.maximum(flagged, 1e-300), 0.0, 1.0)
         return precision, self.roc(noise_rate)[1][1:]
 
     def _above(self, noise_rate: NoiseRateLike) -> Array:
@@ -412,11 +412,11 @@ def sums_at_factors(
         return np.stack(sums, axis=-1)
 
     of_alarms, of_misses = between(costs.alarm), between(costs.miss)
-    called, left = np.empty((2, n, 2, 7))
-    called[ascending] = np.cumsum(of_alarms, axis=0)[:-1]
+    flagged, left = np.empty((2, n, 2, 7))
+    flagged[ascending] = np.cumsum(of_alarms, axis=0)[:-1]
     left[ascending] = np.cumsum(of_misses[::-1], axis=0)[::-1][1:]
     every, none = (np.broadcast_to(part.sum(axis=0), (n, 2, 7)) for part in (of_alarms, of_misses))
-    found = (called, left), (every, 0 * every), (0 * none, none)
+    found = (flagged, left), (every, 0 * every), (0 * none, none)
     best, all_called, none_called = (
         _joined(_group(no, factors, 0.0), _group(yes, -np.ones(n), 1.0)) for yes, no in found
     )

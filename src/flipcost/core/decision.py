@@ -1,7 +1,7 @@
 r"""The one place that decides what to answer: by the Bayes rule, or with a constant.
 
 The Bayes rule flags a row where the clean probability exceeds the row's threshold, which follows
-from its costs (`bayes_calls`). Beside it stand two constants, "all negative" and "all positive".
+from its costs (`bayes_flags`). Beside it stand two constants, "all negative" and "all positive".
 Which of the three is used is decided by comparing what they cost (`decide`, and `choose_at_factors`
 at many costs), or, by minimax regret, the one whose worst regret over the plausible rates is least
 (`decide_minimax`).
@@ -26,11 +26,11 @@ if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
 
     from flipcost.core.checked_rows import CheckedRows
-    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.error_rates import RatePosterior
 
     Array = NDArray[np.float64]
-    CallSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
-    CallDesign: TypeAlias = Callable[[NDArray[np.bool_], RatePosterior], float]
+    FlagSquares: TypeAlias = Callable[[NDArray[np.bool_]], Array]
+    FlagDesign: TypeAlias = Callable[[NDArray[np.bool_], RatePosterior], float]
 
 Answer: TypeAlias = Literal["rule", "all_negative", "all_positive"]
 CONSTANTS: tuple[Answer, Answer] = ("all_negative", "all_positive")
@@ -52,7 +52,7 @@ class Decision:
     chosen : {"rule", "all_negative", "all_positive"}
         The answer to use.
     tables : dict of ConfusionCounts
-        Noisy labels against the calls of each answer.
+        Noisy labels against the flags of each answer.
     costs : dict of Interval
         Clean cost of a row under each answer, the rate integrated out.
     """
@@ -63,7 +63,7 @@ class Decision:
 
     @property
     def table(self) -> ConfusionCounts:
-        """Noisy labels against the calls of the chosen answer."""
+        """Noisy labels against the flags of the chosen answer."""
         return self.tables[self.chosen]
 
     @property
@@ -72,7 +72,7 @@ class Decision:
         return self.costs[self.chosen]
 
 
-def bayes_calls(
+def bayes_flags(
     probability: ArrayLike, cost: AnyCosts, answer: Answer = "rule"
 ) -> NDArray[np.bool_]:
     """Return which rows are flagged: where the probability exceeds the cost, or a constant.
@@ -92,9 +92,9 @@ def bayes_calls(
 
     Examples
     --------
-    >>> bayes_calls([0.1, 0.2, 0.9], 0.2)
+    >>> bayes_flags([0.1, 0.2, 0.9], 0.2)
     array([False, False,  True])
-    >>> bayes_calls([0.1, 0.2, 0.9], 0.2, "all_positive")
+    >>> bayes_flags([0.1, 0.2, 0.9], 0.2, "all_positive")
     array([ True,  True,  True])
     """
     eta = np.asarray(probability, dtype=float)
@@ -103,34 +103,34 @@ def bayes_calls(
     return np.full(eta.shape, answer == "all_positive")
 
 
-def count_calls(
+def count_flags(
     positive: ArrayLike,
-    called: NDArray[np.bool_],
+    flagged: NDArray[np.bool_],
     sample_weight: ArrayLike | None = None,
-    call_squares: CallSquares | None = None,
+    flag_squares: FlagSquares | None = None,
 ) -> ConfusionCounts:
-    """Count labels against calls, also of rows that represent more than one.
+    """Count labels against flags, also of rows that represent more than one.
 
     Parameters
     ----------
     positive : array-like of bool, shape (n,)
         Which labels are positive, as observed.
-    called : ndarray of bool, shape (n,)
+    flagged : ndarray of bool, shape (n,)
         Which rows are flagged.
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
-    call_squares : callable, optional
-        From calls to the squared weights of their table, where rows represent more than one and
+    flag_squares : callable, optional
+        From flags to the squared weights of their table, where rows represent more than one and
         the squared weights of these rows would not tell how uncertain the counts are.
 
     Examples
     --------
-    >>> count_calls([True, False], np.array([True, True])).counts
+    >>> count_flags([True, False], np.array([True, True])).counts
     array([[0., 1.],
            [0., 1.]])
     """
-    table = ConfusionCounts.from_labels(positive, called, sample_weight)
-    return table if call_squares is None else ConfusionCounts(table.counts, call_squares(called))
+    table = ConfusionCounts.from_labels(positive, flagged, sample_weight)
+    return table if flag_squares is None else ConfusionCounts(table.counts, flag_squares(flagged))
 
 
 def decide(
@@ -140,9 +140,9 @@ def decide(
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
     *,
-    call_squares: CallSquares | None = None,
+    flag_squares: FlagSquares | None = None,
     checked: CheckedRows | None = None,
-    call_design: CallDesign | None = None,
+    flag_design: FlagDesign | None = None,
     level: float = 0.95,
 ) -> Decision:
     """Decide between the Bayes rule and the two constants.
@@ -157,13 +157,13 @@ def decide(
         Share of the cost that a false positive bears, or prices by row.
     posterior : RatePosterior
         Over the noise rates.
-    sample_weight, call_squares
-        As in `count_calls`.
+    sample_weight, flag_squares
+        As in `count_flags`.
     checked : CheckedRows, optional
         Rows whose right label is known: costs are then counted with these.
-    call_design : callable, optional
-        From calls, and the posterior, to how many rows count for one in what these cost, where rows
-        depend on each other; used with prices by row, `call_squares` without.
+    flag_design : callable, optional
+        From flags, and the posterior, to how many rows count for one in what these cost, where rows
+        depend on each other; used with prices by row, `flag_squares` without.
     level : float, default=0.95
         Level of the intervals of the costs.
 
@@ -173,32 +173,32 @@ def decide(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.error_rates import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> decide(labels, eta, 0.2, known).chosen, decide(labels, eta, 0.05, known).chosen
     ('rule', 'all_positive')
     """
     costs = RowCosts.of(cost)
-    called = {answer: bayes_calls(probability, costs, answer) for answer in ANSWERS}
+    flagged = {answer: bayes_flags(probability, costs, answer) for answer in ANSWERS}
     tables = {
-        answer: count_calls(positive, calls, sample_weight, call_squares)
-        for answer, calls in called.items()
+        answer: count_flags(positive, flags, sample_weight, flag_squares)
+        for answer, flags in flagged.items()
     }
     paid = {
         answer: clean_cost(
             positive,
-            calls,
+            flags,
             costs,
             posterior,
             sample_weight,
             table=tables[answer],
             checked=checked,
             probability=probability,
-            call_design=call_design,
+            flag_design=flag_design,
             level=level,
         )
-        for answer, calls in called.items()
+        for answer, flags in flagged.items()
     }
     chosen = fallback_to_constant(
         probability,
@@ -233,7 +233,7 @@ def choose_at_factors(
     Examples
     --------
     >>> from flipcost.core.checked_rows import CheckedRows
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.error_rates import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> checked = CheckedRows(np.arange(20), labels[:20])
@@ -253,12 +253,12 @@ def choose_at_factors(
         expected = given_label(probability, positive, posterior.mean)
         found: dict[bytes, tuple[float, float]] = {}
 
-        def value(factor: float, called: NDArray[np.bool_]) -> float:
-            key = called.tobytes()
+        def value(factor: float, flagged: NDArray[np.bool_]) -> float:
+            key = flagged.tobytes()
             if key not in found:
                 found[key] = checked.mistakes(
                     positive=positive,
-                    called=called,
+                    flagged=flagged,
                     expected=expected,
                     score=probability,
                     costs=costs,
@@ -266,11 +266,11 @@ def choose_at_factors(
                 )
             return factor * found[key][0] + found[key][1]
 
-        constant = {name: bayes_calls(even, costs, name) for name in CONSTANTS}
+        constant = {name: bayes_flags(even, costs, name) for name in CONSTANTS}
         paid = {"rule": np.array([value(factor, even < factor) for factor in times])}
         paid |= {
-            name: np.array([value(factor, called) for factor in times])
-            for name, called in constant.items()
+            name: np.array([value(factor, flagged) for factor in times])
+            for name, flagged in constant.items()
         }
     return fallback_to_constant(
         probability,
@@ -285,7 +285,7 @@ def choose_at_factors(
 
 def clean_cost(
     positive: ArrayLike,
-    called: NDArray[np.bool_],
+    flagged: NDArray[np.bool_],
     cost: AnyCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
@@ -293,16 +293,16 @@ def clean_cost(
     table: ConfusionCounts | None = None,
     checked: CheckedRows | None = None,
     probability: ArrayLike | None = None,
-    call_design: CallDesign | None = None,
+    flag_design: FlagDesign | None = None,
     level: float = 0.95,
 ) -> Interval:
-    """Return the clean cost of a row under calls: on checked rows if there are any, else denoised.
+    """Return the clean cost of a row under flags: on checked rows if there are any, else denoised.
 
     Parameters
     ----------
     positive : array-like of bool, shape (n,)
         Which labels are positive, as observed.
-    called : ndarray of bool, shape (n,)
+    flagged : ndarray of bool, shape (n,)
         Which rows are flagged, out of fold.
     cost : float, Costs or RowCosts
         Share of the cost that a false positive bears, or prices by row: the cost is then in their
@@ -312,19 +312,19 @@ def clean_cost(
     sample_weight : array-like of shape (n,), optional
         Weights of the rows.
     table : ConfusionCounts, optional
-        Labels against calls, when they were counted already.
+        Labels against flags, when they were counted already.
     checked : CheckedRows, optional
         Rows whose right label is known.
     probability : array-like of shape (n,), optional
         Out-of-fold probability that the clean label is positive; needed with checked rows.
-    call_design : callable, optional
+    flag_design : callable, optional
         As in `decide`.
     level : float, default=0.95
         Level of the interval.
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.error_rates import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels = np.tile([True, False], 50)
     >>> prices = RowCosts(np.full(100, 8.0), np.full(100, 2.0))
@@ -340,16 +340,16 @@ def clean_cost(
             raise ValueError(msg)
         return checked.cost(
             positive=positive,
-            called=called,
+            flagged=flagged,
             expected=given_label(probability, positive, posterior.mean),
             score=probability,
             costs=costs,
             sample_weight=sample_weight,
             level=level,
         )
-    sums = cost_sums(positive, called, costs, sample_weight, table)
-    if call_design is not None:
-        sums = sums.thinned(call_design(called, posterior))
+    sums = cost_sums(positive, flagged, costs, sample_weight, table)
+    if flag_design is not None:
+        sums = sums.thinned(flag_design(flagged, posterior))
     # Sums of large and small prices can cancel to a rounding error below nothing.
     found = sums.mean(posterior, level)
     return Interval(*(max(end, 0.0) for end in (found.value, found.low, found.high)))
@@ -420,8 +420,8 @@ def fallback_to_constant(
 def saves_enough(
     positive: ArrayLike,
     probability: ArrayLike,
-    called: NDArray[np.bool_],
-    rival_called: NDArray[np.bool_],
+    flagged: NDArray[np.bool_],
+    rival_flagged: NDArray[np.bool_],
     costs: RowCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
@@ -434,7 +434,7 @@ def saves_enough(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.error_rates import RatePosterior
     >>> known = RatePosterior(np.array([[0.1, 0.1]]), np.ones(1))
     >>> labels, eta = np.tile([True, False], 50), np.tile([0.9, 0.1], 50)
     >>> costs, every = RowCosts.of(0.2), np.ones(100, bool)
@@ -444,10 +444,10 @@ def saves_enough(
     False
     """
     rows = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    sums = saving_sums(positive, called, rival_called, costs, rows).thinned(design)
+    sums = saving_sums(positive, flagged, rival_flagged, costs, rows).thinned(design)
     unmix, weight = posterior.unmixings(sums.label_share, wide=False)
     saving, error = (float((part @ weight).sum()) for part in sums.at(unmix))
-    apart = called.astype(float) - rival_called
+    apart = flagged.astype(float) - rival_flagged
     promised = float(np.average(apart * costs.gain(probability), weights=rows))
     return promised + saving >= error
 
@@ -534,11 +534,11 @@ def decide_minimax(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.error_rates import RatePosterior
     >>> states = RatePosterior(np.array([[0.1, 0.1], [0.2, 0.2]]), np.array([0.7, 0.3]))
     >>> labels, costs = np.tile([True, False], 50), RowCosts.of(0.5)
     >>> rules = [cost_sums(labels, labels, costs), cost_sums(labels, ~labels, costs)]
-    >>> constants = {name: cost_sums(labels, bayes_calls(np.ones(100), costs, name), costs)
+    >>> constants = {name: cost_sums(labels, bayes_flags(np.ones(100), costs, name), costs)
     ...              for name in CONSTANTS}
     >>> decide_minimax(rules, constants, states)[:2]
     ('rule', 0)

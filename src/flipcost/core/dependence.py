@@ -94,14 +94,14 @@ def cell_design(
 def grouped_squares(
     positive: Flags, groups: Indices, weight: Array | None = None, level: float = 0.95
 ) -> Callable[[Flags], Array]:
-    """Return what turns calls into the squared weights of their table, given groups of rows.
+    """Return what turns flags into the squared weights of their table, given groups of rows.
 
-    As `flipcost.core.decision.count_calls` takes it.
+    As `flipcost.core.decision.count_flags` takes it.
     """
     w = unit_weights(weight, len(positive))
 
-    def squares(called: Flags) -> Array:
-        cell = 2 * positive.astype(np.intp) + called
+    def squares(flagged: Flags) -> Array:
+        cell = 2 * positive.astype(np.intp) + flagged
         plain = np.bincount(cell, w**2, 4).reshape(2, 2)
         return np.asarray(plain * cell_design(cell, groups, w, level), dtype=float)
 

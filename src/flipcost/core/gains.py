@@ -26,8 +26,8 @@ from flipcost.core.arrays import Array, Flags, Indices, Keys, unit_weights
 from flipcost.core.clean_means import LabelSums
 from flipcost.core.confusion import Interval, clip_intervals
 from flipcost.core.costs import RowCosts
+from flipcost.core.error_rates import RatePosterior, mixture_intervals
 from flipcost.core.folds import hash_keys
-from flipcost.core.rate_posterior import RatePosterior, mixture_intervals
 from flipcost.exceptions import FlipCostError
 
 MEASURES = ("precision", "recall", "lift", "profit")
@@ -74,7 +74,7 @@ class Capacity:
         raise FlipCostError(msg)
 
     def of(self, n_rows: int, what: str = "rows") -> int:
-        """Return how many of this many rows can be called; refuse more than there are."""
+        """Return how many of this many rows can be flagged; refuse more than there are."""
         if self.share is not None:
             return int(np.floor(self.share * n_rows + 1e-9))
         assert self.rows is not None  # noqa: S101 - one of the two is given
@@ -88,7 +88,7 @@ class Capacity:
 
 
 def read_capacity(text: str | None, by: str | None) -> Capacity | dict[str, Capacity] | None:
-    """Return how many rows can be called, of all or by group; refuse what does not go together.
+    """Return how many rows can be flagged, of all or by group; refuse what does not go together.
 
     Parameters
     ----------
@@ -145,14 +145,14 @@ def saving_order(gain: ArrayLike, position: ArrayLike | None = None) -> Indices:
 
 @dataclass(frozen=True, eq=False)
 class TopRows:
-    """The rows whose calls save most, of all that were seen so far.
+    """The rows whose flags save most, of all that were seen so far.
 
     Attributes
     ----------
     size : int
-        How many can be called.
+        How many can be flagged.
     gain, keys : ndarray of shape (m,)
-        What the calls save, and the keys that order ties, the best first.
+        What the flags save, and the keys that order ties, the best first.
 
     Examples
     --------
@@ -171,7 +171,7 @@ class TopRows:
         return cls(size, np.empty(0), np.empty(0, np.uint64))
 
     def seen(self, gain: ArrayLike, position: ArrayLike) -> TopRows:
-        """Return the same once more rows were seen; those whose call does not pay do not count."""
+        """Return the same once more rows were seen; those whose flag does not pay do not count."""
         values = np.asarray(gain, dtype=float)
         pays = values > 0
         gains = np.concatenate([self.gain, values[pays]])
@@ -189,7 +189,7 @@ class TopRows:
 
 
 def group_sizes(capacity: Capacity | dict[str, Capacity], counts: dict[str, int]) -> dict[str, int]:
-    """Return how many rows of each group can be called; none of a group that is not named.
+    """Return how many rows of each group can be flagged; none of a group that is not named.
 
     Of all rows together, the one group is named "".
 

@@ -18,8 +18,8 @@ from scipy.special import ndtri
 from flipcost.core.arrays import Array, Flags, unit_weights
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import RowCosts
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.noise import NoiseRate, clean_eta, noisy_eta
-from flipcost.core.rate_posterior import RatePosterior
 
 # Rates that weigh less than this share of the heaviest change no digit.
 _NO_WEIGHT = 1e-15
@@ -157,7 +157,7 @@ class BreakEven:
 
 def break_even_errors(
     positive: ArrayLike,
-    called: Mapping[str, Flags],
+    flagged: Mapping[str, Flags],
     paid: Mapping[str, float],
     chosen: str,
     costs: RowCosts,
@@ -166,13 +166,13 @@ def break_even_errors(
 ) -> BreakEven:
     """Return how many systematic errors it takes until another answer costs less than the chosen.
 
-    `called` are the rows that each answer flags, `paid` what it is estimated to cost, and `wrong`
+    `flagged` are the rows that each answer flags, `paid` what it is estimated to cost, and `wrong`
     the estimated shares of rows labelled negative, and positive, that are labelled wrong.
     """
     labels = np.asarray(positive, dtype=bool)
     weight = unit_weights(sample_weight, len(labels))
     share = np.array([weight[~labels].sum(), weight[labels].sum()]) / weight.sum()
-    rise = {name: _rise(labels, calls, costs, weight) for name, calls in called.items()}
+    rise = {name: _rise(labels, flags, costs, weight) for name, flags in flagged.items()}
     found: list[float | None] = []
     checks = 0.0
     for k in (0, 1):
@@ -188,9 +188,9 @@ def break_even_errors(
     return BreakEven(found[0], found[1], int(np.ceil(min(checks, 1e9))) or None)
 
 
-def _rise(labels: Flags, called: Flags, costs: RowCosts, weight: Array) -> tuple[float, float]:
+def _rise(labels: Flags, flagged: Flags, costs: RowCosts, weight: Array) -> tuple[float, float]:
     """Return what a row costs more if all labels of one kind are wrong: negatives, positives."""
-    turned = np.where(called, -costs.alarm, costs.miss) * np.where(labels, -weight, weight)
+    turned = np.where(flagged, -costs.alarm, costs.miss) * np.where(labels, -weight, weight)
     total = weight.sum()
     return float(turned[~labels].sum() / total), float(turned[labels].sum() / total)
 

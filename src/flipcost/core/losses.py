@@ -44,9 +44,9 @@ class WeightedZeroOne:
 
     def value(self, y: ArrayLike, f: ArrayLike) -> Array:
         """Loss at labels ``y`` and scores ``f``."""
-        positive, called = np.asarray(y) > 0, np.asarray(f) > 0
+        positive, flagged = np.asarray(y) > 0, np.asarray(f) > 0
         price = np.where(positive, 1 - self.cost, self.cost / self.margin)
-        return np.asarray(np.where(positive == called, 0.0, price))
+        return np.asarray(np.where(positive == flagged, 0.0, price))
 
     def derivative(self, y: ArrayLike, f: ArrayLike) -> Array:
         """Return zero, the derivative wherever there is one: no gradient can train this loss."""

@@ -43,7 +43,7 @@ from flipcost.core.calibration import (
     light_evidence,
     log_sum,
 )
-from flipcost.core.rate_posterior import REACH, RatePosterior, clean_share
+from flipcost.core.error_rates import REACH, RatePosterior, clean_share
 from flipcost.exceptions import FlipCostError
 
 NoiseModel: TypeAlias = Literal[

@@ -76,7 +76,7 @@ ANYTHING_RANDOM = 0.2
 
 # How far checked rows teach other rows
 # -------------------------------------
-# Standard deviations of the doubt of a cell, in log-odds: all cells of a label, a label and a call,
+# Standard deviations of the doubt of a cell, in log-odds: all cells of a label, a label and a flag,
 # the slope of the model, what follows the score, and each cell on its own. Chosen on five laws and
 # ten tables with real noise, 30 to 100 checked rows: with these the two rates were covered in 0.94
 # and 0.97 and the cost in 0.94, with 1.5 for the label in 0.93, 0.92 and 0.91.

@@ -2,7 +2,7 @@ r"""Which rows to check next: what knowing them is worth, and a draw that stays 
 
 Rows lie in cells of label and score (`flipcost.core.checked_rows`). What is in doubt of the shares
 :math:`\pi` of true positives, mean :math:`\mu` and covariance :math:`S`, leaves decisions in doubt:
-rows in a range b of the score are called positive where their share :math:`q_b` of positives
+rows in a range b of the score are flagged where their share :math:`q_b` of positives
 exceeds the cost c. After :math:`n_c` checks in each cell the mean of :math:`q_b` has moved with
 variance :math:`\sigma_b^2`, by the best linear predictor, and the decisions that follow it are
 expected to save
@@ -30,9 +30,9 @@ from scipy.special import logit, ndtr
 from flipcost.core.checked_rows import CellPosterior, ScoreCells, given_label
 from flipcost.core.confusion import Interval
 from flipcost.core.costs import CostLike, cost_share
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.label_errors import probability_wrong
 from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.rate_posterior import RatePosterior
 
 if TYPE_CHECKING:
     from numpy.typing import ArrayLike, NDArray
@@ -136,7 +136,7 @@ def value_checks(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.error_rates import RatePosterior
     >>> rng = np.random.default_rng(0)
     >>> eta = rng.random(1000)
     >>> labels = (rng.random(1000) < eta) ^ (rng.random(1000) < 0.1)
@@ -289,8 +289,8 @@ def leading_directions(X: Array) -> Array:
 def _rate_doubt(cells: ScoreCells, eta: Array, posterior: RatePosterior) -> Array:
     """Return the covariance of log-odds in cells that comes from not knowing the rates."""
     rates, weight = posterior.rates, posterior.weight
-    if posterior.wide_rates is not None and not posterior.is_measured:
-        rates, weight = posterior.wide_rates, np.asarray(posterior.wide_weight)
+    if posterior.robust_rates is not None and not posterior.is_measured:
+        rates, weight = posterior.robust_rates, np.asarray(posterior.robust_weight)
     if len(weight) > _MOST_RATES:  # evenly spaced by weight, in the order of the grid
         along = np.cumsum(weight) / weight.sum()
         ticks = (np.arange(_MOST_RATES) + 0.5) / _MOST_RATES
@@ -363,8 +363,8 @@ def _wanted(cells: ScoreCells, drawn: Array, cost: float, n: int, n_free: Array)
         left = left - np.outer(part, along)
         dealt[best] += size
     # Where the cost is in doubt: rows, times how much a share of them may be off.
-    called = (distance > 0)[cells.bin]
-    price = np.where(called, cost, 1 - cost)
+    flagged = (distance > 0)[cells.bin]
+    price = np.where(flagged, cost, 1 - cost)
     spread = cells.share * price * np.sqrt(noise)
     shares = (
         (_COST, spread),

@@ -35,7 +35,7 @@ def fold_confusions(
     folds: ArrayLike | None = None,
     sample_weight: ArrayLike | None = None,
 ) -> ConfusionCounts:
-    """Count labels against calls for each fold's own classifiers, in one pass over the rows.
+    """Count labels against flags for each fold's own classifiers, in one pass over the rows.
 
     A row of fold k is scored by ``coefficients[k]``, of shape (n_classifiers, d + 1) with the bias
     last, and flagged where the score is above zero; -1 as a fold leaves it out, and all
@@ -44,18 +44,18 @@ def fold_confusions(
     path = np.asarray(coefficients, dtype=float)
     n_folds, n_classifiers = path.shape[:2]
     weight = None if sample_weight is None else np.asarray(sample_weight, dtype=float)
-    # Called weight, called squared weight; then the same of all rows.
-    called = np.zeros((n_folds, 2, 2, n_classifiers))
+    # Flagged weight, flagged squared weight; then the same of all rows.
+    flagged = np.zeros((n_folds, 2, 2, n_classifiers))
     present = np.zeros((n_folds, 2, 2, 1))
     for part in score_parts(X, path, folds, positive):
-        calls = part.scores > -part.bias
+        flags = part.scores > -part.bias
         for label, inside in enumerate(part.by_label):
             if inside.start < inside.stop:
                 w = None if weight is None else weight[part.rows[inside]]
-                called[part.fold, label] += _call_weight(calls[:, inside], w)
+                flagged[part.fold, label] += _flag_weight(flags[:, inside], w)
                 here = np.ones((1, inside.stop - inside.start), bool)
-                present[part.fold, label] += _call_weight(here, w)
-    table = np.stack([present - called, called], axis=-1)  # fold, label, power, classifier, call
+                present[part.fold, label] += _flag_weight(here, w)
+    table = np.stack([present - flagged, flagged], axis=-1)  # fold, label, power, classifier, call
     counts, squares = np.moveaxis(table, (2, 3), (0, 2))
     return ConfusionCounts(counts, squares)
 
@@ -146,12 +146,12 @@ def _scores(part: Any, coefficients: Array, out: Array) -> Array:
     return np.dot(coefficients, part.T, out=out)
 
 
-def _call_weight(calls: Flags, weight: Array | None) -> Array:
-    """Return the weight of each classifier's positive calls, and their squared weight."""
+def _flag_weight(flags: Flags, weight: Array | None) -> Array:
+    """Return the weight of each classifier's flags, and their squared weight."""
     if weight is None:
-        counts = np.count_nonzero(calls, axis=1)
+        counts = np.count_nonzero(flags, axis=1)
         return np.stack([counts, counts]).astype(float)
-    return np.stack([calls @ weight, calls @ weight**2])
+    return np.stack([flags @ weight, flags @ weight**2])
 
 
 # Quantiles of a sample are close enough for knots, and cost nothing at any number of rows.

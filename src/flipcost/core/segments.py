@@ -28,13 +28,13 @@ from flipcost.core.arrays import Array, Flags, unit_weights
 from flipcost.core.clean_means import cost_sums
 from flipcost.core.confusion import Interval, clip_interval, clip_intervals
 from flipcost.core.costs import RowCosts
-from flipcost.core.noise import clean_eta, noisy_eta
-from flipcost.core.rate_posterior import (
+from flipcost.core.error_rates import (
     RatePosterior,
     mixture_intervals,
     weighted_interval,
     wrong_share_at,
 )
+from flipcost.core.noise import clean_eta, noisy_eta
 
 # Moves of the log-odds of the rates, and widths of their distribution.
 _MOVES = np.linspace(-3.0, 3.0, 31)
@@ -80,7 +80,7 @@ def segment_figures(
     segments: ArrayLike,
     positive: ArrayLike,
     probability: ArrayLike,
-    called: ArrayLike,
+    flagged: ArrayLike,
     prices: RowCosts,
     posterior: RatePosterior,
     sample_weight: ArrayLike | None = None,
@@ -98,7 +98,7 @@ def segment_figures(
         The noisy labels.
     probability : array-like of shape (n,)
         Out-of-fold probability that the clean label is positive.
-    called : array-like of bool, shape (n,)
+    flagged : array-like of bool, shape (n,)
         Which rows are flagged, out of fold.
     prices : RowCosts
         Of the rows.
@@ -125,7 +125,7 @@ def segment_figures(
     ('south', True)
     """
     place = np.asarray(segments, dtype=object).astype(str)
-    labels, calls = np.asarray(positive, dtype=bool), np.asarray(called, dtype=bool)
+    labels, flags = np.asarray(positive, dtype=bool), np.asarray(flagged, dtype=bool)
     weight = unit_weights(sample_weight, len(place))
     names, code = np.unique(place, return_inverse=True)
     known = (code, labels, probability, posterior, sample_weight, design)
@@ -133,7 +133,7 @@ def segment_figures(
     own, wide = (segment_posteriors(*known, wide=side) for side in (False, True))
     rows = [np.flatnonzero(code == j) for j in range(len(names))]
     parts = [
-        _Part(labels[r], calls[r], weight[r], design, *both)
+        _Part(labels[r], flags[r], weight[r], design, *both)
         for r, *both in zip(rows, own, wide, strict=True)
     ]
     wrong = [_wrong(part, level) for part in parts]
@@ -157,7 +157,7 @@ class _Part(NamedTuple):
     """Rows of a part, and the posterior over its noise rates: to estimate by, and for limits."""
 
     labels: Flags
-    calls: Flags
+    flags: Flags
     weight: Array
     design: float
     own: RatePosterior
@@ -216,8 +216,8 @@ def segment_posteriors(
 def _leading(posterior: RatePosterior, *, wide: bool) -> tuple[Array, Array]:
     """Return a few rates that represent all, and their weights: evenly drawn in order of size."""
     rates, mass = posterior.rates, posterior.weight
-    if wide and posterior.wide_rates is not None and posterior.wide_weight is not None:
-        rates, mass = posterior.wide_rates, posterior.wide_weight
+    if wide and posterior.robust_rates is not None and posterior.robust_weight is not None:
+        rates, mass = posterior.robust_rates, posterior.robust_weight
     if len(mass) <= _RATES:
         return rates, np.maximum(mass, 1e-300) / mass.sum()
     order = np.argsort(rates.sum(axis=1), kind="stable")
@@ -276,7 +276,7 @@ def _chance_worst(values: list[Array], posteriors: list[RatePosterior]) -> list[
 
 def _cost(part: _Part, prices: RowCosts) -> tuple[float, float]:
     """Return the mean cost over the rates and how far the truth may be from it."""
-    sums = cost_sums(part.labels, part.calls, prices, part.weight).thinned(part.design).smooth()
+    sums = cost_sums(part.labels, part.flags, prices, part.weight).thinned(part.design).smooth()
     mean = float(part.own.weight @ sums.at(part.own.unmixings(0.5, wide=False)[0])[0])
     values, errors = sums.at(part.wide.unmixings(0.5, wide=False)[0])
     return mean, float(np.sqrt(part.wide.weight @ (errors**2 + (values - mean) ** 2)))
@@ -284,10 +284,10 @@ def _cost(part: _Part, prices: RowCosts) -> tuple[float, float]:
 
 def _ratio(part: _Part, kind: str) -> tuple[float, float]:
     """Return precision or recall over the rates, and how far the truth may be from it."""
-    labels, calls, weight, design, own, wide = part
-    if not calls.any() and kind == "precision":
+    labels, flags, weight, design, own, wide = part
+    if not flags.any() and kind == "precision":
         return np.nan, np.inf
-    cell = 2 * labels.astype(np.intp) + calls
+    cell = 2 * labels.astype(np.intp) + flags
     typical = float((weight**2).sum() / weight.sum())
     count = np.bincount(cell, weight, 4).reshape(2, 2) + 0.5 * typical
     square = design * np.bincount(cell, weight**2, 4).reshape(2, 2) + 0.5 * typical**2

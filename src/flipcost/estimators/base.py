@@ -282,8 +282,8 @@ class PricedScoreMixin:
         """
         check_is_fitted(self)
         given = {"prices": prices} if prices is not None and takes_prices(self) else {}
-        called = self.predict(X, **given)  # type: ignore[attr-defined]
-        return float(accuracy_score(y, called, sample_weight=sample_weight))
+        flagged = self.predict(X, **given)  # type: ignore[attr-defined]
+        return float(accuracy_score(y, flagged, sample_weight=sample_weight))
 
 
 def dask_table(X: Any, y: Any, sample_weight: Any, **beside: Any) -> Table | None:

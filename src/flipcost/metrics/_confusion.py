@@ -64,20 +64,20 @@ def are_positive(labels: Sequence[ArrayLike], pos_label: Any = None) -> list[Fla
     return [column == positive for column in columns]
 
 
-def read_called(
+def read_flagged(
     y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any, sample_weight: ArrayLike | None
 ) -> tuple[Flags, Flags, Any]:
     """Return which labels and which predictions are positive, and the weights."""
-    positive, called = are_positive([y_true, y_pred], pos_label)
+    positive, flagged = are_positive([y_true, y_pred], pos_label)
     weight = None if sample_weight is None else column_or_1d(sample_weight)
-    return positive, called, weight
+    return positive, flagged, weight
 
 
 def confusion(
     y_true: ArrayLike, y_pred: ArrayLike, pos_label: Any, sample_weight: ArrayLike | None
 ) -> ConfusionCounts:
     """Count labels against predictions."""
-    return ConfusionCounts.from_labels(*read_called(y_true, y_pred, pos_label, sample_weight))
+    return ConfusionCounts.from_labels(*read_flagged(y_true, y_pred, pos_label, sample_weight))
 
 
 def am_score(
@@ -198,8 +198,8 @@ def weighted_cost(
     >>> round(weighted_cost([1, 1, 1, 0, 0], [0, 0, 1, 0, 1], cost=0.2), 12)
     1.8
     """
-    labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
-    paid = _row_costs(cost, len(labels), margin).paid(labels, calls)
+    labels, flags, weight = read_flagged(y_true, y_pred, pos_label, sample_weight)
+    paid = _row_costs(cost, len(labels), margin).paid(labels, flags)
     w = unit_weights(weight, len(paid))
     return float(paid @ w / w.sum() if normalize else paid @ w)
 
@@ -329,13 +329,13 @@ def denoised_cost(
     >>> print(f"{found.value:.3f} in [{found.low:.3f}, {found.high:.3f}]")
     0.003 in [0.000, 0.016]
     """
-    labels, calls, weight = read_called(y_noisy, y_pred, pos_label, sample_weight)
+    labels, flags, weight = read_flagged(y_noisy, y_pred, pos_label, sample_weight)
     prices = _row_costs(cost, len(labels), margin)
-    sums = cost_sums(labels, calls, prices, weight)
+    sums = cost_sums(labels, flags, prices, weight)
     if groups is not None:
-        costs = unbiased_costs(labels, calls, prices, noise_rate)
+        costs = unbiased_costs(labels, flags, prices, noise_rate)
         codes = value_codes(groups, len(labels), "groups")
-        cells = 2 * labels.astype(np.intp) + calls
+        cells = 2 * labels.astype(np.intp) + flags
         sums = sums.thinned(_design(cells, costs, codes, weight, level))
     doubt = not_identified(noise_rate, sums.n_effective)
     if doubt is not None:
@@ -376,9 +376,9 @@ def _mean_cost(
     sample_weight: ArrayLike | None = None,
     prices: Any = None,
 ) -> float:
-    labels, calls, weight = read_called(y_true, y_pred, pos_label, sample_weight)
+    labels, flags, weight = read_flagged(y_true, y_pred, pos_label, sample_weight)
     paid = _row_costs(cost if prices is None else prices, len(labels))
-    return unbiased_mean(cost_sums(labels, calls, paid, weight), noise_rate)
+    return unbiased_mean(cost_sums(labels, flags, paid, weight), noise_rate)
 
 
 class _CostScorer(Scorer):
@@ -391,9 +391,9 @@ class _CostScorer(Scorer):
         if paid is None:
             return super()._score(method_caller, estimator, X, y_true, **kwargs)
         given = {"prices": paid.table()} if takes_prices(estimator) else {}
-        called = estimator.predict(X, **given)
+        flagged = estimator.predict(X, **given)
         return self._sign * self._score_func(
-            y_true, called, **{**self._kwargs, **kwargs, "prices": paid}
+            y_true, flagged, **{**self._kwargs, **kwargs, "prices": paid}
         )
 
 

@@ -45,7 +45,7 @@ from flipcost.model.schema import (
     NumberTerm,
     TreeData,
 )
-from flipcost.tables.steps import PlainColumns, TableEncoder
+from flipcost.tables.pipelines import PlainColumns, TableEncoder
 
 if TYPE_CHECKING:
     from flipcost.estimators.flipcost.result import ScoreCurves

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from flipcost._threads import thread_limits
 from flipcost.core.arrays import Array, Indices
 from flipcost.core.costs import RowCosts, prices_to_decide
-from flipcost.core.decision import Answer, bayes_calls
+from flipcost.core.decision import Answer, bayes_flags
 from flipcost.core.scoring import CurveTables
 from flipcost.model.schema import FormulaData, Number
 from flipcost.model.steps import Steps
@@ -170,7 +170,7 @@ class Formula(FormulaData, frozen=True, dict=True, eq=False):
             return np.asarray(score > 0)
         answers: dict[str, Answer] = {"always": "all_positive", "never": "all_negative"}
         cost: Any = threshold if prices is None else prices
-        return bayes_calls(probability, cost, answers.get(by, "rule"))
+        return bayes_flags(probability, cost, answers.get(by, "rule"))
 
 
 _STEPS = {

@@ -254,13 +254,13 @@ class _Graph(Steps[str]):
         if decision.by in ("always", "never"):
             like = self.node("IsNaN", probability)
             kind = "Or" if decision.by == "always" else "And"
-            called = self.node(kind, like, self.node("Not", like))
+            flagged = self.node(kind, like, self.node("Not", like))
         else:
             if decision.is_by_row:
                 fn, fp, tp, tn = map(self._arithmetic, decision.expressions)
                 costs = self.apply("-", fn, tp), self.apply("-", fp, tn)
-            called = self.flagged(probability, self._flat(scores), costs)
-        self.node("Identity", called, name="flagged")
+            flagged = self.flagged(probability, self._flat(scores), costs)
+        self.node("Identity", flagged, name="flagged")
         no, yes = (self._text(label) for label in self.formula.labels)
         self.node("Where", "flagged", yes, no, name="prediction")
 

@@ -356,11 +356,11 @@ class _Writer(Steps[str]):
         """Return whether a row is flagged, and its label."""
         by, priced = self.formula.decision.by, ("fc_miss", "fc_alarm")
         costs = priced if self.formula.decision.is_by_row else None
-        called = {"always": "TRUE", "never": "FALSE"}.get(by)
-        called = called or self.flagged("probability_positive", "fc_q0", costs)
+        flagged = {"always": "TRUE", "never": "FALSE"}.get(by)
+        flagged = flagged or self.flagged("probability_positive", "fc_q0", costs)
         no, yes = map(self.dialect.string, self.formula.labels)
-        prediction = f"CASE WHEN {called} THEN {yes} WHEN NOT ({called}) THEN {no} END"
-        return {"flagged": called, "prediction": prediction}
+        prediction = f"CASE WHEN {flagged} THEN {yes} WHEN NOT ({flagged}) THEN {no} END"
+        return {"flagged": flagged, "prediction": prediction}
 
 
 def _named(expression: str, name: str) -> str:

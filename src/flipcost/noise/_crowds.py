@@ -86,7 +86,7 @@ class CrowdLabels:
     >>> print(f"right: {right.mean():.3f}, of the majority {majority.mean():.3f}")
     right: 0.944, of the majority 0.904
     >>> [round(rates.miss_rate.value, 2) for rates in crowd.rates_]
-    [0.08, 0.19, 0.31]
+    [0.04, 0.2, 0.33]
     """
 
     def __init__(

@@ -245,7 +245,7 @@ class ForwardLogisticClassifier(PricedLinearClassifier):
 
     The noisy label is positive with probability
     :math:`\rho_- + (1-\rho_+-\rho_-)\,\sigma(w^\top z)`; the coefficients and, unless it is given,
-    the rate maximise the likelihood. Rows are then called positive where the *clean* probability
+    the rate maximise the likelihood. Rows are then flagged where the *clean* probability
     exceeds the cost.
 
     Parameters

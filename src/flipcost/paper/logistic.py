@@ -122,7 +122,7 @@ class PricedLinearClassifier(PricedScoreMixin, LinearScoreClassifier):
         return self._sign * above
 
     def predict(self, X: Any, prices: Any = None) -> NDArray[Any]:
-        """Return the class of each row; one that is at its threshold is called negative.
+        """Return the class of each row; one that is at its threshold is not flagged.
 
         Parameters
         ----------

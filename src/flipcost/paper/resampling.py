@@ -223,7 +223,7 @@ class CostResamplingClassifier(PricedScoreMixin, WrappingClassifier):
         than a false alarm. When the classes change roles, so do the costs; labels, and all that is
         reported, stay the user's. (The paper relabels the rarer class and leaves the cost alone.)
     cv_results_ : dict of ndarray
-        For each candidate its ``margin``, ``ratio``, cross-validated ``counts`` (label, call;
+        For each candidate its ``margin``, ``ratio``, cross-validated ``counts`` (label, flag;
         negative class first), ``score`` (larger is better) and ``rank``; with ``margin="tune"``
         only. Ties go to the margin nearest to 1. With prices by row, ratios are those at mean
         prices, and ``scoring="cost"`` is in money.
@@ -503,12 +503,12 @@ class _Rows:
             place[:, own] = np.arange(len(own)), np.full(len(own), len(own))
         return place
 
-    def counts(self, index: Indices, called: Flags) -> Array:
-        """Count labels against calls, and the same by what a wrong call would cost."""
+    def counts(self, index: Indices, flagged: Flags) -> Array:
+        """Count labels against flags, and the same by what a wrong call would cost."""
         weight = np.ones(len(index)) if self.weight is None else self.weight[index]
-        price = np.where(called, self.prices.alarm[index], self.prices.miss[index])
+        price = np.where(flagged, self.prices.alarm[index], self.prices.miss[index])
         labels = self.positive[index]
-        tables = [ConfusionCounts.from_labels(labels, called, w) for w in (weight, weight * price)]
+        tables = [ConfusionCounts.from_labels(labels, flagged, w) for w in (weight, weight * price)]
         return np.stack([table.counts for table in tables])
 
     def sizes(self, margin: float) -> Array:
@@ -548,12 +548,12 @@ class _Rows:
 
 
 def _count(rows, fold, margin, label):
-    """Fit to the training part of a fold and count labels against calls on the other."""
+    """Fit to the training part of a fold and count labels against flags on the other."""
     train, test, order = fold
     model = rows.fit(train, order, margin)
     column = int(np.flatnonzero(model.classes_ == label)[0])
-    called = model.predict_proba(take_rows(rows.X, test))[:, column] > 0.5
-    return rows.counts(test, called)
+    flagged = model.predict_proba(take_rows(rows.X, test))[:, column] > 0.5
+    return rows.counts(test, flagged)
 
 
 def take_rows(X: Any, index: Any) -> Any:

@@ -14,9 +14,9 @@ from flipcost.core.arrays import Array, Flags
 from flipcost.core.confusion import ConfusionCounts, feasible_counts, measure
 from flipcost.core.costs import RowCosts, prices_of
 from flipcost.core.curves import confusions_at_costs, net_benefit_curve, price_curve
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.gains import gains_curve
 from flipcost.core.noise import NoiseRateLike, rate_pair
-from flipcost.core.rate_posterior import RatePosterior
 
 _THRESHOLDS = np.linspace(0.02, 0.9, 45)
 _FACTORS = 2.0 ** np.linspace(-3, 3, 37)

@@ -22,7 +22,7 @@ from flipcost._validation import check_is_fitted, check_weights, encode_labels, 
 from flipcost.core.arrays import Array, Flags, Indices
 from flipcost.core.checked_rows import CheckedRows
 from flipcost.core.confusion import Interval
-from flipcost.core.rate_posterior import RatePosterior
+from flipcost.core.error_rates import RatePosterior
 from flipcost.core.recheck import CellChoice, leading_directions, value_checks
 from flipcost.estimators import FlipCostClassifier
 from flipcost.estimators.flipcost.rows import read_trusted
@@ -305,7 +305,7 @@ def reasons(
 
     Examples
     --------
-    >>> from flipcost.core.rate_posterior import RatePosterior
+    >>> from flipcost.core.error_rates import RatePosterior
     >>> from flipcost.core.recheck import value_checks
     >>> known = RatePosterior(np.array([[0.2, 0.2]]), np.ones(1))
     >>> choice = value_checks([True, False] * 50, [0.05, 0.1] * 50, known, 0.3, 10)
@@ -622,15 +622,15 @@ def _as_json(facts: PoolFacts) -> bytes:
 def _from_json(data: bytes) -> PoolFacts:
     facts = msgspec.json.decode(data, type=PoolFacts, dec_hook=_shares)
     found = facts.posterior
-    wide = (found.wide_rates, found.wide_weight, found.anything)
+    wide = (found.robust_rates, found.robust_weight, found.anything)
     given = [array for array in wide if array is not None]
     lengths = {len(array) for array in given}
     if found.rates.shape != (len(found.weight), 2) or len(lengths) > 1 or len(given) not in (0, 3):
         msg = "rates and weights differ in number"
         raise ValueError(msg)
     of_classes = [found.rates]
-    if found.wide_rates is not None:
-        of_classes.append(found.wide_rates[~np.asarray(found.anything)])
+    if found.robust_rates is not None:
+        of_classes.append(found.robust_rates[~np.asarray(found.anything)])
     if any(np.any(rates.sum(axis=1) >= 1) for rates in of_classes):
         msg = "labels that would say the opposite"
         raise ValueError(msg)

@@ -15,8 +15,8 @@ from flipcost._shadow import in_shadow
 from flipcost._version import __version__
 from flipcost.report.charts import draw_range
 from flipcost.report.headline import headline, rows_to_check, scale_of
-from flipcost.report.parts import PARTS
 from flipcost.report.payload import make_payload
+from flipcost.report.sections import SECTIONS
 from flipcost.report.sentences import (
     annotators_sentence,
     candidate_name,
@@ -46,7 +46,7 @@ def render_report(
     `say` turns parameters that a sentence names in backticks into what the reader would type, and
     `later` is the report that follows once these rows are checked.
     """
-    made = [(part, part.make(result)) for part in PARTS]
+    made = [(part, part.make(result)) for part in SECTIONS]
     shown = [(part, known) for part, known in made if known is not None]
     names = ["report", *(part.name for part, _ in shown)]
     payload = make_payload(result)

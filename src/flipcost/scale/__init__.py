@@ -8,6 +8,7 @@ from flipcost.core.folds import engine_folds, hash_folds
 from flipcost.tables.engine_table import EngineTable
 from flipcost.tables.files import exceeds_memory
 from flipcost.tables.passes import Progress
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.scan import (
     dask_client,
     scan_batches,
@@ -18,7 +19,6 @@ from flipcost.tables.scan import (
     scan_sql,
 )
 from flipcost.tables.source import Table
-from flipcost.tables.steps import TableEncoder
 
 __all__ = [
     "EngineTable",

@@ -19,7 +19,7 @@ from flipcost.exceptions import SourceError
 from flipcost.tables import arrow
 
 if TYPE_CHECKING:
-    from flipcost.tables.steps import TableEncoder
+    from flipcost.tables.pipelines import TableEncoder
 
 
 def id_keys(column: Any, name: str, where: str) -> Keys:

@@ -21,8 +21,8 @@ if TYPE_CHECKING:
     from flipcost.tables.engine import Engine
     from flipcost.tables.passes import Progress
     from flipcost.tables.paths import Paths
+    from flipcost.tables.pipelines import TableEncoder
     from flipcost.tables.source import Table
-    from flipcost.tables.steps import TableEncoder
 
     ProgressLike = Callable[[Progress], None] | str | None
 

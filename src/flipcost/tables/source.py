@@ -24,9 +24,9 @@ from flipcost.tables.passes import (
     Task,
     reduce_pieces,
 )
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.rows import Layout, Piece
 from flipcost.tables.sample import FEWEST, Drawn, RowSample, sample_size
-from flipcost.tables.steps import TableEncoder
 
 if TYPE_CHECKING:
     from numpy.typing import NDArray

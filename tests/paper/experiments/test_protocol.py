@@ -172,9 +172,9 @@ def test_scaled_estimates_say_the_same_about_the_label():
     rng = np.random.default_rng(0)
     pos, other = rng.gamma(1.0, 0.5, 500), rng.gamma(1.0, 0.5, 500)
     found = combinations(pos, other, 400, 0.5)
-    calls = [found[name] > 0.5 for name in ("norm_s", "cnorm_s", "avg_s")]
-    np.testing.assert_array_equal(calls[0], calls[1])
-    np.testing.assert_array_equal(calls[0], calls[2])
+    flags = [found[name] > 0.5 for name in ("norm_s", "cnorm_s", "avg_s")]
+    np.testing.assert_array_equal(flags[0], flags[1])
+    np.testing.assert_array_equal(flags[0], flags[2])
 
 
 @pytest.mark.parametrize(
@@ -219,7 +219,7 @@ def test_units_of_more_trials_begin_with_those_of_fewer():
 def test_user_cost_does_not_depend_on_the_margin():
     """WC1 is the cost at margin 1, whatever margin WC is counted with."""
     trial = draw_trial(0, "thyroid", 0)
-    calls = np.ones(43, dtype=bool)
-    at, other = clean_scores(trial, calls, 0.3, 0.5), clean_scores(trial, calls, 0.3, 1.0)
+    flags = np.ones(43, dtype=bool)
+    at, other = clean_scores(trial, flags, 0.3, 0.5), clean_scores(trial, flags, 0.3, 1.0)
     assert at["WC1"] == other["WC1"] == other["WC"] == pytest.approx(9.0)
     assert at["WC"] == pytest.approx(18.0)

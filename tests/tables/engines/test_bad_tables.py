@@ -7,8 +7,8 @@ import pytest
 from flipcost import UnevenMarginClassifierCV
 from flipcost.exceptions import FlipCostError, SourceError, TableError
 from flipcost.tables.encoder import Encoder
+from flipcost.tables.pipelines import TableEncoder
 from flipcost.tables.scan import scan_lazy, scan_sql
-from flipcost.tables.steps import TableEncoder
 
 
 def rows(n=50, **more):

@@ -23,7 +23,7 @@ from flipcost._validation import (
 )
 from flipcost.core.arrays import Array, Flags
 from flipcost.core.costs import Costs, log_odds, prices_of, prices_to_decide, share_and_unit
-from flipcost.core.decision import CONSTANTS, bayes_calls
+from flipcost.core.decision import CONSTANTS, bayes_flags
 from flipcost.core.noise import NoiseRate, check_level
 from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
 from flipcost.estimators.base import (
@@ -96,7 +96,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
 
     The one to reach for. It learns scores whose ordering label noise does not disturb, calibrates
     them to the probability of the *clean* label with the unknown noise rate integrated out, and
-    calls a row positive where that probability exceeds the cost. It says how noisy the labels
+    flags a row where that probability exceeds the cost. It says how noisy the labels
     seem, what its mistakes will cost on clean labels, and when no rule beats a constant answer.
 
     Parameters
@@ -755,7 +755,7 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
         """
         paid = self._prices(X, prices)
         cost = self._result.options.cost if paid is None else paid
-        return self._classes_of(bayes_calls(self._positive_probability(X), cost, self.chosen_))
+        return self._classes_of(bayes_flags(self._positive_probability(X), cost, self.chosen_))
 
     def summary(self) -> str:
         """Return one screen of text: what was assumed, found, chosen, and what would help most.

@@ -28,7 +28,7 @@ from flipcost.tables.encoder import Encoder, is_mixed
 
 if TYPE_CHECKING:
     from flipcost.core.arrays import Array, Flags, Indices
-    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.error_rates import RatePosterior
     from flipcost.estimators.flipcost.rows import ScoredRows
 
 # Forward folds when no one says, and rows of each label that the first one is learned from.
@@ -97,8 +97,8 @@ class Dependence:
             of_checked = design_effect(wrong - usual[given], groups[seen], level)
             checked = replace(checked, design=of_checked)
 
-        def cost_design(called: Flags, posterior: RatePosterior) -> float:
-            values = unbiased_costs(positive, called, costs, tuple(posterior.mean))
+        def cost_design(flagged: Flags, posterior: RatePosterior) -> float:
+            values = unbiased_costs(positive, flagged, costs, tuple(posterior.mean))
             return mean_design(values, groups, weight, level)
 
         return replace(
@@ -106,8 +106,8 @@ class Dependence:
             bins=tuple(bins.thinned(design, of_checked) for bins in rows.bins),
             checked=checked,
             design=design,
-            call_squares=grouped_squares(positive, groups, weight, level),
-            call_design=None if costs is None else cost_design,
+            flag_squares=grouped_squares(positive, groups, weight, level),
+            flag_design=None if costs is None else cost_design,
         )
 
     def note(self, n_effective: float, score: Array, positive: Flags) -> str | None:

@@ -21,16 +21,16 @@ from flipcost.core.decision import (
     Answer,
     Decision,
     Regret,
-    bayes_calls,
+    bayes_flags,
     decide,
     decide_minimax,
     saves_enough,
     value_of_knowing_rate,
 )
+from flipcost.core.error_rates import RatePosterior, clean_share
 from flipcost.core.label_errors import break_even_errors
 from flipcost.core.noise import NoiseRate, purest_tail, rate_pair
 from flipcost.core.noise_posterior import integrate_rates, rate_posterior
-from flipcost.core.rate_posterior import RatePosterior, clean_share
 from flipcost.estimators.flipcost.result import SOURCES, FitOptions, FitResult, ScoreCurves
 from flipcost.exceptions import FlipCostError
 
@@ -157,10 +157,10 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         trusting = calibrate(rows.bins, [(0.0, 0.0)])
         plain = np.minimum(trusting.probability(rows.scores), 1.0)
         answer = _by_recorded_labels(rows, plain, costs, options, posterior)
-        called = bayes_calls(probability, costs, decision.chosen)
-        rival = bayes_calls(plain, costs, answer)
+        flagged = bayes_flags(probability, costs, decision.chosen)
+        rival = bayes_flags(plain, costs, answer)
         allows = saves_enough(
-            rows.positive, probability, called, rival, costs, posterior, rows.weight, rows.design
+            rows.positive, probability, flagged, rival, costs, posterior, rows.weight, rows.design
         )
         # Where the columns say nothing, they say nothing of errors: recorded labels decide.
         if not posterior.has_no_signal and allows:
@@ -193,7 +193,7 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         noise_by_score=_by_score(rows, probability, posterior, options.level),
         break_even=break_even_errors(
             rows.positive,
-            {name: bayes_calls(probability, costs, name) for name in decision.costs},
+            {name: bayes_flags(probability, costs, name) for name in decision.costs},
             {name: cost.value for name, cost in decision.costs.items()},
             answer or decision.chosen,
             costs,
@@ -216,9 +216,9 @@ def _decide(
         costs,
         posterior,
         rows.weight,
-        call_squares=rows.call_squares,
+        flag_squares=rows.flag_squares,
         checked=rows.checked,
-        call_design=rows.call_design,
+        flag_design=rows.flag_design,
         level=options.level,
     )
 
@@ -240,7 +240,7 @@ def _by_recorded_labels(
         return found.chosen
     paid = found.costs
     constant = min(CONSTANTS, key=lambda name: paid[name].value)
-    rule, flat = (bayes_calls(probability, costs, name) for name in ("rule", constant))
+    rule, flat = (bayes_flags(probability, costs, name) for name in ("rule", constant))
     enough = saves_enough(
         rows.positive, probability, rule, flat, costs, right, rows.weight, rows.design
     )
@@ -272,7 +272,7 @@ def _least_regret(
     cost = options.costs_of(rows)
 
     def count(probability: Array, answer: Answer = "rule") -> LabelSums:
-        return cost_sums(rows.positive, bayes_calls(probability, cost, answer), cost, rows.weight)
+        return cost_sums(rows.positive, bayes_flags(probability, cost, answer), cost, rows.weight)
 
     rules = [count(eta) for eta in calibration.probabilities(rows.scores, likely)]
     constants = {name: count(rows.scores[0], name) for name in CONSTANTS}

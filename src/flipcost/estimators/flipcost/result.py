@@ -25,9 +25,9 @@ if TYPE_CHECKING:
     from flipcost.core.checked_rows import RateBand
     from flipcost.core.correction import Correction
     from flipcost.core.decision import Answer, Regret
+    from flipcost.core.error_rates import RatePosterior
     from flipcost.core.label_errors import BreakEven
     from flipcost.core.noise_posterior import NoiseModel, PrevalencePrior
-    from flipcost.core.rate_posterior import RatePosterior
     from flipcost.estimators.flipcost.rows import ScoredRows
 
 # What may be said in place of a rate, and where the rate then comes from.

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from numpy.typing import NDArray
 
     from flipcost.core.costs import RowCosts
-    from flipcost.core.rate_posterior import RatePosterior
+    from flipcost.core.error_rates import RatePosterior
 
 
 def read_trusted(
@@ -168,8 +168,8 @@ class ScoredRows:
         The noisy labels.
     weight : ndarray of shape (n,) or None
         Weights.
-    call_squares : callable or None
-        As in `flipcost.core.decision.count_calls`, where these represent more rows.
+    flag_squares : callable or None
+        As in `flipcost.core.decision.count_flags`, where these represent more rows.
     checked : CheckedRows or None
         Those among them whose right label is known.
     prices : RowCosts or None
@@ -180,7 +180,7 @@ class ScoredRows:
         The folds that scores are held out by.
     design : float, default=1.0
         Design effect (`flipcost.core.dependence`): rows count for this many times fewer.
-    call_design : callable or None
+    flag_design : callable or None
         As in `flipcost.core.decision.decide`, where rows depend on each other and have prices.
     """
 
@@ -188,13 +188,13 @@ class ScoredRows:
     scores: tuple[Array, ...]
     positive: Flags
     weight: Array | None
-    call_squares: Callable[[Flags], Array] | None = None
+    flag_squares: Callable[[Flags], Array] | None = None
     checked: CheckedRows | None = None
     prices: RowCosts | None = None
     features: Array | None = None
     folds: Indices | None = None
     design: float = 1.0
-    call_design: Callable[[Flags, RatePosterior], float] | None = None
+    flag_design: Callable[[Flags, RatePosterior], float] | None = None
 
     @property
     def n_effective(self) -> float:

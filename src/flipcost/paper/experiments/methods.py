@@ -131,8 +131,8 @@ def run_scheme1(
         refit = candidates.path(total)
         for name in MEASURES:
             place, l2 = choose(counts, name, cost, candidates.counted)
-            calls, counted = _calls(trial.X_test, refit[place, l2]), candidates.counted[place]
-            found += [(reading, *pair) for pair in _measured(trial, calls, cost, counted, name)]
+            flags, counted = _calls(trial.X_test, refit[place, l2]), candidates.counted[place]
+            found += [(reading, *pair) for pair in _measured(trial, flags, cost, counted, name)]
     return found
 
 
@@ -140,9 +140,9 @@ def _calls(X: Any, weights: Array) -> Flags:
     return X @ weights[:-1] + weights[-1] > 0
 
 
-def _measured(trial: Trial, calls: Flags, cost: float, margin: float, name: str) -> Any:
+def _measured(trial: Trial, flags: Flags, cost: float, margin: float, name: str) -> Any:
     """Return ``(measure, value)`` of calls on the test rows; beside WC also WC1."""
-    values = clean_scores(trial, calls, cost, margin)
+    values = clean_scores(trial, flags, cost, margin)
     return [(key, values[key]) for key in ((name, "WC1") if name == "WC" else (name,))]
 
 
@@ -167,8 +167,8 @@ def run_clean(trial: Trial, pairs_by_name: dict[Any, Any], rng: np.random.Genera
             counts = counts.reshape(*path.shape[:2], 2, 2)
             for measure in ("Acc", "AM", "F"):
                 place = choose(counts, measure, 0.5, margins)
-                calls = _calls(trial.X_test, refit[place])
-                found.append((name, reading, measure, clean_scores(trial, calls, 0.5)[measure]))
+                flags = _calls(trial.X_test, refit[place])
+                found.append((name, reading, measure, clean_scores(trial, flags, 0.5)[measure]))
     return found
 
 
@@ -235,10 +235,10 @@ def _cross_validate(
         kept = _sample(noisy, order, negative_ratio(cost, margin))
         for fold in range(N_FOLDS):
             at = np.flatnonzero(folds == fold)
-            calls = estimator.probabilities(np.flatnonzero(kept & (folds != fold)), at) > 0.5
+            flags = estimator.probabilities(np.flatnonzero(kept & (folds != fold)), at) > 0.5
             for column in range(estimator.n_l2s):
                 for reading, rows in enumerate((kept[at], slice(None))):
-                    table = ConfusionCounts.from_labels(noisy[at][rows], calls[rows, column])
+                    table = ConfusionCounts.from_labels(noisy[at][rows], flags[rows, column])
                     counts[reading, place, column] += table.counts
     return counts
 
@@ -493,8 +493,8 @@ def run_natarajan(
     for name in ("Acc", "AM"):
         scores = [_left_out_score(trial, folds, method, rho, name, l2) for l2 in L2S]
         l2 = L2S[int(np.argmax(scores))]
-        calls = _fit(trial.X, trial.noisy, method, rho, name, l2).predict(trial.X_test)
-        found.append((name, clean_scores(trial, calls, 0.5)[name]))
+        flags = _fit(trial.X, trial.noisy, method, rho, name, l2).predict(trial.X_test)
+        found.append((name, clean_scores(trial, flags, 0.5)[name]))
     return found
 
 
@@ -529,8 +529,8 @@ def _fit(X: Any, noisy: Flags, method: str, rho: float, name: str, l2: float) ->
 def run_flipcost(trial: Trial, cost: float, rng: np.random.Generator) -> Any:
     """Return ``(measure, value)`` of FlipCostClassifier, which does not know the rate."""
     model = FlipCostClassifier(cost=cost, random_state=int(rng.integers(2**31)))
-    calls = model.fit(trial.X, trial.noisy).predict(trial.X_test)
-    return list(clean_scores(trial, calls, cost).items())
+    flags = model.fit(trial.X, trial.noisy).predict(trial.X_test)
+    return list(clean_scores(trial, flags, cost).items())
 
 
 def run_constants(trial: Trial, cost: float) -> Any:
@@ -541,8 +541,8 @@ def run_constants(trial: Trial, cost: float) -> Any:
     """
     found = []
     for method, call in (("all_positive", True), ("all_negative", False)):
-        calls = np.full(len(trial.positive), call)
-        values = clean_scores(trial, calls, cost, margin_grid(cost)[-1])
+        flags = np.full(len(trial.positive), call)
+        values = clean_scores(trial, flags, cost, margin_grid(cost)[-1])
         found += [(method, name, value) for name, value in values.items()]
     return found
 
@@ -556,6 +556,6 @@ def run_bayes(trial: Trial, cost: float, margins: Sequence[float]) -> Any:
     found = []
     for name in MEASURES:
         place, _ = choose(counts, name, cost, margins)
-        calls = trial.eta_test > thresholds[place]
-        found += _measured(trial, calls, cost, margins[place], name)
+        flags = trial.eta_test > thresholds[place]
+        found += _measured(trial, flags, cost, margins[place], name)
     return found

@@ -237,9 +237,9 @@ def scores_of(counts: Array, name: str, cost: float = 0.5, margin: float = 1.0) 
     return value * counts.sum(axis=(-2, -1)) if name == "WC" else value
 
 
-def clean_scores(trial: Trial, calls: Flags, cost: float, margin: float = 1.0) -> dict[str, float]:
+def clean_scores(trial: Trial, flags: Flags, cost: float, margin: float = 1.0) -> dict[str, float]:
     """Return every measure of calls on the clean test rows; WC1 is the cost at margin 1."""
-    table = ConfusionCounts.from_labels(trial.positive, calls).counts
+    table = ConfusionCounts.from_labels(trial.positive, flags).counts
     values = {name: float(scores_of(table, name, cost, margin)) for name in MEASURES}
     return {**values, "WC1": float(scores_of(table, "WC", cost))}
 

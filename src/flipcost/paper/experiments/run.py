@@ -81,7 +81,7 @@ _NOISY_COLUMNS = {
     "bupa": ("lkfun_sq", "lkfun_log", *_COMMON),
     "syn3d_imb": ("lkfun_log", "lspc", *_COMMON),
 }
-# The weighted costs printed for all-positive calls on Syn3D-imbalanced end the grid here, except
+# The weighted costs printed for all-flags on Syn3D-imbalanced end the grid here, except
 # for LSPC, whose grid is the whole one.
 _SHORT_GRID = 8
 

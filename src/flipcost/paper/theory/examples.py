@@ -166,7 +166,7 @@ def example_2() -> Example:
     cost, rate = 0.3, 0.42
     law = DiscreteLaw([3, 8, 12], np.full(3, 1 / 3), [0, 0, 1])
     x = law.points[:, 0]
-    # b is in (-x_j, -x_{j-1}] when exactly the points from x_j on are called positive.
+    # b is in (-x_j, -x_{j-1}] when exactly the points from x_j on are flagged.
     rules = [x >= start for start in (*x, np.inf)]
     clean = np.array([law.expected_cost(rule, cost) for rule in rules])
     noisy = np.array([law.noisy(rate).expected_cost(rule, cost) for rule in rules])

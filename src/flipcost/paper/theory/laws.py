@@ -19,8 +19,8 @@ the noisy probability with :math:`\rho_- + (1-\rho_+-\rho_-)t` corrects it, and 
 
 Four costs
 ----------
-Right decisions may cost too. Write :math:`C_1, c_1` for the cost of a positive row called negative
-and positive, and :math:`C_{-1}, c_{-1}` for a negative row called positive and negative
+Right decisions may cost too. Write :math:`C_1, c_1` for the cost of a positive row not flagged
+and positive, and :math:`C_{-1}, c_{-1}` for a negative row flagged and negative
 (``Costs(fn, fp, tp, tn)`` in that order of appearance: :math:`C_1, C_{-1}, c_1, c_{-1}`). Whatever
 the rule f,
 
@@ -513,8 +513,8 @@ class SymmetryCheck:
     Attributes
     ----------
     called_positive, called_negative : float
-        Cost of the two labels together when the row is called positive, C(-1) + c(1), and when
-        it is called negative, C(1) + c(-1).
+        Cost of the two labels together when the row is flagged, C(-1) + c(1), and when
+        it is not flagged, C(1) + c(-1).
     satisfied : bool
         Whether the two are equal: E-SC.
     alpha : float

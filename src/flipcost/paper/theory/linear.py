@@ -362,8 +362,8 @@ def robustness_report(
         "denoised": linear_minimiser(noisy, share, margin, l2, noise_rate=noise_rate),
     }
     scores = {name: law.scores(weights) for name, weights in coef.items()}
-    called = {name: decide(values) for name, values in scores.items()}
-    paid = {name: law.expected_cost(positive, share) for name, positive in called.items()}
+    flagged = {name: decide(values) for name, values in scores.items()}
+    paid = {name: law.expected_cost(positive, share) for name, positive in flagged.items()}
     best = weighted_zero_one_rules(share).clean(law.eta)
     return RobustnessReport(
         law=law,
@@ -374,8 +374,8 @@ def robustness_report(
         coef=coef,
         scores=scores,
         agreement={
-            name: float(law.mass @ (positive == called["clean"]))
-            for name, positive in called.items()
+            name: float(law.mass @ (positive == flagged["clean"]))
+            for name, positive in flagged.items()
         },
         cost_paid={**paid, "bayes": law.expected_cost(best, share)},
     )

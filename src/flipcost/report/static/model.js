@@ -1,6 +1,6 @@
 (function () {
   const { data, unmixing, denoise, figure } = window.flipcost, moved = data.parts.model;
-  // What rows cost more with a column shuffled: linear in how calls move, so nothing is cut but
+  // What rows cost more with a column shuffled: linear in how flags move, so nothing is cut but
   // what would be a saving.
   window.flipcost.onMove((k, r) => {
     const u = unmixing(r), alpha = data.costs[k], scale = 1000 * data.priceFp / alpha;

@@ -183,8 +183,8 @@
     if (mark) setMarker(mark, price.x[k]);
   }
 
-  function moveCalls(k, r) {
-    const [counts, squares] = tableOf(data.candidates[Number(el("calls-of").value)], k);
+  function moveConfusion(k, r) {
+    const [counts, squares] = tableOf(data.candidates[Number(el("confusion-of").value)], k);
     ["tn", "fp", "fn", "tp"].forEach((name, i) => {
       const loss = [0, 0, 0, 0];
       loss[i] = 1;
@@ -222,7 +222,7 @@
     el("now-words").textContent = isMoved() ? "If so, 1,000 rows cost" : "1,000 rows cost";
     if (el("path")) movePath(k, r);
     moveNow(k, r);
-    moveCalls(k, r);
+    moveConfusion(k, r);
     moved.forEach((f) => f(k, r));
   }
 
@@ -232,7 +232,7 @@
     slider[side].dataset.moved = "1";
     move();
   }));
-  el("calls-of").addEventListener("change", () => moveCalls(Number(slider.cost.value), assumed()));
+  el("confusion-of").addEventListener("change", () => moveConfusion(Number(slider.cost.value), assumed()));
   el("reset").addEventListener("click", () => {
     slider.cost.value = String(data.index);
     SIDES.forEach((side, i) => {

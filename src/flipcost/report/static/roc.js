@@ -1,4 +1,4 @@
-// Positives found, false alarms and right calls at every threshold: two pictures of the same bins.
+// Positives found, false alarms and right decisions at every threshold: two pictures of the same bins.
 (function () {
   const { data, unmixing, setPoints } = window.flipcost, part = data.parts.roc;
   const clip = (x) => Math.min(Math.max(x, 0), 1);

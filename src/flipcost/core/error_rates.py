@@ -1,4 +1,7 @@
-"""Posteriors over pairs of noise rates, and intervals of what depends on the rates."""
+"""What is known of the two error rates, as pairs with weights, and intervals of what follows.
+
+`flipcost.core.noise_posterior` infers them.
+"""
 
 from __future__ import annotations
 
@@ -29,7 +32,7 @@ class RatePosterior:
         Pairs ``(rho_pos, rho_neg)``; equal when noise is symmetric.
     weight : ndarray of shape (R,)
         Posterior probabilities, adding up to one. Estimates and decisions are means over these.
-    wide_rates, wide_weight : ndarray of shape (W, 2) and (W,), or None
+    robust_rates, robust_weight : ndarray of shape (W, 2) and (W,), or None
         The same for intervals, which also count that the model may be wrong; as above when None.
     anything : ndarray of bool, shape (W,), or None
         Which of these are rates of errors that may lie anywhere among the rows of a label, rather
@@ -44,8 +47,8 @@ class RatePosterior:
 
     rates: Array
     weight: Array
-    wide_rates: Array | None = None
-    wide_weight: Array | None = None
+    robust_rates: Array | None = None
+    robust_weight: Array | None = None
     anything: Flags | None = None
     models: Mapping[str, float] | None = None
     is_measured: bool = False
@@ -59,18 +62,18 @@ class RatePosterior:
         n = len(drawn)
         return replace(
             self,
-            wide_rates=drawn,
-            wide_weight=np.full(n, 1 / n),
+            robust_rates=drawn,
+            robust_weight=np.full(n, 1 / n),
             anything=np.ones(n, dtype=bool),
             is_measured=True,
         )
 
     @property
     def _wide(self) -> tuple[Array, Array, Flags]:
-        if self.wide_rates is None or self.wide_weight is None or self.anything is None:
+        if self.robust_rates is None or self.robust_weight is None or self.anything is None:
             return self.rates, self.weight, np.zeros(len(self.weight), dtype=bool)
-        used = self.wide_weight > 1e-6
-        return self.wide_rates[used], self.wide_weight[used], self.anything[used]
+        used = self.robust_weight > 1e-6
+        return self.robust_rates[used], self.robust_weight[used], self.anything[used]
 
     def unmixings(self, label_share: float, *, wide: bool) -> tuple[Array, Array]:
         """Return what labels say of clean counts at each rate, and the weights of the rates."""
@@ -101,7 +104,7 @@ class RatePosterior:
         weight = self.weight if self.random_weight is None else self.random_weight
         nowhere = np.zeros(len(weight), dtype=bool)
         return replace(
-            self, wide_rates=self.rates, wide_weight=weight, anything=nowhere, is_measured=False
+            self, robust_rates=self.rates, robust_weight=weight, anything=nowhere, is_measured=False
         )
 
     @property

@@ -1,10 +1,10 @@
-"""The parts of the report, in order.
+"""The sections of the report, in order.
 
-A part is a line in `PARTS`: its template is ``templates/<name>.html``, its styles and its script,
-if it has any, are ``static/<name>.css`` and ``static/<name>.js``. What its function returns are the
-names that the template knows beside `result`; None leaves the part out. Under the name ``data`` it
-may give plain data for its script, which finds it as ``flipcost.data.parts.<name>`` and follows the
-sliders by ``flipcost.onMove((k, rates) => ...)``: the place of the cost among
+A section is a line in `SECTIONS`. Its template is ``templates/<name>.html``; its styles and its
+script, if it has any, are ``static/<name>.css`` and ``static/<name>.js``. What its function returns
+are the names that the template knows beside `result`; None leaves the section out. Under the name
+``data`` it may give plain data for its script, which finds it as ``flipcost.data.parts.<name>`` and
+follows the sliders by ``flipcost.onMove((k, rates) => ...)``: the place of the cost among
 ``flipcost.data.costs``, and the assumed rates of the true positives and negatives.
 """
 
@@ -64,8 +64,8 @@ _DEPTHS = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 
 
 @dataclass(frozen=True)
-class Part:
-    """A part of the report.
+class Section:
+    """A section of the report.
 
     Attributes
     ----------
@@ -206,14 +206,14 @@ def make_price(result: Findings) -> dict[str, Any]:
     return {"price": picture, "data": {"x": _short(x)}}
 
 
-def _depth(result: Findings) -> dict[str, Any]:
+def _capacity(result: Findings) -> dict[str, Any]:
     """Return what flagging the best rows saves, and what its slider moves over."""
     found = result.models.decisions
     curve = found.curve
     x = across(curve.depth, 0.0, 1.0)
     zero = np.zeros(len(x))
     profit = draw_decisions(
-        "depth-profit",
+        "capacity-profit",
         "Saving per 1,000 rows by flagging the best rows",
         x,
         1000 * curve.clean["profit"],
@@ -281,19 +281,23 @@ def _data(result: Findings) -> dict[str, Any]:
     return {"columns": result.table.columns, "drifting": shorten(drifting) if drifting else ""}
 
 
-PARTS = (
-    Part("cost", "Cost by model", _cost),
-    Part("errors", "Label errors", _errors),
-    Part("annotators", "Annotators", _annotators),
-    Part("check", "Rows to check", make_check),
-    Part("asked", "Your questions", _asked),
-    Part("whatif", "What if costs or error rates were different?", _what_if, folded=True),
-    Part("depth", "Limited capacity", _depth, folded=True),
-    Part("calls", "Confusion matrix, per 1,000 rows", lambda _: {}, folded=True),
-    Part("model", "Model drivers", _model, folded=True),
-    Part("calibration", "Calibration", _calibration, folded=True),
-    Part("roc", "ROC curve", _roc, folded=True),
-    Part("precision", "Precision and recall", lambda r: {"drawn": draw_precision(r)}, folded=True),
-    Part("data", "Columns", _data, folded=True),
-    Part("method", "Method", lambda r: {"found": method_words(r)}, folded=True),
+def _precision(result: Findings) -> dict[str, Any]:
+    return {"drawn": draw_precision(result)}
+
+
+SECTIONS = (
+    Section("cost", "Cost by model", _cost),
+    Section("errors", "Label errors", _errors),
+    Section("annotators", "Annotators", _annotators),
+    Section("check", "Rows to check", make_check),
+    Section("asked", "Your questions", _asked),
+    Section("whatif", "What if costs or error rates were different?", _what_if, folded=True),
+    Section("capacity", "Limited capacity", _capacity, folded=True),
+    Section("confusion", "Confusion matrix, per 1,000 rows", lambda _: {}, folded=True),
+    Section("model", "Model drivers", _model, folded=True),
+    Section("calibration", "Calibration", _calibration, folded=True),
+    Section("roc", "ROC curve", _roc, folded=True),
+    Section("precision", "Precision and recall", _precision, folded=True),
+    Section("data", "Columns", _data, folded=True),
+    Section("method", "Method", lambda r: {"found": method_words(r)}, folded=True),
 )

@@ -11,7 +11,7 @@ from flipcost.core.clean_means import cost_sums, saving_sums
 from flipcost.core.confusion import Interval, clip_interval
 from flipcost.core.costs import RowCosts
 from flipcost.core.curves import BandCurve, price_curve
-from flipcost.core.decision import bayes_calls, decide
+from flipcost.core.decision import bayes_flags, decide
 from flipcost.core.gains import (
     MEASURES,
     Capacity,
@@ -309,8 +309,8 @@ def _range(data: AuditData, name: str) -> RangeFound:
             checked=rows.checked, level=rows.level,
         )  # fmt: skip
 
-    calls = [bayes_calls(eta, costs_at(price), answer(price).chosen) for price in ends]
-    middle, unit = calls[1], data.options.unit
+    flags = [bayes_flags(eta, costs_at(price), answer(price).chosen) for price in ends]
+    middle, unit = flags[1], data.options.unit
 
     def cost_of_middle(price: float) -> Interval:
         at = costs_at(price)
@@ -337,8 +337,8 @@ def _range(data: AuditData, name: str) -> RangeFound:
         name,
         *ends,
         (cost_of_middle(ends[0]), cost_of_middle(ends[1]), cost_of_middle(ends[2])),
-        (regret(ends[0], calls[0]), regret(ends[2], calls[2])),
-        (changed(calls[0]), changed(calls[2])),
+        (regret(ends[0], flags[0]), regret(ends[2], flags[2])),
+        (changed(flags[0]), changed(flags[2])),
         turns[0][0] if turns else None,
         turns[0][2] if turns else chosen[-1],
         turns,

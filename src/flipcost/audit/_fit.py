@@ -329,16 +329,16 @@ def fit(
         named = str(error).replace("`trusted`", given_in).replace("`y`", repr(options.target))
         raise TableError(named) from error
     seen: Any = [] if scored.checked is None else scored.checked.rows
-    judged, groups = total, classifier.groups_
+    evaluated, groups = total, classifier.groups_
     if options.time is not None:  # nothing comes before the first fold: it is learned from only
-        judged = np.where(classifier.folds_ > 0, 1.0 if total is None else total, 0.0)
+        evaluated = np.where(classifier.folds_ > 0, 1.0 if total is None else total, 0.0)
     rows = EvaluationRows(
         frame=frame,
         numbers=found.position,
         X=maker.make(frame),
         positive=positive,
         level=options.level,
-        weight=judged,
+        weight=evaluated,
         stands_for=drawn.stands_for,
         costs=RowCosts.of(options.prices) if prices is None else prices,
         rounds=maker.rounds(frame)[seen],

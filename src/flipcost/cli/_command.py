@@ -90,16 +90,16 @@ def command(
 
 def _parameter(one: Option) -> inspect.Parameter:
     """Return an option as the parameter that typer reads."""
-    told = {"help": one.help, "rich_help_panel": one.group, **one.more}
+    known = {"help": one.help, "rich_help_panel": one.group, **one.more}
     kind: Any = one.kind
     if one.many:
-        told = {"metavar": f"<{one.kind.__name__.lower()}>", **told}
+        known = {"metavar": f"<{one.kind.__name__.lower()}>", **known}
         kind = list[kind]
     is_argument, default = one.flag == "", None if one.many else one.default
     if default is ...:
         # A missing option is said by the command, together with what may be given instead.
-        default = inspect.Parameter.empty if is_argument or told.pop("required", False) else None
-    info = typer.Argument(**told) if is_argument else typer.Option(one.flag, **told)
+        default = inspect.Parameter.empty if is_argument or known.pop("required", False) else None
+    info = typer.Argument(**known) if is_argument else typer.Option(one.flag, **known)
     kind = kind | None if default is None else kind
     return inspect.Parameter(
         one.name,

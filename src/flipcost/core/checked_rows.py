@@ -344,14 +344,14 @@ class CheckedRows:
         Rows weigh what they cost if the decision is wrong, and a checked row counts for less than
         one where a few of them weigh most.
         """
-        cells, paid, told, weight = self._by_cost(
+        cells, paid, known, weight = self._by_cost(
             positive, flagged, expected, score, costs, sample_weight
         )
         # What is paid in a cell whose rows are truly positive, and if none is.
         slope, base = np.where(cells.flagged, -paid, paid), np.where(cells.flagged, paid, 0.0)
-        drawn = base + slope * told.drawn_shares(cells, weight)
+        drawn = base + slope * known.drawn_shares(cells, weight)
         value = float((drawn @ cells.share).mean())
-        low, high = told._limits(drawn, cells, weight, level)  # noqa: SLF001 - of this class
+        low, high = known._limits(drawn, cells, weight, level)  # noqa: SLF001 - of this class
         return Interval(*clip_interval(value, low, high, 0.0, float(cells.share @ paid)))
 
     def mistakes(
@@ -369,10 +369,10 @@ class CheckedRows:
         If misses cost `factor` times as much, the first does: many costs of the same decisions need
         these two once.
         """
-        cells, paid, told, weight = self._by_cost(
+        cells, paid, known, weight = self._by_cost(
             positive, flagged, expected, score, costs, sample_weight
         )
-        share = told.drawn_shares(cells, weight).mean(axis=0)
+        share = known.drawn_shares(cells, weight).mean(axis=0)
         misses = (cells.share * paid) @ np.where(cells.flagged, 0.0, share)
         alarms = (cells.share * paid) @ np.where(cells.flagged, 1 - share, 0.0)
         return float(misses), float(alarms)
@@ -392,10 +392,10 @@ class CheckedRows:
         that this mean times the share of such rows in a cell is what is at stake there.
         """
         flags = np.asarray(flagged, dtype=bool)
-        told, weight, means = self, sample_weight, np.array(costs.mean(sample_weight))
+        known, weight, means = self, sample_weight, np.array(costs.mean(sample_weight))
         if not costs.is_constant:
             rows, at_stake = unit_weights(sample_weight, len(flags)), costs.if_wrong(flags)
-            relative, told_weight = np.ones(len(flags)), np.ones(len(self.rows))
+            relative, known_weight = np.ones(len(flags)), np.ones(len(self.rows))
             for call in (False, True):
                 own, checked = flags == call, flags[self.rows] == call
                 mass = float(rows[own] @ at_stake[own])
@@ -404,10 +404,12 @@ class CheckedRows:
                     continue
                 means[int(call)] = mass / rows[own].sum()
                 relative[own] = at_stake[own] / means[int(call)]
-                told_weight[checked] = _told(rows[self.rows][checked], relative[self.rows][checked])
-            weight, told = rows * relative, replace(self, weight=told_weight, prevalence=None)
+                known_weight[checked] = _told(
+                    rows[self.rows][checked], relative[self.rows][checked]
+                )
+            weight, known = rows * relative, replace(self, weight=known_weight, prevalence=None)
         cells = ScoreCells.from_rows(positive, score, expected, weight, flags)
-        return cells, means[cells.flagged.astype(np.intp)], told, weight
+        return cells, means[cells.flagged.astype(np.intp)], known, weight
 
     def saving_interval(
         self,
@@ -429,11 +431,11 @@ class CheckedRows:
         rows = unit_weights(sample_weight, len(ours))
         # A row weighs the cost of a miss plus a false alarm, and has its own threshold.
         unit = sum(costs.mean(rows))
-        told, both, alarms = self, (costs.miss + costs.alarm) / unit, rows * costs.alarm / unit
+        known, both, alarms = self, (costs.miss + costs.alarm) / unit, rows * costs.alarm / unit
         weight = rows * both
         if not costs.is_constant:
             at_stake = np.maximum(both[self.rows], 0.0)
-            told = replace(self, weight=_told(rows[self.rows], at_stake), prevalence=None)
+            known = replace(self, weight=_told(rows[self.rows], at_stake), prevalence=None)
         cells = ScoreCells.from_rows(positive, score, expected, weight, ours != theirs)
         # Rows that ours alone calls positive gain where they are, those of the rival where not.
         side = ours.astype(float) - theirs
@@ -445,8 +447,8 @@ class CheckedRows:
             np.divide(part, cells.share, out=np.zeros_like(part), where=cells.share > 0)
             for part in (turned, paid)
         )
-        saved = turned * told.drawn_shares(cells, weight) - paid
-        low, high = told._limits(saved, cells, weight, level)  # noqa: SLF001 - of this class
+        saved = turned * known.drawn_shares(cells, weight) - paid
+        low, high = known._limits(saved, cells, weight, level)  # noqa: SLF001 - of this class
         scale = unit * float(weight.sum() / rows.sum())
         return scale * low, scale * high
 

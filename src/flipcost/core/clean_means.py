@@ -165,15 +165,15 @@ class LabelSums:
             Means are clipped to the feasible range.
         """
         weight = self.first[..., 0].sum(axis=(-2, -1))[..., None]
-        told = unmix[:, 1, :]
-        slopes = self.first[..., 1] @ told.T
+        known = unmix[:, 1, :]
+        slopes = self.first[..., 1] @ known.T
         cut = np.clip(slopes, self.reach[..., :1], self.reach[..., 1:])
         base = self.first[..., 2].sum(axis=(-2, -1))[..., None]
         value = (cut.sum(axis=-2) + base) / weight
         plain = (slopes.sum(axis=-2) + base) / weight
         second = self.second.sum(axis=-4)
         # A quadratic form in (-mean, what a label tells, 1).
-        row = np.stack(np.broadcast_arrays(-plain[..., None, :], told.T, 1.0), axis=-1)
+        row = np.stack(np.broadcast_arrays(-plain[..., None, :], known.T, 1.0), axis=-1)
         variance = ((row @ second) * row).sum(axis=(-3, -1))
         return value, np.sqrt(np.maximum(variance, 0.0)) / weight
 
@@ -264,8 +264,8 @@ def unbiased_mean(sums: LabelSums, noise_rate: NoiseRateLike) -> float:
     >>> unbiased_mean(LabelSums.of_rows([True, False, False, False], 8.0, 0.0), 0.25)
     0.0
     """
-    told = unmixing_matrix(noise_rate)[1]
-    slopes = (told * sums.first[..., 1].sum(axis=0)).sum()
+    known = unmixing_matrix(noise_rate)[1]
+    slopes = (known * sums.first[..., 1].sum(axis=0)).sum()
     return float((slopes + sums.first[..., 2].sum()) / sums.weight)
 
 

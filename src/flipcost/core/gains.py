@@ -395,12 +395,12 @@ def _sums(
     )
 
 
-def _values(sums: _Sums, told: Array) -> dict[str, Array]:
+def _values(sums: _Sums, known: Array) -> dict[str, Array]:
     """Return the measures under each rate, shape (R, K)."""
     weight, q = sums.weight, sums.q
-    found = np.clip(np.einsum("rl,kl->rk", told, sums.first[..., 0]) / weight, 0.0, q)
-    share = np.clip(told @ sums.total[:, 0] / weight, 1e-9, 1.0)[:, None]
-    slopes = np.einsum("rl,kl->rk", told, sums.first[..., 1])
+    found = np.clip(np.einsum("rl,kl->rk", known, sums.first[..., 0]) / weight, 0.0, q)
+    share = np.clip(known @ sums.total[:, 0] / weight, 1e-9, 1.0)[:, None]
+    slopes = np.einsum("rl,kl->rk", known, sums.first[..., 1])
     slopes = np.clip(slopes, sums.reach[:, 0], sums.reach[:, 1])
     return {
         "precision": found / np.maximum(q, 1e-300),
@@ -409,10 +409,10 @@ def _values(sums: _Sums, told: Array) -> dict[str, Array]:
     }
 
 
-def _errors(sums: _Sums, told: Array, design: float) -> dict[str, Array]:
+def _errors(sums: _Sums, known: Array, design: float) -> dict[str, Array]:
     """Return the standard errors of the measures under each rate, shape (R, K)."""
-    weight, q, u = sums.weight, np.maximum(sums.q, 1e-300), told[:, None, :]
-    values, scale = _values(sums, told), np.sqrt(design) / weight
+    weight, q, u = sums.weight, np.maximum(sums.q, 1e-300), known[:, None, :]
+    values, scale = _values(sums, known), np.sqrt(design) / weight
     inside = sums.second[..., 0, 0]
     outside = np.maximum(sums.squares[:, 0, 0] - inside, 0.0)
 
@@ -422,7 +422,7 @@ def _errors(sums: _Sums, told: Array, design: float) -> dict[str, Array]:
 
     middle = ((values["precision"] - sums.eta_cut) * q)[..., None]
     flagged = u - sums.eta_cut[:, None] - middle
-    share = np.clip(told @ sums.total[:, 0] / weight, 1e-9, 1.0)[:, None, None]
+    share = np.clip(known @ sums.total[:, 0] / weight, 1e-9, 1.0)[:, None, None]
     drag = values["recall"][..., None] * (u - share)
     rest = values["profit"] - sums.gain_cut * q
     vector = np.stack(np.broadcast_arrays((-sums.gain_cut - rest)[..., None], u, 1.0), axis=-1)

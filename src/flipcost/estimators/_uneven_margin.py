@@ -518,7 +518,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
             return self.fit_table(table)
         paid = prices_of(self.costs, prices, X)
         grid = self._grid(by_row=paid is not None)
-        judged_by = self._scoring(grid, paid)
+        scored_by = self._scoring(grid, paid)
         X = validate_rows(self, X, reset=True)
         positive = self._read_labels(y, X.shape[0])
         weight = check_weights(sample_weight, X)
@@ -536,7 +536,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         else:
             total = _moments(learned)[0]
             rounds = ((_moments(learned.take(a)), rows.take(b), None) for a, b in splits)
-        self._search(grid, rounds, judged_by, started)
+        self._search(grid, rounds, scored_by, started)
         self._refit(total)
         return self
 
@@ -570,7 +570,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         """
         check_table(table, self.costs)
         grid = self._grid()
-        judged_by = self._scoring(grid)
+        scored_by = self._scoring(grid)
         if not isinstance(self.cv, Integral):
             msg = (
                 "`cv` must be the number of folds when a table is read in passes: its rows are put "
@@ -583,7 +583,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         training = merge_others(labelled.parts)
         held = table.sample(n_folds=int(self.cv))
         rows = LabeledRows(held.X, held.y == labelled.labels[1], held.weight)
-        self._search(grid, [(training, rows, held.folds)], judged_by, started)
+        self._search(grid, [(training, rows, held.folds)], scored_by, started)
         self._refit(labelled.parts[0].merge(training[0]))
         return self
 
@@ -642,7 +642,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
         clean = unmixing_matrix(rate) @ np.stack([left[..., 0], flagged[..., 1]], axis=-1)
         return (clean[..., 1, 0] + clean[..., 0, 1]) / count(w).counts.sum(axis=(-2, -1))
 
-    def _search(self, grid, rounds, judged_by, started):
+    def _search(self, grid, rounds, scored_by, started):
         """Solve the grid from the training moments of each fold, score it, and choose.
 
         A round has the moments that some folds are trained on, and the rows that are held out, with
@@ -653,7 +653,7 @@ class UnevenMarginClassifierCV(_ClosedForm):
             paths = np.stack([self._path(moments, grid) for moments in training])
             solved = perf_counter()
             scores = (-1.0 if self.scoring == "cost" else 1.0) * self._score(
-                paths, rows, folds, *judged_by
+                paths, rows, folds, *scored_by
             )
             found.append(np.where(np.isnan(paths[..., -1]), np.nan, scores))
             scoring += perf_counter() - solved

@@ -409,10 +409,10 @@ def _halves(
     n_pairs = _PAIRS if len(kinds) < _FEW_PAIRS_FROM else _FEW_PAIRS
     found: list[_Half] = []
 
-    def add(pair: int, learned: Indices, scored: Indices, *, kept: bool, judged: bool) -> None:
+    def add(pair: int, learned: Indices, scored: Indices, *, kept: bool, evaluated: bool) -> None:
         seed, first = int(rng.integers(1 << 31)), pair < _CHOOSING
         learned = learned[kinds[learned] != _NEITHER]
-        found.append(_Half(learned, scored, seed, first, kept, first and judged))
+        found.append(_Half(learned, scored, seed, first, kept, first and evaluated))
 
     for pair in range(n_pairs):
         half = _half(kinds, folds, np.arange(n_folds), rng)
@@ -420,7 +420,7 @@ def _halves(
             return None
         sides = (np.flatnonzero(half), np.flatnonzero(~half))
         for one, other in (sides, sides[::-1]):
-            add(pair, one, none if forward else other, kept=True, judged=not forward)
+            add(pair, one, none if forward else other, kept=True, evaluated=not forward)
     for k in range(n_folds) if forward else ():
         before, scored = training_rows(folds, k, forward=True), np.flatnonzero(folds == k)
         if not _has_both(kinds[before]):
@@ -429,7 +429,7 @@ def _halves(
             half = _half(kinds[before], folds[before], np.unique(folds[before]), rng)
             learned = before if half is None else before[half]
             # The first fold is scored by later ones, and nothing is judged by it.
-            add(pair, learned, scored, kept=False, judged=k > 0)
+            add(pair, learned, scored, kept=False, evaluated=k > 0)
     return found
 
 

@@ -502,11 +502,11 @@ class FlipCostClassifier(PricedScoreMixin, BinaryClassifier):
             forward=dependence.forward,
             seed=int(rng.integers(1 << 31)),
         )
-        judged, notes = dependence.judged_weight(rows.weight, positive), list[str | None]()
-        if checked is not None and judged is not None and not judged[checked.rows].any():
+        evaluated, notes = dependence.evaluation_weight(rows.weight, positive), list[str | None]()
+        if checked is not None and evaluated is not None and not evaluated[checked.rows].any():
             # They were learned from; errors are counted on rows that were scored by others.
             checked, notes = None, [_EARLY]
-        return replace(rows, weight=judged, checked=checked), dependence, scorer, scores, notes
+        return replace(rows, weight=evaluated, checked=checked), dependence, scorer, scores, notes
 
     def _learners(self, given: GivenScores | None) -> tuple[Any, Callable[..., Any]]:
         """Return what learns scores, and what learns a simple one: from labels to what scores."""

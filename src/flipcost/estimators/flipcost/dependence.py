@@ -59,18 +59,18 @@ class Dependence:
         """Whether folds are scored by earlier ones only."""
         return self.kind == "time"
 
-    def judged_weight(self, weight: Array | None, positive: Flags) -> Array | None:
+    def evaluation_weight(self, weight: Array | None, positive: Flags) -> Array | None:
         """Return the weights to judge by: the first of forward folds has nothing before it."""
-        judged = weight
+        evaluated = weight
         if self.forward:
-            judged = np.where(self.folds > 0, 1.0 if weight is None else weight, 0.0)
-        if judged is not None and not min(judged @ positive, judged @ ~positive) > 0:
+            evaluated = np.where(self.folds > 0, 1.0 if weight is None else weight, 0.0)
+        if evaluated is not None and not min(evaluated @ positive, evaluated @ ~positive) > 0:
             msg = (
                 "Both classes must have rows of some weight to judge by; got none of one of them"
                 f"{' after the first span of `time`' if self.forward else ''}. Gather more."
             )
             raise FlipCostError(msg)
-        return judged
+        return evaluated
 
     def thin(self, rows: ScoredRows, level: float) -> ScoredRows:
         """Return rows that count for as many as their dependence leaves."""

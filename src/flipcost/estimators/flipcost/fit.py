@@ -6,6 +6,7 @@ and puts all that was found together in one `FitResult`, whichever way the rows 
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -71,14 +72,16 @@ def calibrate_scores(rows: ScoredRows, options: FitOptions) -> tuple[Calibration
 
 def _rate_source(rate: str, prevalence: PrevalencePrior | None, n_clean: int) -> str:
     """Say where the rate came from."""
-    told = []
+    known = []
     if prevalence is not None:
-        told.append(f"the prevalence that was given, {prevalence.low:.3g} to {prevalence.high:.3g}")
+        known.append(
+            f"the prevalence that was given, {prevalence.low:.3g} to {prevalence.high:.3g}"
+        )
     if n_clean:
-        told.append(f"{n_clean:,} rows with clean labels")
-    if not told:
+        known.append(f"{n_clean:,} rows with clean labels")
+    if not known:
         return SOURCES[rate]
-    return f"{', '.join(told)}, and the calibration of out-of-fold scores"
+    return f"{', '.join(known)}, and the calibration of out-of-fold scores"
 
 
 def _check_model(bins: ScoreBins, noise_model: NoiseModel) -> None:
@@ -127,48 +130,77 @@ _VALUE_ROWS = 1_000
 _SMALLEST_TAIL = 10
 
 
+@dataclass(frozen=True, eq=False)
+class _Rule:
+    """Probabilities of rows out of fold, and what gives those of new rows.
+
+    `weight` is the share of each score under each rate.
+    """
+
+    probability: Array
+    weight: Array
+    curves: ScoreCurves
+    correction: tuple[ScoreCurves, Correction] | None = None
+
+    @classmethod
+    def of(cls, rows: ScoredRows, calibration: Calibration, rate: int | None = None) -> _Rule:
+        """Take the mean over all rates, or one of them."""
+        weight = calibration.weight
+        if rate is not None:
+            weight = np.where(np.arange(weight.shape[1]) == rate, weight, 0.0)
+            weight = weight / weight.sum()
+        # Rounding must not add up to more than one.
+        probability = np.minimum(calibration.probability(rows.scores, rate), 1.0)
+        return cls(probability, weight, _curves(rows.bins, calibration, weight))
+
+    def corrected(self, rows: ScoredRows) -> _Rule:
+        """Correct the scores by checked rows, where that explains other checked rows better."""
+        found = _corrected(rows, self.probability, self.curves)
+        if found is None:
+            return self
+        correction, probability, curves = found
+        return _Rule(probability, self.weight, curves, (self.curves, correction))
+
+
 def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
     """Calibrate out-of-fold scores, and choose."""
     calibration, source = calibrate_scores(rows, options)
     posterior = rate_posterior(rows.bins, calibration, options.model_in_doubt, options.prevalence)
-    answer, rate, regret, trusted = None, None, None, False
+    costs, regret, trusted = options.costs_of(rows), None, False
     if isinstance(options.noise_rate, str) and options.noise_rate == "minimax":
         answer, rate, regret = _least_regret(rows, calibration, posterior, options)
-    # Rounding must not add up to more than one.
-    probability = np.minimum(calibration.probability(rows.scores, rate), 1.0)
-    weight = calibration.weight
-    if rate is not None:
-        weight = np.where(np.arange(weight.shape[1]) == rate, weight, 0.0)
-        weight = weight / weight.sum()
-    curves, correction = _curves(rows.bins, calibration, weight), None
-    corrected = _corrected(rows, probability, curves) if rate is None else None
-    if corrected is not None:
-        correction = curves, corrected[0]
-        probability, curves = corrected[1:]
-    costs = options.costs_of(rows)
+        rule = _Rule.of(rows, calibration, rate)
+    else:
+        answer, rule = None, _Rule.of(rows, calibration).corrected(rows)
     if rows.checked is not None and options.model_in_doubt == "auto":
-        likely = given_label(probability, rows.positive, posterior.mean)
-        drawn = rows.checked.rates(
-            positive=rows.positive, expected=likely, score=probability, sample_weight=rows.weight
+        expected = given_label(rule.probability, rows.positive, posterior.mean)
+        rates = rows.checked.rates(
+            positive=rows.positive,
+            expected=expected,
+            score=rule.probability,
+            sample_weight=rows.weight,
         )
-        posterior = posterior.measured(drawn)
-    decision = _decide(rows, probability, costs, posterior, options)
+        posterior = posterior.measured(rates)
+    decision = _decide(rows, rule.probability, costs, posterior, options)
+    chosen = answer or decision.chosen
     if _nothing_is_known(rows, options):
-        trusting = calibrate(rows.bins, [(0.0, 0.0)])
-        plain = np.minimum(trusting.probability(rows.scores), 1.0)
-        answer = _by_recorded_labels(rows, plain, costs, options, posterior)
-        flagged = bayes_flags(probability, costs, decision.chosen)
-        rival = bayes_flags(plain, costs, answer)
-        allows = saves_enough(
-            rows.positive, probability, flagged, rival, costs, posterior, rows.weight, rows.design
-        )
-        # Where the columns say nothing, they say nothing of errors: recorded labels decide.
-        if not posterior.has_no_signal and allows:
-            answer = decision.chosen
-        elif not posterior.has_no_signal:
-            trusted, probability, weight = True, plain, trusting.weight
-            curves = _curves(rows.bins, trusting, weight)
-            decision = _decide(rows, plain, costs, posterior, options)
+        plain = _Rule.of(rows, calibrate(rows.bins, [(0.0, 0.0)]))
+        recorded = _by_recorded_labels(rows, plain.probability, costs, options, posterior)
+        if posterior.has_no_signal:
+            # Columns that say nothing of the labels say nothing of their errors.
+            chosen = recorded
+        elif not saves_enough(
+            rows.positive,
+            rule.probability,
+            bayes_flags(rule.probability, costs, chosen),
+            bayes_flags(plain.probability, costs, recorded),
+            costs,
+            posterior,
+            rows.weight,
+            rows.design,
+        ):
+            rule, chosen, trusted = plain, recorded, True
+            decision = _decide(rows, rule.probability, costs, posterior, options)
     unit = options.unit_of(rows)
     return FitResult(
         options=options,
@@ -176,26 +208,26 @@ def fit_scores(rows: ScoredRows, options: FitOptions) -> FitResult:
         bins=rows.bins,
         source=source,
         posterior=posterior,
-        chosen=answer or decision.chosen,
+        chosen=chosen,
         costs={name: cost.times(unit) for name, cost in decision.costs.items()},
         regret=regret,
-        probability=probability,
+        probability=rule.probability,
         labels_trusted=trusted,
-        scorer_weights=weight.sum(axis=1),
-        curves=curves,
-        correction=correction,
+        scorer_weights=rule.weight.sum(axis=1),
+        curves=rule.curves,
+        correction=rule.correction,
         value_of_information=unit * _value_of_rate(rows, calibration, posterior, options.cost),
-        bounds=_bounds(rows.bins[int(weight.sum(axis=1).argmax())], options.level),
+        bounds=_bounds(rows.bins[int(rule.weight.sum(axis=1).argmax())], options.level),
         wrong_share=posterior.wrong_share(rows.label_share, options.level, rows.n_effective),
         n_checked=0 if rows.checked is None else len(rows.checked.rows),
         n_clean=rows.n_clean,
         n_effective=rows.n_effective,
-        noise_by_score=_by_score(rows, probability, posterior, options.level),
+        noise_by_score=_by_score(rows, rule.probability, posterior, options.level),
         break_even=break_even_errors(
             rows.positive,
-            {name: bayes_flags(probability, costs, name) for name in decision.costs},
+            {name: bayes_flags(rule.probability, costs, name) for name in decision.costs},
             {name: cost.value for name, cost in decision.costs.items()},
-            answer or decision.chosen,
+            chosen,
             costs,
             _wrong_by_label(posterior, rows.label_share),
             rows.weight,
@@ -249,8 +281,8 @@ def _by_recorded_labels(
 
 def _nothing_is_known(rows: ScoredRows, options: FitOptions) -> bool:
     """Whether only the labels tell of their errors."""
-    told = rows.checked is not None or rows.n_clean > 0 or options.prevalence is not None
-    return not told and options.given_rate == "integrate" and options.noise_model == "auto"
+    known = rows.checked is not None or rows.n_clean > 0 or options.prevalence is not None
+    return not known and options.given_rate == "integrate" and options.noise_model == "auto"
 
 
 def _wrong_by_label(posterior: RatePosterior, share: float) -> tuple[float, float]:

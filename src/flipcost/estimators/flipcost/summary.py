@@ -144,9 +144,9 @@ def _assumed(fit: FitResult) -> str:
     """Say which models of the errors were weighed, and how much each counts."""
     shown = models_phrase(fit.posterior.models or {})
     said = f" Error models, by posterior weight: {shown}." if shown else ""
-    told = fit.options.prevalence
-    if told is not None:
-        said += f" Of all rows {shares(told.low, told.high)} are positive, as you said."
+    known = fit.options.prevalence
+    if known is not None:
+        said += f" Of all rows {shares(known.low, known.high)} are positive, as you said."
     return said
 
 
@@ -193,11 +193,11 @@ def _next(fit: FitResult) -> str:
         return "Next: label more rows, of the rarer class above all."
     if fit.state == "no_signal":
         return "Next: add columns that separate the classes."
-    told = fit.n_checked or fit.options.prevalence is not None
-    told = told or fit.options.given_rate not in ("integrate", "minimax")
-    settled = fit.state == "clean" or (fit.state == "noisy" and told)
+    known = fit.n_checked or fit.options.prevalence is not None
+    known = known or fit.options.given_rate not in ("integrate", "minimax")
+    settled = fit.state == "clean" or (fit.state == "noisy" and known)
     if n < 1 or (settled and not fit.decision_is_open):
         return "Next: deploy it."
-    if told:
+    if known:
         return f"{check}, to narrow that range."
     return f"{check}, or the true share of positives as `prevalence`, to narrow that range."

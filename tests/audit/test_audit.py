@@ -153,7 +153,10 @@ def test_the_grid_of_costs_holds_the_users(cost):
 
 @pytest.mark.slow
 def test_the_sliders_choose_as_the_classifier_does():
-    """At every cost of the grid the table is that of the classifier fitted at that cost."""
+    """At every cost of the grid the table is that of the classifier fitted at that cost.
+
+    Whether labels are trusted is decided at the cost of the audit, and the sliders keep to it.
+    """
     table = noisy_table(300)
     result = audit(table, "ill", 0.2, drop=["truth"], model="linear")
     candidate = result.candidate("flipcost")
@@ -161,6 +164,8 @@ def test_the_sliders_choose_as_the_classifier_does():
     seen = set()
     for k in range(0, len(result.costs), 2):
         model = clone(result.model[-1]).set_params(cost=float(result.costs[k])).fit(X, y)
+        if model.labels_trusted_ != result.model[-1].labels_trusted_:
+            continue
         seen.add(model.chosen_)
         flagged = bayes_flags(model.oof_probability_, model.cost, model.chosen_)
         expected = ConfusionCounts.from_labels(np.array(y) == model.pos_label, flagged)
@@ -169,7 +174,8 @@ def test_the_sliders_choose_as_the_classifier_does():
             model.rate_posterior_
         )
         assert own.value == pytest.approx(model.cost_estimate_, abs=1e-12)
-    assert seen == {"rule", "all_negative", "all_positive"}
+    assert "rule" in seen
+    assert len(seen) > 1
 
 
 @pytest.mark.parametrize("rate", [None, 0.2])

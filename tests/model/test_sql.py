@@ -49,13 +49,16 @@ def test_boosting_has_a_share_in_the_tests(train):
     assert any(term.knots for term in bends.number_terms)
 
 
-@pytest.mark.parametrize("unit", ["{:.2f}%", "${:,.2f}", "{:.2f} EUR", "{:,.2f}"])
+@pytest.mark.parametrize("unit", ["{:.2f}%", "${:,.2f}", "{:.2f} EUR", "{:,.2f}", "{:_.2f} €"])
 def test_numbers_in_text_are_read_as_they_were_written(unit):
+    """Negative amounts in brackets, points that part thousands and decimal commas among them."""
     rng = np.random.default_rng(0)
     signal = (2000 * rng.normal(size=200)).round(2)
     y = signal + 2000 * rng.normal(size=200) > 0
     text = [unit.format(v).replace("$-", "-$") for v in signal]
     text = [f"({t[1:]})" if unit == "{:,.2f}" and t[0] == "-" else t for t in text]
+    if "_" in unit:
+        text = [t.replace(".", ",").replace("_", ".") for t in text]
     table = pa.table({"key": np.arange(200), "a": text})
     model = FlipCostClassifier(random_state=0).fit(table.select(["a"]).to_pandas(), y)
     found = run(to_sql(model, table="new_rows", keep=["key"]), table)

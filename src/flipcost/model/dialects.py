@@ -58,14 +58,26 @@ class Dialect:
         return f"'{text}'"
 
     def plain_number(self, column: str, style: str) -> str:
-        """Return text that holds a number in some style as text that can be cast to one."""
-        value = f"CAST({column} AS {self.text})"
+        """Return text that holds a number in some style as text that can be cast to one.
+
+        Where points part thousands, they go from text that has a comma or a unit: 1.234 may also
+        be what a column of numbers holds.
+        """
+        text = f"CAST({column} AS {self.text})"
         marks = {"1,234.5": ",", "1'234.5": "'\u2019"}.get(style, "")
-        for sign in (*UNITS, *" \u00a0\u202f)", *marks):
-            value = f"REPLACE({value}, {self.string(sign)}, '')"
-        for found, plain in [("(", "-"), ("\u2212", "-"), (",", ".")]:
+        value = self._replaced(text, *((sign, "") for sign in (*UNITS, *" \u00a0\u202f)", *marks)))
+        value = self._replaced(value, ("(", "-"), ("\u2212", "-"))
+        plain = self._replaced(value, (",", "."))
+        if style == "1.234,5":
+            parted = self._replaced(value, (".", ""), (",", "."))
+            is_text = f"{value} <> {text} OR {text} LIKE {self.string('%,%')}"
+            plain = f"CASE WHEN {is_text} THEN {parted} ELSE {plain} END"
+        return f"NULLIF({plain}, '')"
+
+    def _replaced(self, value: str, *pairs: tuple[str, str]) -> str:
+        for found, plain in pairs:
             value = f"REPLACE({value}, {self.string(found)}, {self.string(plain)})"
-        return f"NULLIF({value}, '')"
+        return value
 
     def days(self, column: str, written: str | None) -> str:
         """Return the days since 1970 of a date, or of a date written as text."""

@@ -195,8 +195,7 @@ class _Writer(Steps[str]):
 
     def _real(self, name: str, style: str | None = None) -> str:
         value = self.dialect.name(name)
-        # Where points part thousands, 1.234 of a column of numbers would be taken for 1234.
-        if style is not None and style != "1.234,5":
+        if style is not None:
             value = self.dialect.plain_number(value, style)
         value = f"CAST({value} AS {self.dialect.real})"
         return f"CASE WHEN {self.dialect.is_nan.format(value)} THEN NULL ELSE {value} END"

@@ -76,7 +76,7 @@ def demo_command(asked: Demo) -> None:
     ]
     wrong = sum(row.checked != row.label for row in answers)
     second = run(table, "label", truth="true_label", name=f"{name}, checked", checked=[answers])
-    # What the same method costs where no label is wrong: a bound on what can be saved.
+    # The same method on the right labels costs the least that can be hoped for.
     perfect = run(table.drop_columns("label"), "true_label", noise_rate=0.0)
     with staged_folder(out, _FILES, overwrite=asked.overwrite) as place:
         page = render_report(first, in_options, later="checked.html")

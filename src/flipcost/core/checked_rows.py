@@ -396,15 +396,15 @@ class CheckedRows:
         if not costs.is_constant:
             rows, at_stake = unit_weights(sample_weight, len(flags)), costs.if_wrong(flags)
             relative, known_weight = np.ones(len(flags)), np.ones(len(self.rows))
-            for call in (False, True):
-                own, checked = flags == call, flags[self.rows] == call
+            for flag in (False, True):
+                own, checked = flags == flag, flags[self.rows] == flag
                 mass = float(rows[own] @ at_stake[own])
                 if not mass > 0:
-                    means[int(call)] = 0.0
+                    means[int(flag)] = 0.0
                     continue
-                means[int(call)] = mass / rows[own].sum()
-                relative[own] = at_stake[own] / means[int(call)]
-                known_weight[checked] = _told(
+                means[int(flag)] = mass / rows[own].sum()
+                relative[own] = at_stake[own] / means[int(flag)]
+                known_weight[checked] = _weights_by_stake(
                     rows[self.rows][checked], relative[self.rows][checked]
                 )
             weight, known = rows * relative, replace(self, weight=known_weight, prevalence=None)
@@ -435,9 +435,11 @@ class CheckedRows:
         weight = rows * both
         if not costs.is_constant:
             at_stake = np.maximum(both[self.rows], 0.0)
-            known = replace(self, weight=_told(rows[self.rows], at_stake), prevalence=None)
+            known = replace(
+                self, weight=_weights_by_stake(rows[self.rows], at_stake), prevalence=None
+            )
         cells = ScoreCells.from_rows(positive, score, expected, weight, ours != theirs)
-        # Rows that ours alone calls positive gain where they are, those of the rival where not.
+        # Rows that ours alone flags gain where they are positive, those of the rival where not.
         side = ours.astype(float) - theirs
         turned, paid = (
             np.bincount(cells.cell, side * part, len(cells.share)) / weight.sum()
@@ -496,7 +498,7 @@ class CheckedRows:
         return float(low), float(high)
 
 
-def _told(weight: Array, at_stake: Array) -> Array:
+def _weights_by_stake(weight: Array, at_stake: Array) -> Array:
     """Return weights by stake, scaled so that a few large stakes lower the effective size."""
     squares = float((weight * at_stake**2).sum())
     total = float((weight * at_stake).sum())

@@ -369,7 +369,7 @@ class _Search:
             found = cells if len(leads) == len(waiting) else self._modes(waiting, parts, starts)
             reached = np.max(
                 [
-                    (m.log_evidence - m.log_prior + self._told(m.rates)).max(axis=1)
+                    (m.log_evidence - m.log_prior + self._log_known(m.rates)).max(axis=1)
                     for m in found.values()
                 ],
                 axis=0,
@@ -414,7 +414,7 @@ class _Search:
         """Return the evidence of all shapes, each at its own rates (M, R, 2), and the modes."""
         begin = None if start is None else np.repeat(start[:, None], rates.shape[1], axis=1)
         modes = find_modes(self._stack, rates, start=begin)
-        return modes.log_evidence - modes.log_prior + self._told(rates), modes.theta
+        return modes.log_evidence - modes.log_prior + self._log_known(rates), modes.theta
 
     @property
     def log_evidence(self) -> float:
@@ -467,9 +467,9 @@ class _Search:
     def _log_prior(self, grid: RateGrid) -> Array:
         """Log prior of each cell, by its mass and by what else is known of its rates."""
         prior = np.log(self._models[grid.model]) + grid.log_mass
-        return np.asarray(prior + self._told(grid.rates))
+        return np.asarray(prior + self._log_known(grid.rates))
 
-    def _told(self, rates: Array) -> Array:
+    def _log_known(self, rates: Array) -> Array:
         """Log of what is known of rates, shape (..., 2), beside what the curve of labels says."""
         known = np.zeros(rates.shape[:-1])
         if self._rate_prior is not None:

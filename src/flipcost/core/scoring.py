@@ -55,7 +55,7 @@ def fold_confusions(
                 flagged[part.fold, label] += _flag_weight(flags[:, inside], w)
                 here = np.ones((1, inside.stop - inside.start), bool)
                 present[part.fold, label] += _flag_weight(here, w)
-    table = np.stack([present - flagged, flagged], axis=-1)  # fold, label, power, classifier, call
+    table = np.stack([present - flagged, flagged], axis=-1)  # fold, label, power, classifier, flag
     counts, squares = np.moveaxis(table, (2, 3), (0, 2))
     return ConfusionCounts(counts, squares)
 
